@@ -1,0 +1,38 @@
+"""Where things live on disk: the cache, the run folders, and the files that ship with the project."""
+
+import os
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+PACKAGE = Path(__file__).resolve().parent
+WORKER = PACKAGE / "worker"
+
+
+def cache() -> Path:
+    """The user's cache folder of this project; `PYTORCH_TO_TRITON_CACHE` overrides it."""
+    override = os.environ.get("PYTORCH_TO_TRITON_CACHE")
+    return Path(override).expanduser().resolve() if override else user_cache_path("pytorch-to-triton")
+
+
+def runs() -> Path:
+    """The folder that holds one run folder a job."""
+    return cache() / "runs"
+
+
+def locks() -> Path:
+    """The folder that holds one lock file a device."""
+    return cache() / "locks"
+
+
+def shipped(name: str) -> Path:
+    """A file or folder that ships with the project: in the checkout, else in the installed wheel.
+
+    Raises FileNotFoundError where neither holds it.
+    """
+    checkout = PACKAGE.parents[1] / name
+    installed = PACKAGE / "package_data" / name
+    for place in (installed, checkout):
+        if place.exists():
+            return place
+    raise FileNotFoundError(f"{name} is neither in the checkout nor in the installed package")

@@ -1,0 +1,60 @@
+"""One piece of work for the worker, and what came of it."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.schema.value import Value
+
+Status = Literal["answered", "raised", "crashed", "timed_out", "cancelled"]
+
+
+class Mode(Value):
+    """Which worker does a job: the Python that runs it, and how Triton kernels run in it."""
+
+    python: str
+    """The interpreter's path; it needs torch and triton, nothing else."""
+    interpreter: bool
+    """True: kernels run under Triton's interpreter on CPU tensors. False: compiled, on the device."""
+    devices: str | None = None
+    """CUDA_VISIBLE_DEVICES for the worker; None leaves the environment's own."""
+
+
+class Job(Value):
+    """One job: `kind` names the file in worker/ that does it."""
+
+    kind: str
+    arguments: dict[str, JsonValue]
+
+
+class Failure(Value):
+    """An exception that the job's code raised, as far as a person needs it."""
+
+    type: str
+    """The exception's class name."""
+    message: str
+    traceback: str
+    """Frames of the user's own code only, innermost last."""
+    file: str | None = None
+    line: int | None = None
+    during: str = ""
+    """What the worker was doing: `load`, `call`, the case's name, ..."""
+
+
+class Outcome(Value):
+    """How a job ended. A crash, a time-out and a cancel are results, not exceptions."""
+
+    status: Status
+    answer: dict[str, Any] | None
+    """What the job returned; None unless `status` is `answered`."""
+    items: tuple[dict[str, Any], ...]
+    """What the job handed over on its way, in order; kept whatever the end."""
+    failure: Failure | None
+    """Set when `status` is `raised`."""
+    detail: str
+    """For a person: the signal, the exit code or the time limit."""
+    log: str
+    """The end of what the job's process printed."""
+    folder: Path
+    """The run folder: job.json, reply.json, progress.jsonl, log.txt."""

@@ -1,0 +1,9 @@
+"""The base of every value that crosses a process or a tool: frozen, strict about unknown fields, no NaN."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """An immutable record; attribute docstrings become descriptions in its JSON schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
