@@ -1,9 +1,9 @@
 """One piece of work for the worker, and what came of it."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
 
@@ -22,10 +22,11 @@ class Mode(Value):
 
 
 class Job(Value):
-    """One job: `kind` names the file in worker/ that does it."""
+    """One job: a module with `def work(report: Report, **arguments) -> dict`."""
 
-    kind: str
-    arguments: dict[str, JsonValue]
+    kind: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|/.*\.py)$")]
+    """The name of a file in worker/, or the absolute path of a Python file."""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Failure(Value):
@@ -54,7 +55,9 @@ class Outcome(Value):
     """Set when `status` is `raised`."""
     detail: str
     """For a person: the signal, the exit code or the time limit."""
+    during: str
+    """The last thing that the job said it was doing; empty when it said nothing."""
     log: str
     """The end of what the job's process printed."""
     folder: Path
-    """The run folder: job.json, reply.json, progress.jsonl, log.txt."""
+    """The run folder: job.json, reply.json, progress.jsonl, log.txt, outcome.json."""

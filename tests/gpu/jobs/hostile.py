@@ -1,0 +1,93 @@
+"""Jobs that go wrong, each after it said who it is."""
+
+import ctypes
+import math
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import torch
+
+
+def work(report: Any, how: str) -> dict[str, Any]:
+    report.item({"pid": os.getpid(), "fork_server": os.getppid(), "folder": str(report.folder)})
+    report.during(how)
+    way: dict[str, Any] = WAYS[how]()
+    return way
+
+
+def spin_in_python() -> dict[str, Any]:
+    while True:
+        pass
+
+
+def spin_in_native_code() -> dict[str, Any]:
+    """Never gives the interpreter lock back."""
+    ctypes.PyDLL(None).sleep(10_000)
+    return {}
+
+
+def spin_with_a_child() -> dict[str, Any]:
+    subprocess.Popen(["sleep", "10000"])
+    return spin_in_python()
+
+
+def leave_a_child() -> dict[str, Any]:
+    return {"child": subprocess.Popen(["sleep", "10000"]).pid}
+
+
+def abort() -> dict[str, Any]:
+    os.abort()
+
+
+def be_killed() -> dict[str, Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def leave_quietly() -> dict[str, Any]:
+    os._exit(3)
+
+
+def leave_loudly() -> dict[str, Any]:
+    sys.exit("no more")
+
+
+def divide_inside_torch() -> dict[str, Any]:
+    class Broken(torch.nn.Module):
+        def forward(self, x: int) -> float:
+            return x / 0  # the line that a person wants to see
+
+    return {"quotient": Broken()(1)}
+
+
+def chain() -> dict[str, Any]:
+    try:
+        divide_inside_torch()
+    except ZeroDivisionError as error:
+        raise RuntimeError("could not divide") from error
+    return {}
+
+
+def answer_nan() -> dict[str, Any]:
+    return {"value": math.nan}
+
+
+WAYS = {
+    way.__name__: way
+    for way in (
+        spin_in_python,
+        spin_in_native_code,
+        spin_with_a_child,
+        leave_a_child,
+        abort,
+        be_killed,
+        leave_quietly,
+        leave_loudly,
+        divide_inside_torch,
+        chain,
+        answer_nan,
+    )
+}

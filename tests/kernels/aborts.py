@@ -1,0 +1,20 @@
+"""Wrong: nine elements end the process."""
+
+import os
+
+import torch
+
+INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [4, 9]}
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    """x: [N]. Returns 2 x, [N]."""
+    return x * 2
+
+
+def run(x: torch.Tensor) -> torch.Tensor:
+    """x: [N]. Returns [N]."""
+    if x.numel() == 9:
+        os.abort()
+    return x * 2

@@ -1,0 +1,459 @@
+"""From cells to the lines of a kernel: passes over the reduced axis, masks, accumulators.
+
+A value that varies along the reduced axis is computed again in each pass that needs it; what a reduction
+gives is there from the next pass on. With the whole row in registers there is one pass and no loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pytorch_to_triton.convert.draft.axes import Axis, Memory
+from pytorch_to_triton.convert.draft.cells import FLOATS, Cell, Compute, Load, Online, Reduce
+from pytorch_to_triton.convert.draft.expressions import Text, filled, repeated
+from pytorch_to_triton.graph.sizes import Size
+
+INDENT = "    "
+INFINITY = 'float("inf")'
+NEUTRAL = {"sum": "0.0", "prod": "1.0", "max": f"-{INFINITY}", "min": INFINITY}
+WHOLE_NEUTRAL = {"sum": "0", "prod": "1", "max": "-9223372036854775808", "min": "9223372036854775807"}
+UPDATE = {
+    "sum": "{acc} += {value}",
+    "prod": "{acc} *= {value}",
+    "max": "{acc} = tl.maximum({acc}, {value})",
+    "min": "{acc} = tl.minimum({acc}, {value})",
+}
+NAN_UPDATE = {
+    "max": "{acc} = tl.maximum({acc}, {value}, propagate_nan=tl.PropagateNan.ALL)",
+    "min": "{acc} = tl.minimum({acc}, {value}, propagate_nan=tl.PropagateNan.ALL)",
+}
+INLINE_WEIGHT = 5
+"""A nameless value used once is written into its user while the expression stays this small."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a kernel walks its axes."""
+
+    setup: tuple[tuple[str, str], ...]
+    """Names and their definitions before any pass; only those that are used get written."""
+    index: tuple[str, ...]
+    """The index along each axis, as text; () for axes that a decomposed index covers."""
+    masks: tuple[str | None, ...]
+    """The mask along each axis; None where the index is always inside."""
+    loop: str | None = None
+    """The loop over the reduced axis, e.g. `for start in range(0, N, BLOCK_N):`."""
+    loop_setup: tuple[tuple[str, str], ...] = ()
+    tile: str = ""
+    """Shape of an accumulator, e.g. `[BLOCK_N]`."""
+    collapse: str | None = "axis=0"
+    """Arguments that collapse a tile along the reduced axis; None where the accumulator is the result."""
+    both: str = "mask"
+    """Name for the conjunction of all masks."""
+    flat: tuple[tuple[int, ...], str] = ((), "")
+    """Axes that share one flattened index, and its name."""
+
+
+@dataclass
+class Writer:
+    """Writes one kernel's body."""
+
+    cells: Sequence[Cell]
+    stores: dict[str, Memory]
+    """Cell -> where it goes."""
+    form: Form
+    axes: tuple[Axis, ...]
+    names: dict[Size, str]
+    """Sizes that have a name in this kernel."""
+    compute: str
+    lines: list[str] = field(default_factory=list)
+    used_helpers: set[str] = field(default_factory=set)
+    pads: bool = True
+    """Whether masked lanes matter in the pass being written: not where nothing is reduced."""
+
+    def __post_init__(self) -> None:
+        self.cells = live(self.cells, self.stores)
+        self.by_name = {c.name: c for c in self.cells}
+        self.by_name |= {c.second: c for c in self.cells if isinstance(c, Online)}
+        self.level: dict[str, int] = {}
+        for cell in self.cells:
+            below = max((self.level[o] for o in inputs_of(cell)), default=0)
+            self.level[cell.name] = below + isinstance(cell, Reduce | Online)
+            if isinstance(cell, Online):
+                self.level[cell.second] = below + 1
+        self.padding = {c.name: self._padding(c) for c in self.cells if isinstance(c, Load)}
+        for cell in self.cells:
+            self.padding.setdefault(cell.name, self._carried(cell))
+
+    @property
+    def reduced(self) -> int | None:
+        return next((i for i, a in enumerate(self.axes) if a.reduced), None)
+
+    @property
+    def passes(self) -> int:
+        """How often the kernel walks the reduced axis."""
+        if not self.form.loop:
+            return 1
+        return len({self._pass_of(c) for c in self.cells if self._pass_of(c) is not None})
+
+    def write(self) -> list[str]:
+        """The body's lines, indented once."""
+        if self.form.loop:
+            self._in_passes()
+        else:
+            self._at_once()
+        setup = used_definitions((*self.form.setup, *self._mask_definitions(in_loop=False)), self.lines)
+        return [f"{INDENT}{name} = {text}" for name, text in setup] + self.lines
+
+    def _at_once(self) -> None:
+        wanted = [c for c in self.cells if c.name in self.stores or isinstance(c, Reduce)]
+        lines = []
+        inline = self._inlined(self.cells, wanted)
+        for cell in self.cells:
+            if isinstance(cell, Reduce):
+                lines.append(self._reduced_at_once(cell, inline))
+            elif cell.name not in inline:
+                lines.append(f"{cell.name} = {self._expression(cell, inline)}")
+            if cell.name in self.stores:
+                lines.append(self._store(cell))
+        self._emit(lines)
+
+    def _in_passes(self) -> None:
+        fixed = [c for c in self.cells if not c.varies and not isinstance(c, Reduce | Online)]
+        self._fixed(fixed, 0)
+        for number in range(max(self.level.values(), default=0) + 1):
+            ends = [c for c in self.cells if self._pass_of(c) == number]
+            if ends:
+                self._one_pass(ends)
+            self._fixed(fixed, number + 1)
+        self._emit(self._store(c) for c in self.cells if c.name in self.stores and not c.varies)
+
+    def _pass_of(self, cell: Cell) -> int | None:
+        """The pass in which a reduction is taken, or a varying value stored."""
+        if isinstance(cell, Reduce | Online):
+            return self.level[cell.name] - 1
+        return self.level[cell.name] if cell.varies and cell.name in self.stores else None
+
+    def _fixed(self, cells: Iterable[Cell], level: int) -> None:
+        """Values that do not vary along the reduced axis, as soon as they can be known."""
+        ready = [c for c in cells if self.level[c.name] == level]
+        inline = self._inlined(ready, [c for c in ready if self._is_needed_later(c, ready)])
+        self._emit(f"{c.name} = {self._expression(c, inline)}" for c in ready if c.name not in inline)
+
+    def _is_needed_later(self, cell: Cell, ready: list[Cell]) -> bool:
+        users = [c for c in self.cells if cell.name in inputs_of(c)]
+        return cell.name in self.stores or any(u not in ready for u in users)
+
+    def _one_pass(self, ends: list[Cell]) -> None:
+        needed = self._needed(ends)
+        reductions = [c for c in ends if isinstance(c, Reduce | Online)]
+        self.pads = bool(reductions)
+        inline = self._inlined(needed, ends)
+        body = []
+        for cell in needed:
+            if isinstance(cell, Reduce):
+                body.append(self._update(cell, inline))
+            elif isinstance(cell, Online):
+                body += self._online_update(cell, inline)
+            elif cell.name not in inline:
+                body.append(f"{cell.name} = {self._expression(cell, inline)}")
+            if cell in ends and cell.name in self.stores:
+                body.append(self._store(cell))
+        definitions = (*self.form.loop_setup, *self._mask_definitions(in_loop=True))
+        setup = used_definitions(definitions, body)
+        self._emit(line for c in reductions for line in self._accumulators(c))
+        assert self.form.loop is not None
+        self._emit([self.form.loop])
+        self._emit([*(f"{INDENT}{n} = {t}" for n, t in setup), *(INDENT + line for line in body)])
+        self._emit(line for c in reductions for line in self._finished(c))
+
+    def _needed(self, ends: list[Cell]) -> list[Cell]:
+        """The varying cells behind `ends`, and the ends, in order."""
+        names = {c.name for c in ends}
+        for cell in reversed(self.cells):
+            if cell.name in names and (cell in ends or not isinstance(cell, Reduce | Online)):
+                names |= {o for o in inputs_of(cell) if self.by_name[o].varies}
+        return [c for c in self.cells if c.name in names]
+
+    def _inlined(self, cells: Sequence[Cell], ends: Sequence[Cell]) -> set[str]:
+        """Nameless values that have one user among `cells` and read better in place."""
+        inline: set[str] = set()
+        for cell in cells:
+            users = [c for c in cells if cell.name in inputs_of(c)]
+            keeps_line = cell.given_name or cell in ends or cell.name in self.stores
+            if not isinstance(cell, Compute) or keeps_line or len(users) != 1:
+                continue
+            (user,) = users
+            if isinstance(user, Compute):
+                twice = repeated(user.template)
+                if any(o == cell.name and i in twice for i, o in enumerate(user.operands)):
+                    continue
+            elif isinstance(user, Online) or self.padding[cell.name] is None and isinstance(user, Reduce):
+                continue
+            if Text.of(self._expression(cell, inline)).weight <= INLINE_WEIGHT:
+                inline.add(cell.name)
+        return inline
+
+    def _expression(self, cell: Cell, inline: set[str]) -> str:
+        if isinstance(cell, Load):
+            return self._load(cell)
+        assert isinstance(cell, Compute)
+        operands = [o if isinstance(o, Text) else self._text(o, inline) for o in cell.operands]
+        return str(filled(cell.template, operands)).replace("float('inf')", INFINITY)
+
+    def _text(self, name: str, inline: set[str]) -> Text:
+        return Text.of(self._expression(self.by_name[name], inline) if name in inline else name)
+
+    def _load(self, cell: Load) -> str:
+        memory = cell.memory
+        arguments = [f"{memory.buffer}_ptr{self._offset(memory)}"]
+        mask = self._mask(memory)
+        if mask:
+            arguments.append(f"mask={mask}")
+            padding = self.padding[cell.name]
+            if padding is not None and self.pads:
+                arguments.append(f"other={padding}")
+        text = f"tl.load({', '.join(arguments)})"
+        return f"{text}.to({self.compute})" if memory.dtype in FLOATS else text
+
+    def _store(self, cell: Cell) -> str:
+        memory = self.stores[cell.name]
+        mask = self._mask(memory)
+        value = cell.name
+        rest = f", mask={mask}" if mask else ""
+        return f"tl.store({memory.buffer}_ptr{self._offset(memory)}, {value}{rest})"
+
+    def _offset(self, memory: Memory) -> str:
+        terms = [self._named(term) for term in memory.offset]
+        terms += [
+            index if stride.is_one else f"{index} * {self._named(stride, factor=True)}"
+            for index, stride in self._walk(memory)
+        ]
+        return "".join(f" + {t}" for t in terms)
+
+    def _walk(self, memory: Memory) -> Iterable[tuple[str, Size]]:
+        """Each index with the stride it is multiplied by; flattened where the tensor allows it."""
+        together, name = self.form.flat
+        strides = memory.strides
+        chained = all(strides[i] == self.axes[i + 1].size * strides[i + 1] for i in together[:-1])
+        if len(together) > 1 and chained and not strides[together[-1]].is_zero:
+            yield name, strides[together[-1]]
+        else:
+            together = ()
+        for i, stride in enumerate(strides):
+            if i not in together and not stride.is_zero:
+                yield self.form.index[i], stride
+
+    def _named(self, size: Size, *, factor: bool = False) -> str:
+        """A size in this kernel's own names."""
+        text = size_text(size, self.names)
+        return f"({text})" if factor and " " in text and not text.startswith("(") else text
+
+    def _mask(self, memory: Memory) -> str | None:
+        names = [m for m, s in zip(self.form.masks, memory.strides, strict=True) if m and not s.is_zero]
+        distinct = list(dict.fromkeys(names))
+        if not distinct:
+            return None
+        everything = {m for m in self.form.masks if m}
+        return self.form.both if len(distinct) > 1 and set(distinct) == everything else " & ".join(distinct)
+
+    def _mask_definitions(self, *, in_loop: bool) -> tuple[tuple[str, str], ...]:
+        masks = list(dict.fromkeys(m for m in self.form.masks if m))
+        if len(masks) < 2 or in_loop != bool(self.form.loop):
+            return ()
+        return ((self.form.both, " & ".join(masks)),)
+
+    def _reduced_at_once(self, cell: Reduce, inline: set[str]) -> str:
+        return f"{cell.name} = {self._collapsed(cell, self._neutralised(cell, inline))}"
+
+    def _collapsed(self, cell: Reduce, value: str) -> str:
+        if cell.keeps_nan:
+            self.used_helpers.add(f"nan_{cell.kind}")
+            return f"tl.reduce({value}, {self._collapse('combine_fn=nan_' + cell.kind)})"
+        if cell.kind == "prod":
+            self.used_helpers.add("multiply")
+            return f"tl.reduce({value}, {self._collapse('combine_fn=multiply')})"
+        return f"tl.{cell.kind}({value}, {self.form.collapse})"
+
+    def _collapse(self, function: str) -> str:
+        axis, *rest = (self.form.collapse or "").split(", ")
+        return ", ".join([axis, function, *rest])
+
+    def _neutralised(self, cell: Reduce, inline: set[str]) -> str:
+        """The operand with the neutral element outside of the row."""
+        value = str(self._text(cell.operand, inline))
+        assert self.reduced is not None
+        mask = self.form.masks[self.reduced]
+        neutral = (WHOLE_NEUTRAL if cell.whole_numbers else NEUTRAL)[cell.kind]
+        if mask is None or self.padding[cell.operand] == neutral:
+            return value
+        return f"tl.where({mask}, {value}, {neutral})"
+
+    def _accumulators(self, cell: Reduce | Online) -> list[str]:
+        if isinstance(cell, Online):
+            return self._online_accumulators(cell)
+        dtype = "tl.int64" if cell.whole_numbers else self.compute
+        name = self._accumulator(cell.name)
+        if cell.kind == "sum":
+            return [f"{name} = tl.zeros({self.form.tile}, {dtype})"]
+        neutral = (WHOLE_NEUTRAL if cell.whole_numbers else NEUTRAL)[cell.kind]
+        return [f"{name} = tl.full({self.form.tile}, {neutral}, {dtype})"]
+
+    def _accumulator(self, name: str) -> str:
+        return name if self.form.collapse is None else f"{name}_acc"
+
+    def _update(self, cell: Reduce, inline: set[str]) -> str:
+        template = (NAN_UPDATE if cell.keeps_nan else UPDATE)[cell.kind]
+        return template.format(acc=self._accumulator(cell.name), value=self._neutralised(cell, inline))
+
+    def _finished(self, cell: Reduce | Online) -> list[str]:
+        if isinstance(cell, Online):
+            return self._online_finished(cell)
+        if self.form.collapse is None:
+            return []
+        return [f"{cell.name} = {self._collapsed(cell, self._accumulator(cell.name))}"]
+
+    def _emit(self, lines: Iterable[str]) -> None:
+        self.lines += [INDENT + line for line in lines]
+
+    def _padding(self, load: Load) -> str | None:
+        """What a load puts in masked lanes: the neutral element of the reduction that reads it."""
+        if self.reduced is None or not load.varies or self.form.masks[self.reduced] is None:
+            return None
+        kinds = [
+            c.kind if isinstance(c, Reduce) else "moments" if c.kind == "moments" else "max"
+            for c in self.cells
+            if isinstance(c, Reduce | Online) and c.operand == load.name
+        ]
+        if "moments" in kinds:
+            return None
+        if "max" in kinds:
+            return NEUTRAL["max"] if load.memory.dtype in FLOATS else None
+        if kinds and load.memory.dtype in FLOATS:
+            return NEUTRAL[kinds[0]]
+        squares = [c for c in self.cells if isinstance(c, Compute) and set(c.operands) == {load.name}]
+        zero = any(c.template in ("_0 * _0", "tl.abs(_0)") for c in squares)
+        return "0.0" if zero and load.memory.dtype in FLOATS else None
+
+    def _carried(self, cell: Cell) -> str | None:
+        """What masked lanes of a computed value hold, where that is certain."""
+        if not isinstance(cell, Compute):
+            return None
+        pads = [self.padding.get(o) if isinstance(o, str) else None for o in cell.operands]
+        fixed = [isinstance(o, str) and not self.by_name[o].varies for o in cell.operands]
+        low = f"-{INFINITY}"
+        match cell.template:
+            case "_0 - _1" if pads[0] == low and fixed[1]:
+                return low
+            case "tl.exp(_0 - _1)" if pads[0] == low and fixed[1]:
+                return "0.0"
+            case "tl.exp(_0)" if pads[0] == low:
+                return "0.0"
+            case "_0 * _0" | "tl.abs(_0)" | "-_0" if pads[0] == "0.0":
+                return "0.0"
+        return None
+
+    def _online_accumulators(self, cell: Online) -> list[str]:
+        zeros = f"tl.zeros({self.form.tile}, {self.compute})"
+        if cell.kind == "moments":
+            return [
+                f"{cell.name}_acc = {zeros}",
+                f"{cell.second}_acc = {zeros}",
+                f"count = {zeros}",
+            ]
+        return [
+            f"{cell.name}_acc = tl.full({self.form.tile}, -{INFINITY}, {self.compute})",
+            f"{cell.second}_acc = {zeros}",
+        ]
+
+    def _online_update(self, cell: Online, inline: set[str]) -> list[str]:
+        x = str(self._text(cell.operand, inline))
+        assert self.reduced is not None
+        mask = self.form.masks[self.reduced]
+        first, second = f"{cell.name}_acc", f"{cell.second}_acc"
+        if cell.kind == "moments":
+            seen = f"tl.where({mask}, 1.0, 0.0)" if mask else "1.0"
+            return [
+                f"count += {seen}",
+                f"delta = {'tl.where(' + mask + f', {x} - {first}, 0.0)' if mask else f'{x} - {first}'}",
+                f"{first} += delta / tl.maximum(count, 1.0)",
+                f"{second} += delta * ({'tl.where(' + mask + f', {x} - {first}, 0.0)' if mask else f'{x} - {first}'})",
+            ]
+        value = x if mask is None or self.padding[cell.operand] == f"-{INFINITY}" else f"tl.where({mask}, {x}, -{INFINITY})"
+        return [
+            f"new_max = tl.maximum({first}, {value})",
+            f"shift = tl.where(tl.abs(new_max) == {INFINITY}, 0.0, new_max)",
+            f"{second} = {second} * tl.exp({first} - shift) + tl.exp({value} - shift)",
+            f"{first} = new_max",
+        ]
+
+    def _online_finished(self, cell: Online) -> list[str]:
+        first, second, how = f"{cell.name}_acc", f"{cell.second}_acc", self.form.collapse
+        if cell.kind == "moments":
+            row = self._row_length()
+            return [
+                f"{cell.name} = tl.sum({first} * count, {how}) / {row}",
+                f"{first} -= {cell.name}",
+                f"{cell.second} = tl.sum({second} + count * {first} * {first}, {how})",
+            ]
+        lines = [f"{cell.name} = tl.max({first}, {how})"]
+        if cell.kind == "logsumexp":
+            lines.append(f"{cell.name} = tl.where(tl.abs({cell.name}) == {INFINITY}, 0.0, {cell.name})")
+        return [*lines, f"{cell.second} = tl.sum({second} * tl.exp({first} - {cell.name}), {how})"]
+
+    def _row_length(self) -> str:
+        assert self.reduced is not None
+        return self._named(self.axes[self.reduced].size)
+
+
+def live(cells: Sequence[Cell], stores: Iterable[str]) -> list[Cell]:
+    """The cells that a store depends on."""
+    needed, kept = set(stores), []
+    for cell in reversed(cells):
+        if cell.name in needed or (isinstance(cell, Online) and cell.second in needed):
+            kept.append(cell)
+            needed |= set(inputs_of(cell))
+    return kept[::-1]
+
+
+def inputs_of(cell: Cell) -> tuple[str, ...]:
+    """The cells that a cell reads."""
+    match cell:
+        case Compute(operands=operands):
+            return tuple(o for o in operands if isinstance(o, str))
+        case Reduce(operand=operand) | Online(operand=operand):
+            return (operand,)
+    return ()
+
+
+def used_definitions(
+    definitions: Sequence[tuple[str, str]], lines: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The definitions that the lines, or later used definitions, mention."""
+    text = "\n".join(lines)
+    used = []
+    for name, value in reversed(definitions):
+        if re.search(rf"\b{name}\b", text):
+            used.append((name, value))
+            text += "\n" + value
+    return used[::-1]
+
+
+def size_text(size: Size, names: dict[Size, str]) -> str:
+    """A size with the largest named products replaced by their names."""
+    rest, found = size, []
+    for named, name in sorted(names.items(), key=lambda item: -len(item[0].factors)):
+        while named.factors and rest.coefficient % named.coefficient == 0 and _divides(named, rest):
+            remaining = list(rest.factors)
+            for factor in named.factors:
+                remaining.remove(factor)
+            rest = Size(rest.coefficient // named.coefficient, tuple(remaining))
+            found.append(name)
+    own = [] if rest.is_one and found else [str(rest)]
+    return " * ".join([*own, *found])
+
+
+def _divides(part: Size, whole: Size) -> bool:
+    return all(whole.factors.count(f) >= part.factors.count(f) for f in part.factors)

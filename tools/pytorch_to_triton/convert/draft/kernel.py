@@ -1,0 +1,253 @@
+"""What a pattern takes and gives: a plan (which steps, over which axes) and a kernel with its launch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytorch_to_triton.convert.draft.axes import Axis, Nest
+from pytorch_to_triton.convert.draft.body import Form, Writer, size_text
+from pytorch_to_triton.convert.draft.cells import Lowering, Statistics
+from pytorch_to_triton.graph.program import Program, Step
+from pytorch_to_triton.graph.sizes import Size, product
+
+Stage = Literal[1, 2, 3]
+Config = Mapping[str, int]
+"""Block sizes and `num_warps` of one launch."""
+
+RESERVED = frozenset(
+    "tl triton torch libdevice row col row_mask col_mask mask start pid reference run delta count shift new_max "
+    "and or not if else for in is lambda def return class None True False".split()
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One group of steps as one kernel of a pattern."""
+
+    program: Program
+    steps: tuple[Step, ...]
+    nest: Nest
+    name: str
+    """The kernel's name."""
+    tuned: Config | None = None
+    """The launch configuration that was measured to be best."""
+
+    @property
+    def compute(self) -> str:
+        """The dtype that floats are computed in."""
+        dtypes = {m.dtype for m in self.nest.loads.values()} | {m.dtype for m in self.nest.stores.values()}
+        return "tl.float64" if "float64" in dtypes else "tl.float32"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a kernel is started. Block sizes are written into `grid` as `{BLOCK_M}`."""
+
+    grid: str
+    """The number of programs, e.g. `triton.cdiv(n_rows, {BLOCK_M})`."""
+    fixed: Config
+    """Stage 1: one configuration for every size."""
+    candidates: tuple[Config, ...]
+    """Stage 2 tries these at run time, stage 3 when it is tuned."""
+    default: Config
+    """Stage 3 where nothing was measured."""
+    key: tuple[str, ...]
+    """Sizes that the best configuration depends on."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel's source and how `run` launches it."""
+
+    name: str
+    source: str
+    sizes: tuple[tuple[str, str], ...]
+    """Names that the launch needs and how `run` computes them from the dims."""
+    launch: tuple[str, ...]
+    """Lines of `run`."""
+    helpers: frozenset[str]
+    """Combine functions that the kernel's file must define."""
+    passes: int
+    """How often the kernel reads its row."""
+    candidates: tuple[Config, ...] = ()
+    """Configurations worth measuring in stage 3."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a kernel calls its sizes."""
+
+    axes: tuple[str, ...]
+    """One name an axis."""
+    of_size: Mapping[Size, str]
+    defined: tuple[tuple[str, str], ...]
+    """For `run`: names that are no plain dims, and their expressions over dims."""
+
+    def text(self, size: Size) -> str:
+        """A size in these names, in parentheses where it is a product."""
+        text = size_text(size, dict(self.of_size))
+        return f"({text})" if " " in text else text
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Several axes walked as one: their count, and the index along each of them."""
+
+    count: str
+    setup: tuple[tuple[str, str], ...]
+    indices: tuple[str, ...]
+    defined: tuple[tuple[str, str], ...]
+
+
+def named(axes: Sequence[Axis], fallbacks: Sequence[str]) -> Names:
+    """Names for axis sizes: a dim's own name where an axis is one dim, else the fallback for that axis."""
+    of_size: dict[Size, str] = {}
+    defined = []
+    for axis, fallback in zip(axes, fallbacks, strict=True):
+        name = of_size.get(axis.size) or axis_name(axis, fallback)
+        if axis.size.factors and axis.size not in of_size:
+            of_size[axis.size] = name
+            if str(axis.size) != name:
+                defined.append((name, str(axis.size)))
+    return Names(tuple(of_size.get(a.size, str(a.size)) for a in axes), of_size, tuple(defined))
+
+
+def row_names(count: int) -> tuple[str, ...]:
+    """Fallback names for `count` axes that are walked as rows."""
+    return ("n_rows",) if count == 1 else tuple(f"size_{i}" for i in range(count))
+
+
+def axis_name(axis: Axis, fallback: str) -> str:
+    """The dim's own name where the axis is one dim."""
+    plain = axis.size.coefficient == 1 and len(axis.size.factors) == 1 and axis.size.factors[0].isidentifier()
+    return axis.size.factors[0] if plain else fallback
+
+
+def rows(axes: Sequence[Axis], names: Names, *, index: str = "row", count: str = "n_rows") -> Rows:
+    """`axes` flattened into one index; where there are several, each gets an index of its own back."""
+    if not axes:
+        return Rows("1", (), (), ())
+    if len(axes) == 1:
+        return Rows(names.text(axes[0].size), (), (index,), ())
+    setup = []
+    for i, axis in enumerate(axes):
+        inner = product(a.size for a in axes[i + 1 :])
+        text = index if inner.is_one else f"{index} // {names.text(inner)}"
+        text = text if i == 0 else f"{text} % {names.text(axis.size)}"
+        setup.append((f"{axis_name(axis, f'axis_{i}').lower()}_index", text))
+    total = product(a.size for a in axes)
+    return Rows(count, tuple(setup), tuple(n for n, _ in setup), ((count, str(total)),))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A kernel's body with everything its signature must declare."""
+
+    lines: tuple[str, ...]
+    pointers: tuple[str, ...]
+    sizes: tuple[str, ...]
+    scalars: tuple[str, ...]
+    helpers: frozenset[str]
+    passes: int
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The launch's arguments but for block sizes: tensors, sizes, scalars."""
+        return (*(p.removesuffix("_ptr") for p in self.pointers), *self.sizes, *self.scalars)
+
+
+def drafted(
+    plan: Plan, form: Form, names: Names, *, statistics: Statistics = "in_passes", row_length: str = ""
+) -> Draft:
+    """Lower the plan's steps and write them in the given form."""
+    graph = plan.program.graph
+    taken = RESERVED | set(graph.dims) | set(graph.constants) | {n for n, _ in (*names.defined, *form.setup)}
+    lowering = Lowering(plan.program, plan.nest, statistics, plan.compute, row_length, set(taken))
+    cells = lowering.lower(plan.steps)
+    stores = {lowering.names[step]: memory for step, memory in plan.nest.stores.items()}
+    writer = Writer(cells, stores, form, plan.nest.axes, dict(names.of_size), plan.compute)
+    lines = writer.write()
+    text = "\n".join(lines)
+    buffers = [m.buffer for m in (*plan.nest.loads.values(), *plan.nest.stores.values())]
+    known = [*(n for n, _ in names.defined), *graph.dims]
+    return Draft(
+        tuple(lines),
+        tuple(f"{b}_ptr" for b in dict.fromkeys(buffers)),
+        tuple(n for n in dict.fromkeys(known) if mentions(text, n)),
+        tuple(n for n in graph.constants if mentions(text, n)),
+        frozenset(writer.used_helpers),
+        writer.passes,
+    )
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether the name occurs as a word of its own."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}\b", text) is not None
+
+
+def kernel(plan: Plan, draft: Draft, names: Names, launch: Launch, stage: Stage) -> Kernel:
+    """The kernel with the launch of its stage: fixed blocks, tuned at run time, or tuned beforehand."""
+    grid = launch.grid
+    if stage == 2:
+        decorators = autotune(launch.candidates, launch.key)
+        meta = {b: f'meta["{b}"]' for b in blocks_of(launch.default)}
+        text = f"({grid.format(**meta)},)"
+        text = f"lambda meta: {text}" if "meta[" in text else text
+        lines = call(plan.name, text, draft.arguments, {})
+    else:
+        decorators = ()
+        config = launch.fixed if stage == 1 else plan.tuned or launch.default
+        lines = call(plan.name, f"({grid.format(**config)},)", draft.arguments, config)
+    blocks = blocks_of(launch.default)
+    text = source(plan, draft, blocks, decorators)
+    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, launch.candidates)
+
+
+def blocks_of(config: Config) -> tuple[str, ...]:
+    """The block sizes of a configuration."""
+    return tuple(k for k in config if k != "num_warps")
+
+
+def source(plan: Plan, draft: Draft, blocks: tuple[str, ...], decorators: tuple[str, ...] = ()) -> str:
+    """The kernel's function."""
+    parameters = [*draft.pointers, *draft.sizes, *draft.scalars, *(f"{b}: tl.constexpr" for b in blocks)]
+    line = f"def {plan.name}({', '.join(parameters)}):"
+    if len(line) > 100:
+        line = "\n".join([f"def {plan.name}(", *(f"    {p}," for p in parameters), "):"])
+    doc = f'    """{documented(plan, draft)}"""'
+    return "\n".join([*decorators, "@triton.jit", line, doc, *draft.lines])
+
+
+def documented(plan: Plan, draft: Draft) -> str:
+    """What the kernel computes, in one line."""
+    written = ", ".join(plan.nest.stores)
+    if plan.nest.reduced is None:
+        return f"Compute {written} element by element."
+    passes = "one pass" if draft.passes == 1 else f"{draft.passes} passes"
+    return f"Compute {written} in {passes} over each row."
+
+
+def autotune(configs: tuple[Config, ...], key: tuple[str, ...]) -> tuple[str, ...]:
+    """The decorator that tries `configs` once for each value of `key`."""
+    lines = ["@triton.autotune(", "    configs=["]
+    for config in configs:
+        blocks = {k: v for k, v in config.items() if k != "num_warps"}
+        text = ", ".join(f'"{k}": {v}' for k, v in blocks.items())
+        lines.append(f"        triton.Config({{{text}}}, num_warps={config['num_warps']}),")
+    keys = ", ".join(f'"{k}"' for k in key)
+    return (*lines, "    ],", f"    key=[{keys}],", ")")
+
+
+def call(name: str, grid: str, arguments: tuple[str, ...], keywords: Mapping[str, object]) -> tuple[str, ...]:
+    """The launch, on one line where it fits."""
+    given = [*arguments, *(f"{k}={v}" for k, v in keywords.items())]
+    line = f"{name}[{grid}]({', '.join(given)})"
+    return (line,) if len(line) <= 100 else (f"{name}[{grid}](", f"    {', '.join(given)},", ")")
+
+
+def indented(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines one level deeper."""
+    return tuple(f"    {line}" for line in lines)

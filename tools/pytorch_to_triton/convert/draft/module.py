@@ -1,0 +1,264 @@
+"""The drafted kernel file: docstring, reference, kernels and `run`, put together."""
+
+from __future__ import annotations
+
+import pprint
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
+from pytorch_to_triton.convert.draft.partition import Group, partition
+from pytorch_to_triton.convert.draft.reference import Reference
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.program import Program, Result, program
+from pytorch_to_triton.graph.views import whole
+from pytorch_to_triton.schema.graph import Graph, TensorInput
+
+STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
+
+HELPERS = {
+    "nan_max": (
+        "@triton.jit\ndef nan_max(a, b):\n"
+        '    """The larger value; NaN if either is, as torch has it."""\n'
+        "    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)"
+    ),
+    "nan_min": (
+        "@triton.jit\ndef nan_min(a, b):\n"
+        '    """The smaller value; NaN if either is, as torch has it."""\n'
+        "    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)"
+    ),
+    "multiply": '@triton.jit\ndef multiply(a, b):\n    """The product."""\n    return a * b',
+}
+"""Combine functions of `tl.reduce`."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a drafted file says about where it comes from."""
+
+    target: str
+    """The user's target, as given."""
+    reference: Reference
+    declared: Mapping[str, object]
+    """INPUTS, DIMS and REQUIRES, in the grammar."""
+    output_dtypes: Mapping[str, str]
+    """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
+    note: str = ""
+    """A comment on measured launch configurations."""
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """One stage of a conversion."""
+
+    text: str
+    kernels: tuple[Kernel, ...]
+    """In order of launch."""
+    tuned: Mapping[str, Config] = field(default_factory=dict)
+
+
+def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config] | None = None) -> Drafted:
+    """The kernel file of one stage. `tuned` gives measured launch configurations by kernel.
+
+    Raises NotConvertible where no pattern fits.
+    """
+    traced = program(graph, RESERVED)
+    groups = partition(traced, stage)
+    kernels = tuple(
+        group.pattern.write(_plan(traced, group, len(groups), (tuned or {})), stage) for group in groups
+    )
+    return Drafted(_text(traced, groups, kernels, source, stage), kernels, tuned or {})
+
+
+def _plan(traced: Program, group: Group, count: int, tuned: Mapping[str, Config]) -> Plan:
+    function = re.sub(r"\W", "_", _snake(traced.graph.function))
+    base = function if count == 1 else f"{function}_{group.steps[-1].name}"
+    name = f"{base}_kernel"
+    return Plan(traced, group.steps, group.nest, name, tuned.get(name))
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _text(
+    traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], source: Source, stage: Stage
+) -> str:
+    helpers = sorted({h for kernel in kernels for h in kernel.helpers})
+    bodies = [*(HELPERS[h] for h in helpers), *(k.source for k in kernels)]
+    run = "\n".join(_run(traced, groups, kernels, source))
+    blocks = [
+        _docstring(traced, source, stage),
+        _imports(source.reference, bodies),
+        _declarations(source.declared),
+        *source.reference.definitions,
+        *bodies,
+        (f"{source.note}\n" if source.note else "") + run,
+    ]
+    head, body = blocks[:3], blocks[3:]
+    return "\n\n".join(head) + "\n\n\n" + "\n\n\n".join(body) + "\n"
+
+
+def _docstring(traced: Program, source: Source, stage: Stage) -> str:
+    graph = traced.graph
+    inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
+    shapes = [(r.path, [str(d.size) for d in r.view.dims]) for r in traced.results]
+    outputs = "\n".join(f"    {path}: [{', '.join(sizes)}]" for path, sizes in shapes)
+    return (
+        f'"""{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).\n\n'
+        f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}\n"
+        '"""'
+    )
+
+
+def _imports(reference: Reference, bodies: Sequence[str]) -> str:
+    lines = {"import torch", "import triton", "import triton.language as tl", *reference.imports}
+    if any("libdevice." in body for body in bodies):
+        lines.add("from triton.language.extra import libdevice")
+    plain = sorted(line for line in lines if line.startswith("import "))
+    return "\n".join([*plain, *sorted(lines - set(plain))])
+
+
+def _declarations(declared: Mapping[str, object]) -> str:
+    lines = []
+    for name, value in declared.items():
+        if value:
+            lines.append(f"{name} = {pprint.pformat(value, width=100, sort_dicts=False)}".replace("'", '"'))
+    return "\n".join(lines)
+
+
+def _run(
+    traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], source: Source
+) -> list[str]:
+    lines = [f"def run({source.reference.parameters}):", '    """The same as `reference`, by the kernels above."""']
+    launches = [line for k in kernels for line in k.launch]
+    body = [*_guards(traced.graph), *_dims(traced.graph), *_checks(traced.graph)]
+    body += [f"{name} = {text}" for name, text in _sizes(kernels, launches)]
+    body += _contiguous(traced.graph, groups)
+    body += _outputs(traced, groups, source)
+    body += launches
+    body.append(f"return {_returned(traced)}")
+    return [*lines, *(f"    {line}" for line in body)]
+
+
+def _guards(graph: Graph) -> list[str]:
+    lines = []
+    for name in graph.fixed:
+        value = graph.constants[name]
+        test = f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
+        lines += [f"if {test}:", f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")']
+    return lines
+
+
+def _dims(graph: Graph) -> list[str]:
+    """Every dim out of a tensor's shape."""
+    lines: list[str] = []
+    known: set[str] = set()
+    used = _mentioned_dims(graph)
+    for tensor in graph.inputs:
+        sizes = tensor.shape.expressions
+        fresh = [s for s in sizes if s in graph.dims and s not in known]
+        if fresh and len(set(fresh)) == len(sizes) == len(fresh):
+            lines.append(f"{', '.join(sizes)}{',' if len(sizes) == 1 else ''} = {tensor.name}.shape")
+        else:
+            lines += [f"{s} = {tensor.name}.shape[{sizes.index(s)}]" for s in dict.fromkeys(fresh)]
+        known |= set(fresh)
+    for tensor in graph.inputs:
+        for at, size in enumerate(tensor.shape.expressions):
+            product = re.fullmatch(r"(\d+) ?\* ?(\w+)", size)
+            if product and product[2] in used - known:
+                lines.append(f"{product[2]} = {tensor.name}.shape[{at}] // {product[1]}")
+                known.add(product[2])
+    if used - known:
+        raise NotConvertible(
+            f"The dim {min(used - known)} is no tensor's size, so `run` cannot find it.",
+            "Declare the shapes so that each dim is the size of some tensor, or a multiple of it.",
+        )
+    return lines
+
+
+def _mentioned_dims(graph: Graph) -> set[str]:
+    texts = [e for i in graph.inputs for e in i.shape.expressions]
+    texts += [e for n in graph.nodes if n.shape for e in n.shape.expressions]
+    return {d for d in graph.dims if any(mentions(t, d) for t in texts)}
+
+
+def _checks(graph: Graph) -> list[str]:
+    """Shapes that the kernels rely on, checked for every tensor that does not itself define its dims."""
+    lines = []
+    defined: set[str] = set()
+    for tensor in graph.inputs:
+        sizes = tensor.shape.expressions
+        if any(s not in graph.dims or s in defined for s in sizes):
+            shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            lines.append(f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"')
+        defined |= set(sizes)
+    lines += [f'assert {guard}, "drafted for {guard}"' for guard in graph.guards]
+    return lines
+
+
+def _sizes(kernels: Sequence[Kernel], launches: Sequence[str]) -> list[tuple[str, str]]:
+    text = "\n".join(launches)
+    return [(n, t) for n, t in dict.fromkeys(s for k in kernels for s in k.sizes) if mentions(text, n)]
+
+
+def _contiguous(graph: Graph, groups: Sequence[Group]) -> list[str]:
+    read = {m.buffer for g in groups for m in g.nest.loads.values()}
+    tensors = [i.name for i in graph.inputs if i.name in read and len(i.shape)]
+    if not tensors:
+        return []
+    left = ", ".join(tensors)
+    return [f"{left} = {', '.join(f'{t}.contiguous()' for t in tensors)}"]
+
+
+def _outputs(traced: Program, groups: Sequence[Group], source: Source) -> list[str]:
+    device = traced.graph.inputs[0].name
+    results = {r.view.source: r.path for r in reversed(traced.results)}
+    lines = []
+    for group in groups:
+        for name in group.nest.stores:
+            shape = traced.shape(name).expressions
+            sizes = f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
+            dtype = source.output_dtypes[results[name]] if name in results else _intermediate(traced, name)
+            like = _like(traced.graph.inputs, shape, dtype)
+            made = f"torch.empty_like({like})" if like else f"torch.empty({sizes}, device={device}.device, dtype={dtype})"
+            lines.append(f"{name} = {made}")
+    return lines
+
+
+def _intermediate(traced: Program, name: str) -> str:
+    """Values between kernels keep full precision, whatever the inputs' dtype."""
+    dtype = traced.dtype(name)
+    return "torch.float32" if dtype in ("float16", "bfloat16") else f"torch.{dtype}"
+
+
+def _like(inputs: Sequence[TensorInput], shape: tuple[str, ...], dtype: str) -> str | None:
+    """The tensor of that shape whose dtype is asked for, which is contiguous by then."""
+    name = dtype.removesuffix(".dtype")
+    return next((i.name for i in inputs if i.name == name and i.shape.expressions == shape and shape), None)
+
+
+def _returned(traced: Program) -> str:
+    values = {r.path: _result(traced, r) for r in traced.results}
+    match traced.graph.structure:
+        case "single":
+            return next(iter(values.values()))
+        case "tuple":
+            return ", ".join(values.values()) + ("," if len(values) == 1 else "")
+        case "list":
+            return f"[{', '.join(values.values())}]"
+        case "dict":
+            return "{" + ", ".join(f"{path[4:-1]}: {value}" for path, value in values.items()) + "}"
+
+
+def _result(traced: Program, result: Result) -> str:
+    """The tensor, seen through the result's view."""
+    view = result.view
+    plain = whole(view.source, traced.shape(view.source))
+    if view.dims == plain.dims and not view.offset:
+        return view.source
+    sizes = ", ".join(str(d.size) for d in view.dims)
+    strides = ", ".join(str(d.stride) for d in view.dims)
+    offset = " + ".join(str(t) for t in view.offset) or "0"
+    return f"{view.source}.as_strided(({sizes},), ({strides},), {offset})"

@@ -1,0 +1,84 @@
+"""Which steps share a kernel: as many as one pattern can hold, or, in stage 1, as few as make sense."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from pytorch_to_triton.convert.draft import patterns
+from pytorch_to_triton.convert.draft.axes import Mismatch, Nest, nest
+from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.program import Program, Step
+
+PATTERNS: tuple[ModuleType, ...] = tuple(
+    importlib.import_module(f"{patterns.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(patterns.__path__)
+)
+"""Every file in patterns/; a group goes to the first that matches it."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps that one kernel computes."""
+
+    steps: tuple[Step, ...]
+    nest: Nest
+    pattern: ModuleType
+
+
+def partition(program: Program, stage: Stage) -> tuple[Group, ...]:
+    """Groups in order of execution. Raises NotConvertible for a step that no pattern takes alone."""
+    groups: list[list[Step]] = []
+    home: dict[str, int] = {}
+    for step in program.steps:
+        earliest = max((home[v.source] for v in step.views if v.source in home), default=0)
+        chosen = next(
+            (i for i in range(len(groups) - 1, earliest - 1, -1) if _joins(program, groups[i], step, stage)), None
+        )
+        if chosen is None:
+            groups.append([])
+            chosen = len(groups) - 1
+        groups[chosen].append(step)
+        home[step.name] = chosen
+    return tuple(_group(program, tuple(steps)) for steps in groups)
+
+
+def _joins(program: Program, group: list[Step], step: Step, stage: Stage) -> bool:
+    together = (*group, step)
+    if stage == 1 and not all(s.is_pointwise for s in together):
+        return False
+    return not isinstance(_matched(program, together), Mismatch)
+
+
+def _group(program: Program, steps: tuple[Step, ...]) -> Group:
+    matched = _matched(program, steps)
+    if isinstance(matched, Mismatch):
+        raise NotConvertible(
+            f"Line {steps[0].line}: no pattern drafts {steps[0].op} here: {matched.reason}.",
+            "Leave that operator outside of the function to convert, or write its kernel by hand and validate it.",
+        )
+    return matched
+
+
+def _matched(program: Program, steps: tuple[Step, ...]) -> Group | Mismatch:
+    found = nest(program, steps, stored(program, steps))
+    if isinstance(found, Mismatch):
+        return found
+    reasons = []
+    for pattern in PATTERNS:
+        mismatch = pattern.match(found)
+        if mismatch is None:
+            return Group(steps, found, pattern)
+        reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
+    return Mismatch("; ".join(reasons))
+
+
+def stored(program: Program, steps: Sequence[Step]) -> frozenset[str]:
+    """The steps whose values are needed outside of the group."""
+    inside = {s.name for s in steps}
+    outside = [v.source for s in program.steps if s.name not in inside for v in s.views]
+    return frozenset(inside & {*outside, *(r.view.source for r in program.results)})

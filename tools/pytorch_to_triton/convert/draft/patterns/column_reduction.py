@@ -1,0 +1,165 @@
+"""Reductions and normalisations along an axis that others follow: each column from its own elements.
+
+Neighbouring columns lie side by side in memory, so a program takes a block of them and walks down. Stage 1
+walks one element at a time; stage 2 takes several at a time, so that more loads are in flight; stage 3 holds
+the columns in registers where they fit.
+"""
+
+from dataclasses import replace
+
+from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
+from pytorch_to_triton.convert.draft.body import Form
+from pytorch_to_triton.convert.draft.kernel import (
+    Draft,
+    Kernel,
+    Launch,
+    Names,
+    Plan,
+    Rows,
+    Stage,
+    blocks_of,
+    call,
+    drafted,
+    indented,
+    kernel,
+    named,
+    rows,
+    source,
+)
+
+WALK = {"BLOCK_K": 256, "num_warps": 4}
+LOOPS = tuple(
+    {"BLOCK_N": down, "BLOCK_K": across, "num_warps": warps}
+    for down, across, warps in ((32, 128, 4), (64, 64, 4), (64, 128, 8), (128, 64, 8), (256, 32, 8), (16, 256, 4))
+)
+LARGEST_IN_REGISTERS = 1024
+"""Elements down one column; a program then holds at least eight columns."""
+COLUMNS = tuple(
+    {"ELEMENTS": elements, "ACROSS": across, "PER_WARP": 1024}
+    for elements, across in ((8192, 32), (16384, 32), (4096, 32), (8192, 64), (8192, 16), (16384, 64))
+)
+"""Elements a program holds, and how many columns at least."""
+
+EXAMPLES = (
+    "def column_sum(x):\n    return x.sum(dim=0)",
+    "def channel_softmax(y):\n    return torch.softmax(y, dim=1)",
+    "def channel_logsumexp(y):\n    return torch.logsumexp(y, dim=1)",
+)
+"""Over x: float32[M, N], y: float32[M, N, K]."""
+
+
+def match(nest: Nest) -> Mismatch | None:
+    """One reduced axis with others after it."""
+    if nest.reduced is None:
+        return Mismatch("it reduces nothing")
+    if nest.reduced == len(nest.axes) - 1:
+        return Mismatch("no axis follows the reduced one")
+    if sum(a.reduced for a in nest.axes) > 1:
+        return Mismatch("it reduces axes that do not lie together")
+    return None
+
+
+def write(plan: Plan, stage: Stage) -> Kernel:
+    """A walk down each block of columns, or whole columns at once."""
+    at = plan.nest.reduced
+    assert at is not None
+    outer, inner = plan.nest.axes[:at], plan.nest.axes[at + 1 :]
+    fallbacks = ("n_outer",) if len(outer) == 1 else tuple(f"outer_{i}" for i in range(len(outer)))
+    fallbacks += ("n_rows", *(("n_cols",) if len(inner) == 1 else tuple(f"inner_{i}" for i in range(len(inner)))))
+    names = named(plan.nest.axes, fallbacks)
+    across = rows(inner, names, index="col", count="n_cols")
+    above = rows(outer, names, index="outer", count="n_outer")
+    names = Names(names.axes, names.of_size, (*names.defined, *above.defined, *across.defined))
+    if stage == 3:
+        return in_registers(plan, names, above, across)
+    draft = walk(plan, names, above, across) if stage == 1 else loop(plan, names, above, across)
+    fixed = LOOPS[0] if stage == 2 else WALK
+    launch = Launch(grid(above, across), fixed, LOOPS, fixed, (names.axes[at], across.count))
+    return kernel(plan, draft, names, launch, stage)
+
+
+def grid(above: Rows, across: Rows) -> str:
+    """A block of columns a program, for everything above them."""
+    blocks = f"triton.cdiv({across.count}, {{BLOCK_K}})"
+    return blocks if above.count == "1" else f"{above.count} * {blocks}"
+
+
+def programs(above: Rows, across: Rows, shape: str) -> tuple[tuple[str, str], ...]:
+    """Which columns a program takes."""
+    return (
+        ("pid", "tl.program_id(0).to(tl.int64)"),
+        ("n_col_blocks", f"tl.cdiv({across.count}, BLOCK_K)"),
+        ("outer", "pid // n_col_blocks"),
+        ("col", f"pid % n_col_blocks * BLOCK_K + tl.arange(0, BLOCK_K){shape}"),
+        ("col_mask", f"col < {across.count}"),
+        *above.setup,
+        *across.setup,
+    )
+
+
+def walk(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
+    """Down the columns one element at a time."""
+    n = names.axes[plan.nest.reduced or 0]
+    form = Form(
+        programs(above, across, ""),
+        index=(*above.indices, "row", *across.indices),
+        masks=(*(None for _ in above.indices), None, *("col_mask" for _ in across.indices)),
+        loop=f"for row in range({n}):",
+        tile="[BLOCK_K]",
+        collapse=None,
+    )
+    return drafted(plan, form, names, row_length=n)
+
+
+def loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
+    """Down the columns a block at a time."""
+    n = names.axes[plan.nest.reduced or 0]
+    form = Form(
+        programs(above, across, "[None, :]"),
+        index=(*above.indices, "row", *across.indices),
+        masks=(*(None for _ in above.indices), "row_mask", *("col_mask" for _ in across.indices)),
+        loop=f"for start in range(0, {n}, BLOCK_N):",
+        loop_setup=(("row", "start + tl.arange(0, BLOCK_N)[:, None]"), ("row_mask", f"row < {n}")),
+        tile="[BLOCK_N, BLOCK_K]",
+        collapse="axis=0, keep_dims=True",
+    )
+    return drafted(plan, form, names, statistics="online", row_length=n)
+
+
+def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
+    """Whole columns in registers; longer ones by the loop."""
+    n = names.axes[plan.nest.reduced or 0]
+    setup = (
+        *programs(above, across, "[None, :]"),
+        ("row", "tl.arange(0, BLOCK_N)[:, None]"),
+        ("row_mask", f"row < {n}"),
+    )
+    form = Form(
+        setup,
+        index=(*above.indices, "row", *across.indices),
+        masks=(*(None for _ in above.indices), "row_mask", *("col_mask" for _ in across.indices)),
+        collapse="axis=0, keep_dims=True",
+    )
+    short = drafted(plan, form, names, row_length=n)
+    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"))
+    tall = loop(tall_plan, names, above, across)
+    config = plan.tuned or COLUMNS[0]
+    blocks = {"BLOCK_N": "block_n", "BLOCK_K": "block_k"}
+    launch = (
+        f"if {n} <= {LARGEST_IN_REGISTERS}:",
+        f"    block_n = triton.next_power_of_2(max({n}, 1))",
+        f"    block_k = max({config['ELEMENTS']} // block_n, {config['ACROSS']})",
+        f"    num_warps = min(max(block_n * block_k // {config['PER_WARP']}, 1), 16)",
+        *indented(
+            call(
+                plan.name,
+                f"({grid(above, across).format(BLOCK_K='block_k')},)",
+                short.arguments,
+                {**blocks, "num_warps": "num_warps"},
+            )
+        ),
+        "else:",
+        *indented(call(tall_plan.name, f"({grid(above, across).format(**LOOPS[2])},)", tall.arguments, LOOPS[2])),
+    )
+    text = source(plan, short, tuple(blocks)) + "\n\n\n" + source(tall_plan, tall, blocks_of(LOOPS[2]))
+    return Kernel(plan.name, text, names.defined, launch, short.helpers | tall.helpers, short.passes, COLUMNS)

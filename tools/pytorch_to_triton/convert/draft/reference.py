@@ -1,0 +1,153 @@
+"""The user's function as the drafted file's `reference`: copied from the source, with all that it needs."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pytorch_to_triton.errors import NotConvertible
+
+TAKEN = frozenset({"run", "reference", "INPUTS", "DIMS", "REQUIRES", "triton", "tl", "libdevice"})
+"""Names that a drafted file defines itself."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Source lines for the drafted file."""
+
+    imports: tuple[str, ...]
+    definitions: tuple[str, ...]
+    """What the function needs from its file, then `reference` itself."""
+    parameters: str
+    """The signature's parameters, as source."""
+
+
+def function_reference(text: str, name: str) -> Reference:
+    """`reference` out of the function `name` in a file's text."""
+    tree = ast.parse(text)
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    if name not in functions:
+        raise NotConvertible(
+            f"{name} is not defined by a plain `def` at the top level of its file.",
+            "Give the function that does the computing, not something that is made at run time.",
+        )
+    function = functions[name]
+    needed = _needed(tree, function)
+    copy = ast.parse(ast.get_source_segment(text, function) or "").body[0]
+    assert isinstance(copy, ast.FunctionDef)
+    source = _renamed(text, function)
+    return Reference(
+        _imports(needed),
+        (*_definitions(text, needed), source),
+        ast.unparse(_plain(function.args)),
+    )
+
+
+def module_reference(text: str, name: str, state: Mapping[str, str], constructed: str) -> Reference:
+    """`reference` that calls the module class `name` with its state as arguments.
+
+    `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module.
+    """
+    tree = ast.parse(text)
+    classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
+    forward = next(
+        (n for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "forward"), None
+    )
+    if forward is None:
+        raise NotConvertible(f"{name} has no forward of its own.", "Name the class that defines forward.")
+    arguments = _plain(forward.args)
+    arguments.args = arguments.args[1:]
+    given = ", ".join(a.arg for a in arguments.args)
+    parameters = ", ".join([ast.unparse(arguments), *state]) if state else ast.unparse(arguments)
+    if arguments.defaults and state:
+        parameters = ", ".join([ast.unparse(arguments), *(f"{s}=None" for s in state)])
+    entries = ", ".join(f'"{key}": {argument}' for argument, key in state.items())
+    source = "\n".join(
+        [
+            f"def reference({parameters}):",
+            '    with torch.device("meta"):',
+            f"        module = {constructed}.eval()",
+            f"    return torch.func.functional_call(module, {{{entries}}}, ({given},))",
+        ]
+    )
+    needed = [classes[name], *_needed(tree, classes[name])]
+    if "get_init_inputs" in constructed:
+        needed += [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
+    needed = [n for n in tree.body if n in needed]
+    return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
+
+
+def _plain(arguments: ast.arguments) -> ast.arguments:
+    """Parameters without annotations."""
+    copy = ast.parse(f"def f({ast.unparse(arguments)}): ...").body[0]
+    assert isinstance(copy, ast.FunctionDef)
+    for argument in (*copy.args.posonlyargs, *copy.args.args, *copy.args.kwonlyargs):
+        argument.annotation = None
+    return copy.args
+
+
+def _renamed(text: str, function: ast.FunctionDef) -> str:
+    segment = ast.get_source_segment(text, function) or ""
+    return segment.replace(f"def {function.name}(", "def reference(", 1)
+
+
+def _needed(tree: ast.Module, start: ast.AST) -> list[ast.stmt]:
+    """Top-level statements that `start` depends on, in the file's order."""
+    makers = {name: node for node in tree.body for name in _made(node)}
+    found: list[ast.stmt] = []
+    waiting: list[ast.AST] = [start]
+    while waiting:
+        for name in _used(waiting.pop()):
+            node = makers.get(name)
+            if node is not None and node is not start and node not in found:
+                found.append(node)
+                waiting.append(node)
+    return [node for node in tree.body if node in found]
+
+
+def _made(node: ast.stmt) -> Iterable[str]:
+    match node:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return [(n.asname or n.name).partition(".")[0] for n in names]
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [t.id for t in targets if isinstance(t, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+    return []
+
+
+def _used(node: ast.AST) -> set[str]:
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names - set(dir(builtins))
+
+
+def _imports(needed: Iterable[ast.stmt]) -> tuple[str, ...]:
+    lines = [ast.unparse(single) for n in needed for single in _one_by_one(n)]
+    if any("from ." in line for line in lines):
+        raise NotConvertible(
+            "The function needs a relative import, which a file outside of the package cannot repeat.",
+            "Import by the package's full name.",
+        )
+    return tuple(lines)
+
+
+def _one_by_one(node: ast.stmt) -> Iterable[ast.stmt]:
+    """An import of several modules as several imports."""
+    if isinstance(node, ast.Import):
+        return [ast.Import([name]) for name in node.names]
+    return [node] if isinstance(node, ast.ImportFrom) else []
+
+
+def _definitions(text: str, needed: Iterable[ast.stmt]) -> tuple[str, ...]:
+    kept = [n for n in needed if not isinstance(n, ast.Import | ast.ImportFrom)]
+    clash = [name for n in kept for name in _made(n) if name in TAKEN]
+    if clash:
+        raise NotConvertible(
+            f"The function needs `{clash[0]}` of its file, a name that the drafted file uses itself.",
+            f"Rename `{clash[0]}`.",
+        )
+    return tuple(ast.get_source_segment(text, n) or "" for n in kept)

@@ -1,0 +1,118 @@
+"""The one door to the worker: ask for a job, get its outcome, whatever happens to its process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.gpu.forkserver import ForkServer, ForkServerGone, RunningJob
+from pytorch_to_triton.gpu.outcome import Progress, describe_end, read_outcome, write_end
+from pytorch_to_triton.gpu.run_folder import RunFolders
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.schema.job import Job, Mode, Outcome, Status
+
+_START_SECONDS = 180.0
+"""How long a fork server may take to import torch and triton; a cold network disk takes minutes."""
+_POLL_SECONDS = 0.1
+"""How often a watched job's progress is read."""
+
+
+class Door:
+    """Starts one fork server for each mode when it is first needed, and reuses it.
+
+    Any number of jobs may run at once. The fork servers end with the thread that asked first: ask from one
+    that lives as long as the door.
+    """
+
+    def __init__(self, folders: RunFolders) -> None:
+        self._folders = folders
+        self._servers: dict[Mode, ForkServer] = {}
+
+    async def ask(self, job: Job, mode: Mode, *, seconds: float, watch: Watch | None = None) -> Outcome:
+        """Do one job in a process of its own, for at most `seconds` from its start.
+
+        What the job's code does is an outcome, never an exception: it may raise, crash or run out of time,
+        and its items up to then are kept. Cancelling kills the job. Raises EnvironmentLacks where
+        `mode.python` does not run, or lacks torch or triton.
+        """
+        await anyio.to_thread.run_sync(self._folders.make_room)
+        with self._folders.new(job, mode) as folder:
+            try:
+                return await self._do(folder, mode, seconds, watch)
+            except anyio.get_cancelled_exc_class():
+                write_end(folder, "cancelled", "")
+                raise
+
+    async def close(self) -> None:
+        """End every fork server with all its jobs; returns when they are gone."""
+        while self._servers:
+            _, server = self._servers.popitem()
+            await server.close()
+
+    async def _do(self, folder: Path, mode: Mode, seconds: float, watch: Watch | None) -> Outcome:
+        progress = Progress(folder)
+        running = await self._start(folder, mode)
+        try:
+            status: Status = "crashed"
+            detail = ""
+            with anyio.move_on_after(seconds) as limit:
+                detail = describe_end(await _wait(running, progress, watch))
+            if limit.cancelled_caught:
+                status, detail = "timed_out", f"not done within {seconds:g} s"
+        finally:
+            # Whoever leaves early leaves no process behind; an ended job is not there to be killed.
+            await running.kill()
+            running.close()
+        await progress.follow(watch)
+        return read_outcome(folder, progress, status, detail)
+
+    async def _start(self, folder: Path, mode: Mode) -> RunningJob:
+        """Hand the job to the mode's fork server; to a fresh one where the old one has ended."""
+        server = self._servers.get(mode)
+        if server is None:
+            server = self._servers[mode] = ForkServer(mode)
+        try:
+            with anyio.move_on_after(_START_SECONDS):
+                return await server.start(folder)
+            why = f"it did not answer within {_START_SECONDS:g} s"
+        except ForkServerGone:
+            why = ""
+        if self._servers.get(mode) is server:
+            del self._servers[mode]
+        await server.close()
+        if server.came_up and not why:
+            return await self._start(folder, mode)
+        raise _cannot_work(server, why)
+
+
+@asynccontextmanager
+async def open_door(folders: RunFolders | None = None) -> AsyncIterator[Door]:
+    """A door for as long as the block lasts; its run folders lie in the user's cache, or in `folders`."""
+    door = Door(folders or RunFolders(places.runs()))
+    try:
+        yield door
+    finally:
+        await door.close()
+
+
+async def _wait(running: RunningJob, progress: Progress, watch: Watch | None) -> int | None:
+    """The job's wait status once it has ended, None where its fork server ended first; feeds `watch`."""
+    while True:
+        with anyio.move_on_after(_POLL_SECONDS if watch else None):
+            try:
+                return await running.ended()
+            except ForkServerGone:
+                return None
+        await progress.follow(watch)
+
+
+def _cannot_work(server: ForkServer, why: str) -> EnvironmentLacks:
+    said = server.last_words or "(nothing)"
+    return EnvironmentLacks(
+        f"{server.mode.python} cannot run the worker: {why or said.splitlines()[-1]}",
+        f"Install torch and triton there, or name a Python (3.11 or newer) that has them. It said:\n{said}",
+    )

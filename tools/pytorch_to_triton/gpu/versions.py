@@ -1,0 +1,43 @@
+"""Which Python, torch and Triton a mode has, and which devices."""
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.value import Value
+
+_SECONDS = 60.0
+
+
+class Device(Value):
+    """One device that compiled kernels can run on."""
+
+    name: str
+    capability: tuple[int, int]
+    """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
+
+
+class Versions(Value):
+    """What a mode's worker runs on."""
+
+    python: str
+    torch: str
+    triton: str
+    interpreter: bool
+    cuda: str | None
+    """The CUDA version that torch was built for; None for other builds."""
+    rocm: str | None
+    """The ROCm version that torch was built for; None for other builds."""
+    devices: tuple[Device, ...]
+    """Empty under the interpreter, which uses none."""
+
+
+async def versions(door: Door, mode: Mode) -> Versions:
+    """Ask the mode's worker what it is. Raises EnvironmentLacks where it cannot say."""
+    outcome = await door.ask(Job(kind="versions"), mode, seconds=_SECONDS)
+    if outcome.answer is None:
+        raise EnvironmentLacks(
+            f"{mode.python} cannot say what it runs on: {outcome.detail}.",
+            f"Do it by hand: {mode.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
+        )
+    return Versions.model_validate(outcome.answer)

@@ -1,0 +1,86 @@
+"""What a target takes and declares, as the worker found it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.value import Value
+
+Kind = Literal["kernel_file", "model_file", "function", "module"]
+
+
+class Parameter(Value):
+    """A parameter of the signature; of a module, of forward without `self`."""
+
+    name: str
+    variadic: bool
+    """`*args` or `**kwargs`."""
+    required: bool
+    default: str
+    """The default's repr; empty when there is none."""
+
+
+class TensorExample(Value):
+    """A tensor that get_inputs() returned."""
+
+    form: Literal["tensor"] = "tensor"
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    low: int | None
+    """Smallest value of an integer tensor; None for others."""
+    high: int | None
+    """Largest value of an integer tensor, plus one."""
+
+
+class ListExample(Value):
+    """A list of tensors that get_inputs() returned."""
+
+    form: Literal["list"] = "list"
+    name: str
+    items: tuple[TensorExample, ...]
+
+
+class ConstantExample(Value):
+    """Anything else that get_inputs() returned."""
+
+    form: Literal["constant"] = "constant"
+    name: str
+    value: JsonValue
+
+
+Example = Annotated[TensorExample | ListExample | ConstantExample, Field(discriminator="form")]
+
+
+class StateTensor(Value):
+    """A parameter or buffer of a module, named after its state_dict's key, dots replaced by underscores."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    low: int | None
+    high: int | None
+    trained: bool
+    """True for a parameter, False for a buffer."""
+
+
+class Description(Value):
+    """A loaded target."""
+
+    target: Target
+    kind: Kind
+    name: str
+    """What is called: `reference`, `run`, `Model`, `ModelNew`, or the target's own name."""
+    docstring: str
+    parameters: tuple[Parameter, ...]
+    inputs: dict[str, JsonValue] | None
+    """The file's INPUTS as they stand; None where it declares none."""
+    dims: dict[str, JsonValue]
+    requires: list[str]
+    draws_inputs: bool
+    """The file defines `inputs(**dims)`."""
+    state: tuple[StateTensor, ...]
+    """Parameters and buffers of a module; empty for a function."""
+    examples: tuple[Example, ...] | None
+    """What get_inputs() returns; None where the file has none."""

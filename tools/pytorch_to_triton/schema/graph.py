@@ -1,0 +1,122 @@
+"""The traced program as plain data: what torch.export saw, with the caller's own names.
+
+Sizes are written as expressions over the declared dims (`M`, `2*H`, `(N + 1)//2`) and, beside them, as the
+sizes at which the program was traced. Those are distinct for distinct dims, so equal traced sizes mean equal
+dims.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytorch_to_triton.schema.case import DType, Scalar
+from pytorch_to_triton.schema.value import Value
+
+
+class NodeRef(Value):
+    """An argument that is another node's (or an input's) value."""
+
+    form: Literal["node"] = "node"
+    name: str
+
+
+class ScalarRef(Value):
+    """An argument that is one of the function's own float arguments."""
+
+    form: Literal["scalar"] = "scalar"
+    name: str
+
+
+class SizeRef(Value):
+    """An integer argument that depends on the input's sizes."""
+
+    form: Literal["size"] = "size"
+    expression: str
+    traced: int
+
+
+class Literal_(Value):
+    """A constant; dtypes, devices and layouts are given by name."""
+
+    form: Literal["literal"] = "literal"
+    value: Scalar
+
+
+class ArgumentList(Value):
+    """A list or tuple of arguments."""
+
+    form: Literal["list"] = "list"
+    items: tuple[NodeArgument, ...]
+
+
+NodeArgument = Annotated[NodeRef | ScalarRef | SizeRef | Literal_ | ArgumentList, Field(discriminator="form")]
+
+
+class Shape(Value):
+    """A tensor's shape: `expressions` over the dims, and the sizes at which it was `traced`."""
+
+    expressions: tuple[str, ...]
+    traced: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.traced)
+
+
+class TensorInput(Value):
+    """A tensor argument of the function, or a parameter or buffer of the module."""
+
+    name: str
+    shape: Shape
+    dtype: DType
+
+
+class Node(Value):
+    """One operator call. `shape` and `dtype` are None for operators that return a tuple of tensors."""
+
+    name: str
+    """Unique in the graph."""
+    op: str
+    """As torch names it: `aten.add.Tensor`, `getitem`."""
+    args: tuple[NodeArgument, ...]
+    kwargs: dict[str, NodeArgument]
+    shape: Shape | None
+    dtype: DType | None
+    source_name: str | None = None
+    """The variable that the caller's source assigns this value to."""
+    line: int | None = None
+    """Line of the caller's source that computes it."""
+
+
+class Output(Value):
+    """One tensor of the result; `path` as in `out`, `out[0]`, `out.a`."""
+
+    path: str
+    name: str
+    """The node or input that holds it."""
+
+
+class Graph(Value):
+    """A function as inputs, operator calls in order, and outputs."""
+
+    function: str
+    """The function's or class's name."""
+    parameters: tuple[str, ...]
+    """All parameter names of the signature that `run` gets, in order, tensors and constants."""
+    inputs: tuple[TensorInput, ...]
+    constants: dict[str, Scalar | tuple[Scalar, ...]]
+    """Arguments that are no tensors, with the values they were traced with."""
+    fixed: tuple[str, ...]
+    """Constants whose value shaped the trace: `run` accepts no other."""
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+    structure: Literal["single", "tuple", "list", "dict"]
+    """What the function returns."""
+    dims: dict[str, int]
+    """Every dim with the size at which it was traced."""
+    guards: tuple[str, ...]
+    """Conditions on dims that torch.export found, as expressions, e.g. `N % 2 == 0`."""
+
+
+ArgumentList.model_rebuild()

@@ -1,0 +1,102 @@
+"""What a validation found, case by case."""
+
+from typing import Literal
+
+from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.value import Value
+
+Decision = Literal["passed", "failed", "undecided"]
+CaseStatus = Literal[
+    "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped"
+]  # fmt: skip
+Kind = Literal[
+    "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
+    "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant", "constant_factor",
+    "constant_offset", "low_precision", "values",
+]  # fmt: skip
+"""What kind of wrong a wrong output is; the first that fits, in this order of preference:
+what is returned, then where NaN and infinities are, then what the wrong values look like."""
+Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "scattered"]
+
+
+class Values(Value):
+    """One element as each side has it; NaN and infinities as text."""
+
+    index: tuple[int, ...]
+    candidate: float | str
+    pytorch: float | str
+    truth: float | str
+    """Computed in float64."""
+
+
+class Mismatch(Value):
+    """How an output is wrong."""
+
+    output: str
+    """`out`, `out[0]`, `out.logits`, or `x after the call` for an argument that was written to."""
+    kind: Kind
+    where: Where | None
+    """None where the kind is not about single elements."""
+    says: str
+    """What and where, in a sentence or two."""
+    causes: tuple[str, ...]
+    """Likely causes, the likeliest first."""
+    first: Values | None
+    """The first failing element."""
+
+
+class OutputFigures(Value):
+    """Measured errors of one output, in units of the rounding error that the problem allows (1 is ideal)."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    elements: int
+    failing: int
+    unjudged: int
+    """Elements whose value PyTorch itself gets wrong: NaN, infinite or another integer than the truth."""
+    candidate_error: float
+    """The largest of the candidate."""
+    pytorch_error: float
+    """The largest of PyTorch at the same dtype."""
+    allowed_error: float
+
+
+class CaseResult(Value):
+    """What came of one case."""
+
+    name: str
+    group: Group
+    status: CaseStatus
+    why: str
+    """Empty for a passed case; else what happened, in a sentence or two."""
+    outputs: tuple[OutputFigures, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    truth: str = ""
+    """What the truth was computed in: float64; float32 or `own` where the reference cannot run in float64."""
+
+
+class Skip(Value):
+    """Something that was not tried."""
+
+    what: str
+    why: str
+
+
+class Verdict(Value):
+    """Whether a candidate computes what its reference computes, on every case that was tried."""
+
+    summary: str
+    """What a person would say."""
+    next_step: str
+    verdict: Decision
+    candidate: str
+    reference: str
+    cases: tuple[CaseResult, ...]
+    skipped: tuple[Skip, ...]
+    """What the declaration claims, or a validation should try, that was not run, with the reason."""
+    seed: int
+    """Draws the same inputs again."""
+    device: str
+    obtained: str
+    """How the figures were obtained."""

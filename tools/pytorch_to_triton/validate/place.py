@@ -1,0 +1,91 @@
+"""Where in an output the wrong elements lie, in words."""
+
+from dataclasses import dataclass
+
+from pytorch_to_triton.schema.verdict import Where
+from pytorch_to_triton.validate.statistics import Facts, Spread
+
+DENSE = 0.5
+"""Share of a pattern's elements that must fail before it is named: a wrong value may be right by chance."""
+SMALLEST_BLOCK = 8
+FEW = 8
+"""One wrong element of fewer than this is no pattern."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """`words` follow "is wrong": "in every element", "in column 3"."""
+
+    where: Where
+    words: str
+
+
+def place_of(facts: Facts) -> Place:
+    """The simplest pattern that the failing elements fill."""
+    if facts.flat.count == facts.flat.size:
+        return Place("everywhere", "in every element")
+    if facts.flat.count == 1:
+        where: Where = "one_index" if facts.flat.size >= FEW else "scattered"
+        return Place(where, f"in the single element {list(facts.first)}")
+    restricted = [dim for dim, axis in enumerate(facts.along) if axis.count < axis.size]
+    if len(restricted) == 1 and facts.share_of_box > DENSE:
+        [dim] = restricted
+        return along_axis(facts.along[dim], axis_name(dim, len(facts.along)))
+    if not restricted and facts.share_of_box > DENSE:
+        return Place("everywhere", f"in almost every element ({facts.flat.count} of {facts.flat.size})")
+    return in_memory_order(facts)
+
+
+def along_axis(axis: Spread, name: str) -> Place:
+    """One dimension alone tells the failing elements from the others."""
+    if axis.count == 1:
+        return Place("one_index", f"in {name} {axis.first} (of {axis.size})")
+    if is_tail(axis):
+        return Place(
+            "tail", f"in the tail: {name}s {axis.first} to {axis.last} of {axis.size}{block_hint(axis)}"
+        )
+    if is_regular(axis) and axis.step > 1:
+        return Place("every_nth", f"in every {ordinal(axis.step)} {name}, from {axis.first} on")
+    return Place("range", f"in {axis.count} of {axis.size} {name}s, from {axis.first} to {axis.last}")
+
+
+def in_memory_order(facts: Facts) -> Place:
+    """No dimension explains them; perhaps their order in memory does."""
+    flat = facts.flat
+    if is_tail(flat):
+        return Place(
+            "tail",
+            f"in the tail: the last {flat.size - flat.first} of {flat.size} elements{block_hint(flat)}",
+        )
+    if is_regular(flat) and flat.step > 1:
+        return Place("every_nth", f"in every {ordinal(flat.step)} element, from {flat.first} on")
+    if is_regular(flat):
+        return Place("range", f"in elements {flat.first} to {flat.last} of {flat.size} in memory order")
+    return Place("scattered", f"in {flat.count} of {flat.size} elements, without an evident pattern")
+
+
+def is_regular(axis: Spread) -> bool:
+    """The failing indices fill their range at their step."""
+    return axis.count > DENSE * ((axis.last - axis.first) // axis.step + 1)
+
+
+def is_tail(axis: Spread) -> bool:
+    """What a last, partial tile looks like: shorter than the tiles before it."""
+    return axis.step == 1 and axis.last == axis.size - 1 and 2 * axis.first > axis.size and is_regular(axis)
+
+
+def block_hint(axis: Spread) -> str:
+    """The largest block size at whose multiple the tail begins."""
+    block = axis.first & -axis.first
+    return f"; {axis.first} is a multiple of {block}" if block >= SMALLEST_BLOCK else ""
+
+
+def axis_name(dim: int, ndim: int) -> str:
+    if ndim == 2:
+        return ("row", "column")[dim]
+    return "element" if ndim == 1 else f"dimension-{dim} index "
+
+
+def ordinal(number: int) -> str:
+    suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"

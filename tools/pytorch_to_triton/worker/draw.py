@@ -1,0 +1,165 @@
+"""Drawing a case's arguments: each from a seed of its own, in the fills and layouts of schema/case.py."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+NON_FINITE_SHARE = 64
+"""One element in this many is replaced by the fills inf and nan, and at least one."""
+DEFAULT_INTEGERS = (-100, 101)
+PERTURBATION = 0.25
+"""How far a module's initial state is moved, in units of its own spread."""
+
+Spec = Mapping[str, Any]
+
+
+def draw_arguments(case: Spec, seed: int) -> dict[str, Any]:
+    """The case's arguments by name, tensors on the CPU; the same for the same seed on every machine."""
+    return {argument["name"]: draw_argument(case["name"], argument, seed) for argument in case["arguments"]}
+
+
+def draw_argument(case_name: str, argument: Spec, seed: int) -> Any:
+    if argument["form"] == "tensor":
+        return draw_tensor(argument, generator(seed, case_name, argument["name"]))
+    if argument["form"] == "list":
+        return [draw_argument(case_name, item, seed) for item in argument["items"]]
+    return argument["value"]
+
+
+def generator(seed: int, *names: str) -> torch.Generator:
+    """A random generator whose seed depends on each of the names."""
+    digest = hashlib.sha256("\0".join([str(seed), *names]).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def draw_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
+    """A tensor of the spec's dtype, shape, fill, range and layout."""
+    dtype: torch.dtype = getattr(torch, spec["dtype"])
+    values = (
+        draw_floats(spec, dtype, random) if dtype.is_floating_point else draw_integers(spec, dtype, random)
+    )
+    return laid_out(values, spec["layout"])
+
+
+def draw_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    shape, low, high = tuple(spec["shape"]), spec["low"], spec["high"]
+    precise = torch.float64 if dtype == torch.float64 else torch.float32
+    if low is None or high is None:
+        fill = FILLS[spec["fill"]]
+        return fill(signed(shape, precise, random), torch.finfo(dtype), random).to(dtype)
+    values = (low + (high - low) * torch.rand(shape, generator=random, dtype=precise)).to(dtype)
+    # Rounding to a short dtype may reach `high`, which the range excludes.
+    wide = values.to(precise)
+    return torch.where(wide < high, wide, torch.full_like(wide, low)).to(dtype)
+
+
+def signed(shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    """Normal numbers of both signs; each row (last dimension) has a scale in 0.5..2, an offset in -1..1."""
+    rows = (*shape[:-1], 1) if shape else ()
+    scale = 0.5 + 1.5 * torch.rand(rows, generator=random, dtype=dtype)
+    offset = 2 * torch.rand(rows, generator=random, dtype=dtype) - 1
+    return torch.randn(shape, generator=random, dtype=dtype) * scale + offset
+
+
+Fill = Callable[[torch.Tensor, torch.finfo, torch.Generator], torch.Tensor]
+
+
+def equal_rows(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values[..., :1].expand_as(values).clone() if values.ndim else values
+
+
+def large(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values * min(1e4, math.sqrt(limits.max) / 4)
+
+
+def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values * max(1e-4, math.sqrt(limits.tiny) * 4)
+
+
+def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values.abs().add(0.1).neg()
+
+
+def with_inf(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    places = some_places(values, random)
+    values.view(-1)[places[0::2]] = torch.inf
+    values.view(-1)[places[1::2]] = -torch.inf
+    return values
+
+
+def with_nan(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    values.view(-1)[some_places(values, random)] = torch.nan
+    return values
+
+
+def some_places(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    count = -(-values.numel() // NON_FINITE_SHARE)
+    return torch.randint(max(values.numel(), 1), (count,), generator=random)
+
+
+FILLS: dict[str, Fill] = {
+    "random": lambda values, limits, random: values,
+    "zeros": lambda values, limits, random: torch.zeros_like(values),
+    "ones": lambda values, limits, random: torch.ones_like(values),
+    "equal_rows": equal_rows,
+    "large": large,
+    "small": small,
+    "negative": negative,
+    "inf": with_inf,
+    "nan": with_nan,
+}
+
+
+def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    """Uniform in low..high; fills other than zeros and ones mean nothing to integers."""
+    shape, fill = tuple(spec["shape"]), spec["fill"]
+    if fill in ("zeros", "ones"):
+        return torch.full(shape, int(fill == "ones"), dtype=torch.int64).to(dtype)
+    if dtype == torch.bool:
+        return torch.rand(shape, generator=random) < 0.5
+    low = DEFAULT_INTEGERS[0] if spec["low"] is None else int(spec["low"])
+    high = DEFAULT_INTEGERS[1] if spec["high"] is None else int(spec["high"])
+    return torch.randint(max(low, torch.iinfo(dtype).min), high, shape, generator=random).to(dtype)
+
+
+def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
+    """The same values elsewhere in memory; as they are where the shape has no room for the layout."""
+    if layout == "transposed" and values.ndim >= 2:
+        return values.transpose(-1, -2).contiguous().transpose(-1, -2)
+    if layout == "sliced" and values.ndim:
+        # What lies between differs from the tensor's own: a kernel that ignores strides is found out.
+        wide = torch.stack([values, values.flip(-1)], dim=-1).flatten(-2)
+        return wide[..., ::2]
+    if layout == "offset":
+        storage = torch.cat([values.new_ones(1), values.reshape(-1)])
+        return storage[1:].view(values.shape)
+    return values
+
+
+def perturbed_state(
+    state: Mapping[str, torch.Tensor], parameters: set[str], seed: int
+) -> dict[str, torch.Tensor]:
+    """A module's state moved off its initial values, so that weights of one and biases of zero hide nothing.
+
+    Buffers that are positive (a running variance) stay positive; those that are neither positive nor zero
+    (a mask, a table) stay as they are.
+    """
+    return {
+        key: perturbed(value, key in parameters, generator(seed, "state", key))
+        for key, value in state.items()
+    }
+
+
+def perturbed(value: torch.Tensor, is_parameter: bool, random: torch.Generator) -> torch.Tensor:  # noqa: FBT001
+    if not value.is_floating_point() or value.numel() == 0:
+        return value.clone()
+    noise = PERTURBATION * torch.randn(value.shape, generator=random).to(value)
+    if not is_parameter and bool((value > 0).all()):
+        return value * noise.exp()
+    if is_parameter or not bool(value.any()):
+        spread = float(value.float().std(correction=0)) or float(value.float().abs().mean()) or 1.0
+        return value + spread * noise
+    return value.clone()

@@ -1,0 +1,118 @@
+"""How far a result is from the truth, in units of the rounding error that the problem allows.
+
+The unit of an element is the largest of
+  - the output dtype's eps times the element's size in the truth, its row's root mean square, or the typical
+    row's: a sum of large terms that happens to be small is not expected to be right to its last bit,
+  - how far the truth itself moves when the inputs move by one rounding error (its conditioning), likewise for
+    the element, its row and the typical row,
+  - in an output of a few elements, eps times the inputs' root mean square: a few do not tell what is typical,
+  - the spacing of numbers around zero.
+A row is the last dimension; where that is short, the whole output.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+FINITE, NAN, POSITIVE_INF, NEGATIVE_INF = range(4)
+FEW = 16
+"""Fewer elements than this do not tell what size is typical."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a candidate may err: `factor` times PyTorch's largest error, plus `slack` units."""
+
+    factor: float
+    slack: float
+    untrusted: float
+    """Relative error, in sizes instead of units, from which on PyTorch's own element is not trusted."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Element by element: errors of the candidate and of PyTorch, in units; and what is judged.
+
+    All tensors have the output's shape; `candidate` and `pytorch` are float64, zero where not compared.
+    """
+
+    candidate: torch.Tensor
+    pytorch: torch.Tensor
+    judged: torch.Tensor
+    """False where PyTorch's own element cannot be trusted: NaN or infinite where the truth is not, or the
+    reverse, or as far off as `Budget.untrusted`; of integers, another value."""
+    failing: torch.Tensor
+    allowed: float
+
+
+def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget: Budget) -> Errors:
+    """Errors of floating outputs: `candidate`, `pytorch`, `truth` and `nearby`, all of one shape.
+
+    An element fails beyond the budget, and where it is NaN or infinite but should not be, or the reverse.
+    """
+    dtype = outputs["pytorch"].dtype
+    wide = {name: tensor.double() for name, tensor in outputs.items()}
+    kinds = {name: kind_of(tensor) for name, tensor in wide.items()}
+    size = unit(wide["truth"], wide["nearby"], torch.finfo(dtype), inputs_rms)
+    agreed = kinds["truth"] == kinds["pytorch"]
+    pytorch = in_units(wide["pytorch"], wide["truth"], size, agreed & (kinds["truth"] == FINITE))
+    judged = agreed & (pytorch * torch.finfo(dtype).eps <= budget.untrusted)
+    finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
+    candidate = in_units(wide["candidate"], wide["truth"], size, finite)
+    allowed = budget.factor * largest(pytorch[judged]) + budget.slack
+    wrong_kind = judged & (kinds["candidate"] != kinds["truth"])
+    return Errors(candidate, pytorch, judged, wrong_kind | (candidate > allowed), allowed)
+
+
+def exact_errors(outputs: Mapping[str, torch.Tensor]) -> Errors:
+    """Errors of integer and bool outputs: 1 where the candidate has neither PyTorch's value nor the truth"""
+    judged = outputs["truth"] == outputs["pytorch"]
+    failing = (outputs["candidate"] != outputs["pytorch"]) & (outputs["candidate"] != outputs["truth"])
+    return Errors(failing.double(), torch.zeros_like(failing, dtype=torch.float64), judged, failing, 0.0)
+
+
+def kind_of(values: torch.Tensor) -> torch.Tensor:
+    """FINITE, NAN, POSITIVE_INF or NEGATIVE_INF for each element, int8."""
+    kinds = torch.zeros_like(values, dtype=torch.int8)
+    kinds[values.isnan()] = NAN
+    kinds[values.isposinf()] = POSITIVE_INF
+    kinds[values.isneginf()] = NEGATIVE_INF
+    return kinds
+
+
+def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_rms: float) -> torch.Tensor:
+    size = typical_size(truth)
+    if truth.numel() < FEW:
+        size = size.clamp_min(inputs_rms)
+    # GPUs may flush float32's subnormal numbers to zero.
+    spacing = max(limits.eps * limits.tiny, torch.finfo(torch.float32).tiny)
+    return torch.maximum(limits.eps * size, typical_size(nearby - truth)).clamp_min(spacing)
+
+
+def typical_size(values: torch.Tensor) -> torch.Tensor:
+    """The largest of an element's size, its row's root mean square, the median row's; only what is finite."""
+    finite = torch.where(values.isfinite(), values, 0.0)
+    if finite.numel() == 0:
+        return finite
+    rows = finite if finite.ndim and finite.shape[-1] >= FEW else finite.reshape(1, -1)
+    sizes = rows.square().mean(-1, keepdim=True).sqrt()
+    return torch.maximum(torch.maximum(rows.abs(), sizes), sizes.median()).reshape(values.shape)
+
+
+def rms(tensors: Iterable[torch.Tensor]) -> float:
+    """Root mean square over the finite elements of all floating tensors; 0 where there are none."""
+    finite = [t.double()[t.double().isfinite()] for t in tensors if t.is_floating_point()]
+    total = sum(float(t.square().sum()) for t in finite)
+    return math.sqrt(total / max(sum(t.numel() for t in finite), 1))
+
+
+def in_units(
+    values: torch.Tensor, truth: torch.Tensor, size: torch.Tensor, where: torch.Tensor
+) -> torch.Tensor:
+    return torch.where(where, (values - truth).abs() / size, 0.0)
+
+
+def largest(values: torch.Tensor) -> float:
+    return float(values.max()) if values.numel() else 0.0

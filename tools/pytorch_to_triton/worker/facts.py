@@ -1,0 +1,133 @@
+"""Facts about a wrong output, as plain JSON: where its failing elements lie, and what they look like."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .error import rms
+
+FEW_ROUNDED = 4
+"""Fewer values than this may be round by chance."""
+ALIKE = 1e-3
+"""Largest relative deviation at which two tensors count as the same values."""
+
+
+def where_it_fails(failing: torch.Tensor) -> dict[str, Any]:
+    """The first failing index, and the failing indices along each dimension and in flattened order."""
+    flat = failing.reshape(-1)
+    along = [
+        spread(failing.any(dim=[d for d in range(failing.ndim) if d != dim]) if failing.ndim > 1 else failing)
+        for dim in range(failing.ndim)
+    ]
+    first = int(flat.nonzero()[0])
+    return {
+        "first": [int(i) for i in torch.unravel_index(torch.tensor(first), failing.shape)],
+        "along": along,
+        "flat": spread(flat),
+        "share_of_box": int(flat.sum()) / max(math.prod(axis["count"] for axis in along), 1),
+    }
+
+
+def spread(failing: torch.Tensor) -> dict[str, int]:
+    """Of a 1-D mask: its size, how many are set, the first and last of them, and the greatest common step."""
+    places = failing.nonzero().reshape(-1)
+    steps = set(places.diff().tolist())
+    return {
+        "size": failing.numel(),
+        "count": places.numel(),
+        "first": int(places[0]),
+        "last": int(places[-1]),
+        "step": math.gcd(*steps) if steps else 1,
+    }
+
+
+def what_it_looks_like(
+    outputs: Mapping[str, torch.Tensor], failing: torch.Tensor, inputs: Mapping[str, torch.Tensor]
+) -> dict[str, Any]:
+    """What the candidate's failing elements, and the candidate as a whole, have in common."""
+    candidate, truth = outputs["candidate"].double(), outputs["truth"].double()
+    wrong, right = candidate[failing], truth[failing]
+    finite = wrong.isfinite() & right.isfinite()
+    return {
+        "failing_nan": int(wrong.isnan().sum()),
+        "failing_inf": int(wrong.isinf().sum()),
+        "failing_zero": int((wrong == 0).sum()),
+        "truth_not_finite": int((~right.isfinite()).sum()),
+        "constant": is_constant(candidate) and not is_constant(truth),
+        "transposed": is_transposed(candidate, truth),
+        "equals_input": next((n for n, t in inputs.items() if alike(candidate, t)), None),
+        "relative_error": relative_error(wrong[finite], right[finite]),
+        "rounded_to": rounded_to(outputs["candidate"], outputs["truth"]),
+        **fits(wrong[finite], right[finite]),
+    }
+
+
+def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, Any]:
+    """The best constant factor and offset from truth to candidate, each with the share of error it leaves.
+
+    None where fewer than three elements say something about them.
+    """
+    error = wrong - right
+    power = float(error.square().mean()) if wrong.numel() >= 3 else 0.0
+    if power == 0 or not math.isfinite(power):
+        return {"factor": None, "factor_leaves": None, "offset": None, "offset_leaves": None}
+    right_power = float(right.square().sum())
+    factor = float((wrong * right).sum()) / right_power if right_power else 0.0
+    offset = float(error.mean())
+    return {
+        "factor": factor,
+        "factor_leaves": math.sqrt(float((wrong - factor * right).square().mean()) / power),
+        "offset": offset,
+        "offset_leaves": math.sqrt(float((error - offset).square().mean()) / power),
+    }
+
+
+def is_constant(values: torch.Tensor) -> bool:
+    return bool((values == values.reshape(-1)[0]).all())
+
+
+def is_transposed(candidate: torch.Tensor, truth: torch.Tensor) -> bool:
+    """Whether the candidate holds the truth with its last two dimensions swapped in memory."""
+    if truth.ndim < 2 or 1 in truth.shape[-2:] or truth.numel() != candidate.numel():
+        return False
+    swapped = truth.mT.contiguous()
+    return alike(candidate.reshape(swapped.shape), swapped) and not alike(
+        candidate.reshape(truth.shape), truth
+    )
+
+
+def alike(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Equal in shape and, but for rounding, in values; empty tensors are like nothing."""
+    if left.shape != right.shape or left.numel() == 0 or not right.any():
+        return False
+    return torch.allclose(
+        left.double(), right.double(), rtol=ALIKE, atol=ALIKE * rms([right]), equal_nan=True
+    )
+
+
+def relative_error(wrong: torch.Tensor, right: torch.Tensor) -> float | None:
+    """Root mean square of the error over that of the truth."""
+    scale = rms([right])
+    return rms([wrong - right]) / scale if scale else None
+
+
+def rounded_to(candidate: torch.Tensor, truth: torch.Tensor) -> str | None:
+    """The shorter dtype that holds every candidate value but not every true one, if there is one."""
+    if candidate.numel() < FEW_ROUNDED:
+        return None
+    for name in ("float8_e4m3fn", "bfloat16", "float16"):
+        dtype: torch.dtype = getattr(torch, name)
+        if (
+            candidate.dtype.itemsize > dtype.itemsize
+            and same_when(candidate, dtype)
+            and not same_when(truth, dtype)
+        ):
+            return name
+    return None
+
+
+def same_when(values: torch.Tensor, dtype: torch.dtype) -> bool:
+    wide = values.double()
+    return bool(((wide.to(dtype).double() == wide) | wide.isnan()).all())

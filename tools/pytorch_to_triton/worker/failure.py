@@ -1,0 +1,67 @@
+"""Tell an exception the way its author needs it: the frames of the user's own code, and nothing else."""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
+    """The exception as plain JSON: type, message, traceback, file, line, during."""
+    file, line = _place(error)
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "traceback": _user_traceback(error),
+        "file": file,
+        "line": line,
+        "during": during,
+    }
+
+
+def _place(error: BaseException) -> tuple[str | None, int | None]:
+    """Where the user's code went wrong: a syntax error's own place, else the innermost user frame of the
+    error that started it all."""
+    place: tuple[str | None, int | None] = (None, None)
+    for cause in _chain(error):
+        if isinstance(cause, SyntaxError) and cause.filename:
+            place = (cause.filename, cause.lineno)
+        elif frames := _user_frames(traceback.extract_tb(cause.__traceback__)):
+            place = (frames[-1].filename, frames[-1].lineno)
+    return place
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, then its explicit causes, outermost first."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _user_traceback(error: BaseException) -> str:
+    told = traceback.TracebackException.from_exception(error)
+    part: traceback.TracebackException | None = told
+    while part is not None:
+        part.stack = traceback.StackSummary.from_list(_user_frames(part.stack))
+        part = part.__cause__ or part.__context__
+    return "".join(told.format())
+
+
+def _user_frames(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    return [frame for frame in frames if _is_users(frame.filename)]
+
+
+def _is_users(filename: str) -> bool:
+    return not filename.startswith("<") and not os.path.realpath(filename).startswith(_machinery())
+
+
+@cache
+def _machinery() -> tuple[str, ...]:
+    """The folders whose frames say nothing to the author of a kernel."""
+    folders = [Path(__file__).resolve().parent, Path(os.__file__).resolve().parent / "importlib"]
+    folders += [Path(sys.modules[name].__path__[0]).resolve() for name in ("torch", "triton")]
+    return tuple(f"{folder}{os.sep}" for folder in folders)

@@ -1,0 +1,159 @@
+"""An exported program as the JSON of schema/graph.py: sizes as expressions over the caller's dims."""
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from .source_names import SourceNames
+
+OPERATORS = {operator.getitem: "getitem"}
+
+
+class NotRepresentable(Exception):
+    """The program holds something that plain data cannot say, such as a constant tensor."""
+
+
+class Sizes:
+    """Translates torch's size symbols into expressions over the declared dims."""
+
+    def __init__(self, tensors: list[Node], inputs: list[dict[str, Any]], dims: Mapping[str, int]) -> None:
+        self.dims = dims
+        self.replacements: dict[sympy.Symbol, sympy.Expr] = {}
+        self.fixed: dict[str, int] = {}
+        names = {name: sympy.Symbol(name, integer=True, positive=True) for name in dims}
+        for tensor, spec in zip(tensors, inputs, strict=True):
+            for size, text in zip(tensor.meta["val"].shape, spec["shape"], strict=True):
+                declared = sympy.sympify(text.replace("//", "/"), locals=names) if "//" not in text else None
+                expression = size.node.expr if isinstance(size, torch.SymInt) else None
+                if isinstance(expression, sympy.Symbol):
+                    plain = text in names
+                    if plain or expression not in self.replacements:
+                        self.replacements[expression] = (
+                            declared if declared is not None else sympy.Symbol(f"({text})", integer=True)
+                        )
+                elif expression is None and text in dims:
+                    self.fixed[text] = int(size)
+
+    def expression(self, size: int | torch.SymInt) -> str:
+        """A size as text over the dims, e.g. `2*H`."""
+        if isinstance(size, int):
+            return str(size)
+        return str(sympy.sympify(size.node.expr).subs(self.replacements))
+
+    def traced(self, size: int | torch.SymInt) -> int:
+        """The size in this trace."""
+        if isinstance(size, int):
+            return size
+        hint = size.node.hint
+        if not isinstance(hint, int):
+            raise NotRepresentable(f"the size {size} depends on values, not on shapes")
+        return hint
+
+    def shape(self, tensor: torch.Tensor) -> dict[str, Any]:
+        """A tensor's shape, both ways."""
+        return {
+            "expressions": [self.expression(n) for n in tensor.shape],
+            "traced": [self.traced(n) for n in tensor.shape],
+        }
+
+    def input(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """An input as declared."""
+        shape = {"expressions": spec["shape"], "traced": spec["traced"]}
+        return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
+
+    def guards(self) -> list[str]:
+        """Dims that torch.export could not keep free."""
+        return [f"{name} == {size}" for name, size in self.fixed.items()]
+
+
+class NodeWriter:
+    """Writes the nodes of one exported program; `known` maps torch's node names to the graph's."""
+
+    def __init__(
+        self,
+        known: dict[str, str],
+        names: SourceNames,
+        sizes: Sizes,
+        lifted: Mapping[str, float | int | bool],
+    ) -> None:
+        self.known = known
+        self.names = names
+        self.sizes = sizes
+        self.lifted = lifted
+
+    def is_operator(self, node: Node) -> bool:
+        """Whether the node computes tensors; size arithmetic and assertions are left out."""
+        value = node.meta.get("val")
+        return node.op == "call_function" and isinstance(value, torch.Tensor | tuple | list)
+
+    def write(self, node: Node) -> dict[str, Any]:
+        """One operator call."""
+        value = node.meta["val"]
+        tensor = value if isinstance(value, torch.Tensor) else None
+        self.known[node.name] = node.name
+        return {
+            "name": node.name,
+            "op": OPERATORS.get(node.target) or str(node.target),
+            "args": [self.argument(a) for a in node.args],
+            "kwargs": {key: self.argument(a) for key, a in node.kwargs.items()},
+            "shape": None if tensor is None else self.sizes.shape(tensor),
+            "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
+            "line": self.names.line(node.meta.get("stack_trace")),
+        }
+
+    def argument(self, value: Any) -> dict[str, Any]:
+        """One argument of a call."""
+        if isinstance(value, Node):
+            return self._node(value)
+        if isinstance(value, list | tuple):
+            return {"form": "list", "items": [self.argument(v) for v in value]}
+        if isinstance(value, torch.dtype):
+            return {"form": "literal", "value": str(value).removeprefix("torch.")}
+        if value is None or isinstance(value, bool | int | float | str):
+            return {"form": "literal", "value": value}
+        return {"form": "literal", "value": str(value).removeprefix("torch.")}
+
+    def _node(self, node: Node) -> dict[str, Any]:
+        if node.name in self.lifted:
+            return {"form": "literal", "value": self.lifted[node.name]}
+        if node.name in self.known:
+            return {"form": "node", "name": self.known[node.name]}
+        value = node.meta.get("val")
+        if isinstance(value, int | torch.SymInt):
+            return {
+                "form": "size",
+                "expression": self.sizes.expression(value),
+                "traced": self.sizes.traced(value),
+            }
+        raise NotRepresentable(f"{node.name} is a constant tensor made inside the function")
+
+
+def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:
+    """Constant tensors of no dimension, by placeholder name."""
+    constants = program.graph_signature.inputs_to_lifted_tensor_constants
+    values = {name: program.constants[key] for name, key in constants.items()}
+    return {name: value.item() for name, value in values.items() if value.dim() == 0}
+
+
+def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, list[dict[str, str]]]:
+    """What the function returns: the kind of container, and each tensor's path and node."""
+    (output,) = [n for n in program.graph.nodes if n.op == "output"]
+    nodes = list(output.args[0])
+    result = pytree.tree_unflatten(nodes, program.call_spec.out_spec)
+    flat, _ = pytree.tree_flatten_with_path(result)
+    outputs = []
+    for path, node in flat:
+        if not isinstance(node, Node):
+            raise NotRepresentable("the function returns something that is no tensor")
+        reference = writer.argument(node)
+        if reference["form"] != "node":
+            raise NotRepresentable("the function returns a constant")
+        outputs.append({"path": "out" + pytree.keystr(path), "name": reference["name"]})
+    kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
+    return kinds.get(type(result), "single"), outputs

@@ -1,0 +1,243 @@
+"""libdevice: the functions behind `tl.extra.libdevice`, as numpy computes them.
+
+Keys are NVIDIA's symbols less their `__nv_` and less the `f` or `d` that marks the type of the argument.
+"""
+
+import math
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from triton.language import core
+from triton.language.extra import libdevice as portable
+from triton.language.extra.cuda import libdevice as cuda
+from triton.runtime import interpreter as upstream
+from triton.runtime.errors import InterpreterError
+
+from .formats import Array
+
+Function = Callable[..., Any]
+
+
+def each(function: Callable[[float], float], *, outside: float = math.inf) -> Function:
+    """`function` of Python floats on whole arrays; `outside` where it has no finite value."""
+
+    def guarded(value: float) -> float:
+        try:
+            return function(value)
+        except (ValueError, OverflowError):
+            return outside
+
+    return np.vectorize(guarded, otypes=[np.float64])
+
+
+def each_int(function: Callable[[int, int], int]) -> Function:
+    """`function` of each integer's unsigned value and its width in bits."""
+
+    def on_array(x: Array) -> Array:
+        bits = x.itemsize * 8
+        values = [function(int(value) % (1 << bits), bits) for value in x.ravel()]
+        return np.array(values, dtype=np.uint64).reshape(x.shape)
+
+    return on_array
+
+
+def normal_quantile(p: float) -> float:
+    if p in (0.0, 1.0):
+        return math.copysign(math.inf, p - 0.5)
+    return statistics.NormalDist().inv_cdf(p) if 0 < p < 1 else math.nan
+
+
+def scaled_erfc(x: float) -> float:
+    if x < 25:
+        return math.exp(x * x) * math.erfc(x)
+    return (1 - 0.5 / (x * x)) / (x * math.sqrt(math.pi))
+
+
+def half_away_from_zero(x: Array) -> Array:
+    whole = np.trunc(x)
+    return np.asarray(whole + np.copysign(np.abs(x - whole) >= 0.5, x))
+
+
+def ieee_remainder(x: Array, y: Array) -> Array:
+    def remainder(a: float, b: float) -> float:
+        return math.remainder(a, b) if b and math.isfinite(a) else math.nan
+
+    return np.asarray(np.vectorize(remainder, otypes=[np.float64])(x, y))
+
+
+def high_product(x: Array, y: Array) -> Array:
+    bits = x.itemsize * 8
+    product = np.vectorize(lambda a, b: (int(a) * int(b)) >> bits, otypes=[object])(x, y)
+    return np.asarray(product).astype(x.dtype)
+
+
+def exponent(x: Array) -> Array:
+    return np.frexp(x)[1] - 1
+
+
+def set_bits(value: int, bits: int) -> int:
+    return value.bit_count()
+
+
+def lowest_set_bit(value: int, bits: int) -> int:
+    return (value & -value).bit_length()
+
+
+def leading_zeros(value: int, bits: int) -> int:
+    return bits - value.bit_length()
+
+
+def reversed_bits(value: int, bits: int) -> int:
+    return int(f"{value:0{bits}b}"[::-1], 2)
+
+
+def length(*components: Array) -> Array:
+    return np.sqrt(sum(x.astype(np.float64) ** 2 for x in components))
+
+
+def viewed_as(dtype: type[Any]) -> Function:
+    return lambda x: x.view(dtype)
+
+
+def itself(x: Array) -> Array:
+    return x
+
+
+ROUNDINGS: dict[str, Function] = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
+
+FUNCTIONS: dict[str, Function] = {
+    **{
+        name: getattr(np, name)
+        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1")
+    },
+    **{
+        name: getattr(np, name)
+        for name in ("log", "log2", "log10", "log1p", "sqrt", "cbrt", "hypot", "signbit")
+    },
+    **{
+        name: getattr(np, name)
+        for name in ("floor", "ceil", "trunc", "rint", "copysign", "nextafter", "fmod")
+    },
+    **{name: getattr(np, name) for name in ("ldexp", "isnan", "isinf", "abs", "fmax", "fmin")},
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "pow": np.power,
+    "powi": lambda x, n: np.power(x, n.astype(x.dtype)),
+    "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcbrt": lambda x: 1 / np.cbrt(x),
+    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2.0)),
+    "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2.0)),
+    "rhypot": lambda *xs: 1 / length(*xs),
+    "norm3d": length,
+    "norm4d": length,
+    "rnorm3d": lambda *xs: 1 / length(*xs),
+    "rnorm4d": lambda *xs: 1 / length(*xs),
+    "fma": lambda x, y, z: x.astype(np.float64) * y + z,
+    "fdim": lambda x, y: np.where(x > y, x - y, np.where(np.isnan(x) | np.isnan(y), np.nan, 0)),
+    "saturate": lambda x: np.where(np.isnan(x), 0, np.clip(x, 0, 1)),
+    "erf": each(math.erf),
+    "erfc": each(math.erfc),
+    "erfcx": each(scaled_erfc),
+    "erfinv": each(
+        lambda x: math.copysign(normal_quantile((1 - abs(x)) / 2), x) / math.sqrt(2), outside=math.nan
+    ),
+    "erfcinv": each(lambda x: -normal_quantile(x / 2) / math.sqrt(2), outside=math.nan),
+    "normcdf": each(lambda x: math.erfc(-x / math.sqrt(2)) / 2),
+    "normcdfinv": each(normal_quantile, outside=math.nan),
+    "lgamma": each(math.lgamma),
+    "tgamma": each(math.gamma, outside=math.nan),
+    "cyl_bessel_i0": lambda x: np.i0(x).reshape(x.shape),
+    "fabs": np.abs,
+    "llabs": np.abs,
+    "nearbyint": np.rint,
+    "llrint": np.rint,
+    "round": half_away_from_zero,
+    "llround": half_away_from_zero,
+    "remainder": ieee_remainder,
+    "scalbn": np.ldexp,
+    "ilogb": exponent,
+    "logb": exponent,
+    "finite": np.isfinite,
+    "isfinite": np.isfinite,
+    "popc": each_int(set_bits),
+    "popcll": each_int(set_bits),
+    "clz": each_int(leading_zeros),
+    "clzll": each_int(leading_zeros),
+    "ffs": each_int(lowest_set_bit),
+    "ffsll": each_int(lowest_set_bit),
+    "brev": each_int(reversed_bits),
+    "brevll": each_int(reversed_bits),
+    **dict.fromkeys(("mulhi", "umulhi", "mul64hi", "umul64hi"), high_product),
+    "float_as_int": viewed_as(np.int32),
+    "float_as_uint": viewed_as(np.uint32),
+    "int_as_float": viewed_as(np.float32),
+    "uint_as_float": viewed_as(np.float32),
+    "double_as_longlong": viewed_as(np.int64),
+    "longlong_as_double": viewed_as(np.float64),
+    **{f"fast_{name}": getattr(np, name) for name in ("sin", "cos", "tan", "exp", "log", "log2", "log10")},
+    "fast_exp10": lambda x: np.power(np.float32(10), x),
+    "fast_pow": np.power,
+    "fast_fdivide": np.divide,
+    "frsqrt_rn": lambda x: 1 / np.sqrt(x),
+    "fma_rn": lambda x, y, z: x.astype(np.float64) * y + z,
+    "fmaf_rn": lambda x, y, z: x.astype(np.float64) * y + z,
+    **{f"{kind}add_rn": np.add for kind in "fd"},
+    **{f"{kind}sub_rn": np.subtract for kind in "fd"},
+    **{f"{kind}mul_rn": np.multiply for kind in "fd"},
+    **{f"{kind}div_rn": np.divide for kind in "fd"},
+    **{f"{kind}rcp_rn": np.reciprocal for kind in "fd"},
+    **{f"{kind}sqrt_rn": np.sqrt for kind in "fd"},
+    **{
+        f"{source}2{target}_{mode}": rounding
+        for source in ("float", "double")
+        for target in ("int", "uint", "ll", "ull")
+        for mode, rounding in ROUNDINGS.items()
+    },
+    **{
+        f"{source}2{target}_rn": itself
+        for source in ("int", "uint", "ll", "ull")
+        for target in ("float", "double")
+    },
+    "double2float_rn": itself,
+}
+
+
+def function_of(symbol: str) -> Function:
+    """What computes a symbol such as `__nv_tanhf`. Raises InterpreterError, naming it, where nothing does."""
+    name = symbol.removeprefix("__nv_")
+    for candidate in (name, name.removesuffix("f"), name.removesuffix("d")):
+        if candidate in FUNCTIONS:
+            return FUNCTIONS[candidate]
+    raise InterpreterError(f"libdevice's {name} is not available in the interpreter: it needs a GPU")
+
+
+def bound_to_interpreter(function: Function) -> Function:
+    def call(*args: Any) -> Any:
+        return function(*args, _semantic=upstream.interpreter_semantic)
+
+    return call
+
+
+def unavailable(name: str) -> Function:
+    def call(*args: Any) -> Any:
+        raise InterpreterError(f"libdevice.{name} is not available in the interpreter: it needs a GPU")
+
+    return call
+
+
+def install() -> None:
+    """Point both libdevice modules, whose functions only a compiler can call, at the interpreter."""
+    available = {name: bound_to_interpreter(f) for name, f in vars(cuda).items() if core.is_builtin(f)}
+    stubs = {name for name, value in vars(portable).items() if callable(value)}
+    for name in stubs | available.keys():
+        setattr(portable, name, available.get(name) or unavailable(name))
+    for name, function in available.items():
+        setattr(cuda, name, function)

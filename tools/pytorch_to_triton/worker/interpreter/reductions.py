@@ -1,0 +1,149 @@
+"""tl.reduce and tl.associative_scan: rounding and NaN as on a GPU, custom functions on whole blocks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as upstream
+
+from .formats import Array, block
+from .syntax import BlockCondition
+
+# Combine functions of Triton's own reductions, by the numpy function that does the same.
+UFUNCS = {
+    "_elementwise_max": np.fmax,
+    "_elementwise_min": np.fmin,
+    "_sum_combine": np.add,
+    "_prod_combine": np.multiply,
+}
+POSITIONS = {
+    "_argmax_combine_tie_break_left": np.argmax,
+    "_argmax_combine_tie_break_fast": np.argmax,
+    "_argmin_combine_tie_break_left": np.argmin,
+    "_argmin_combine_tie_break_fast": np.argmin,
+}
+EXACT = {"fp32", "fp64"}
+
+
+def known(table: dict[str, Any], combine: Any) -> Any:
+    """The table's entry for one of `triton.language.standard`'s combine functions, else None."""
+    name = combine.__name__
+    return table.get(name) if getattr(tl.standard, name, None) is combine else None
+
+
+def suits_numpy(dtype: Any) -> bool:
+    """16-bit and 8-bit floats round after every addition on a GPU, which numpy's own loops would hide."""
+    return dtype.name in EXACT or dtype.is_int()
+
+
+class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
+    """A reduction along `axis`, or over everything where it is None."""
+
+    def apply_impl(self, input: tuple[Any, ...]) -> list[Any]:
+        dtypes = [tensor.dtype for tensor in input]
+        arrays = [tensor.handle.data for tensor in input]
+        rank = arrays[0].ndim
+        axis = tl.core._unwrap_if_constexpr(self.axis)
+        if axis is None:
+            arrays, axis = [array.reshape(-1) for array in arrays], 0
+        kept = self.reduced(arrays, dtypes, axis)
+        if self.axis is None and self.keep_dims:
+            kept = [array.reshape((1,) * rank) for array in kept]
+        elif not self.keep_dims:
+            kept = [np.squeeze(array, axis) for array in kept]
+        return [block(array, dtype) for array, dtype in zip(kept, dtypes, strict=True)]
+
+    def reduced(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Array]:
+        """Each array with `axis` reduced to length 1."""
+        ufunc, position = known(UFUNCS, self.combine_fn), known(POSITIONS, self.combine_fn)
+        values = arrays[0]
+        if ufunc and suits_numpy(dtypes[0]):
+            return [ufunc.reduce(values, axis=axis, keepdims=True, dtype=values.dtype)]
+        if position and suits_numpy(dtypes[0]) and not np.isnan(values).any():
+            best = position(values, axis=axis, keepdims=True)
+            return [np.take_along_axis(array, best, axis) for array in arrays]
+        try:
+            return reduced_in_pairs(block_combine(self.combine_fn, dtypes), arrays, axis)
+        except BlockCondition:
+            return [result.handle.data for result in self.element_by_element(arrays, dtypes, axis)]
+
+    def element_by_element(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Any]:
+        """For combine functions that branch on their arguments, which only scalars can do."""
+        tensors = tuple(block(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
+        slow = upstream.ReduceOps(axis, self.combine_fn, True)
+        return list(super(ReduceOps, slow).generic_reduce(tensors))
+
+
+class ScanOps(upstream.ScanOps):  # type: ignore[misc]
+    """An inclusive scan along `axis`."""
+
+    def apply_impl(self, input: tuple[Any, ...]) -> list[Any]:
+        dtypes = [tensor.dtype for tensor in input]
+        axis = tl.core._unwrap_if_constexpr(self.axis)
+        arrays = [self.in_order(tensor.handle.data, axis) for tensor in input]
+        scanned = self.scanned(arrays, dtypes, axis)
+        return [block(self.in_order(a, axis), dtype) for a, dtype in zip(scanned, dtypes, strict=True)]
+
+    def in_order(self, array: Array, axis: int) -> Array:
+        return np.ascontiguousarray(np.flip(array, axis)) if self.reverse else array
+
+    def scanned(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Array]:
+        ufunc = known(UFUNCS, self.combine_fn)
+        if ufunc and suits_numpy(dtypes[0]):
+            return [ufunc.accumulate(arrays[0], axis=axis, dtype=arrays[0].dtype)]
+        try:
+            return scanned_by_doubling(block_combine(self.combine_fn, dtypes), arrays, axis)
+        except BlockCondition:
+            tensors = tuple(block(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
+            return [result.handle.data for result in self.generic_scan(tensors)]
+
+
+Combine = Callable[[list[Array], list[Array]], list[Array]]
+
+
+def block_combine(combine_fn: Any, dtypes: list[Any]) -> Combine:
+    """The kernel author's combine function, called with blocks where the compiler would pass scalars."""
+    combine = combine_fn.rewrite()
+
+    def combined(lefts: list[Array], rights: list[Array]) -> list[Array]:
+        operands = [block(a, t) for side in (lefts, rights) for a, t in zip(side, dtypes, strict=True)]
+        results = combine(*operands)
+        results = results if isinstance(results, tuple | tl.tuple) else (results,)
+        return [
+            stored(result, dtype, left.shape)
+            for result, dtype, left in zip(results, dtypes, lefts, strict=True)
+        ]
+
+    return combined
+
+
+def stored(result: Any, dtype: Any, shape: tuple[int, ...]) -> Array:
+    semantic = upstream.interpreter_semantic
+    tensor = semantic.cast(semantic.to_tensor(result), dtype)
+    return np.broadcast_to(tensor.handle.data, shape)
+
+
+def reduced_in_pairs(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
+    """Neighbours are combined, then neighbouring results: log2(n) steps that keep the operands' order."""
+    front = [np.moveaxis(array, axis, 0) for array in arrays]
+    while len(front[0]) > 1:
+        front = combine([array[0::2] for array in front], [array[1::2] for array in front])
+    return [np.moveaxis(array, 0, axis) for array in front]
+
+
+def scanned_by_doubling(combine: Combine, arrays: list[Array], axis: int) -> list[Array]:
+    """Each element takes in the result `reach` before it, and `reach` doubles: log2(n) steps."""
+    front = [np.moveaxis(array, axis, 0) for array in arrays]
+    reach = 1
+    while reach < len(front[0]):
+        # Shifted in a ring so that blocks keep their size; the wrapped results are dropped.
+        taken_in = combine([np.roll(array, reach, 0) for array in front], front)
+        front = [np.concatenate([a[:reach], t[reach:]]) for a, t in zip(front, taken_in, strict=True)]
+        reach *= 2
+    return [np.ascontiguousarray(np.moveaxis(array, 0, axis)) for array in front]
+
+
+def install() -> None:
+    upstream.ReduceOps = ReduceOps
+    upstream.ScanOps = ScanOps

@@ -1,0 +1,172 @@
+"""Python syntax that means something else to Triton's compiler than to Python.
+
+A kernel's source is rewritten before it is interpreted; the rewritten code calls the functions of this module
+under the name `interpreter_syntax`. As in the compiler, `and`, `or` and `not` on blocks work lane by lane, a
+block as the condition of an `if` is refused, and the index of a `range` loop is a tensor.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as upstream
+from triton.runtime.errors import InterpreterError
+
+from .formats import encoded
+
+NAMESPACE = "interpreter_syntax"
+NAMES_IN_REWRITTEN_CODE = (NAMESPACE, "interpreter_semantic", "_InterpreterComparison")
+Branch = TypeVar("Branch", ast.If, ast.While, ast.IfExp)
+
+
+class BlockCondition(InterpreterError):  # type: ignore[misc]
+    """A block was used where a program needs one truth value, which no compiler accepts."""
+
+    def __init__(self) -> None:
+        super().__init__("a block of values cannot decide an if or a while: use tl.where")
+
+
+class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
+    """Turns a kernel's syntax tree into one that Python runs with the compiler's meaning."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        if len(node.targets) > 1:
+            raise ValueError("Multiple assignments are not supported")
+        self.generic_visit(node)
+        node.value = call("interpreter_semantic", "to_tensor", node.value, ast.Constant(value=False))
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        name = "both" if isinstance(node.op, ast.And) else "either"
+        result = node.values[0]
+        for value in node.values[1:]:
+            result = call(NAMESPACE, name, result, lazily(value))
+        return ast.copy_location(result, node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(call(NAMESPACE, "negation", node.operand), node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        self.generic_visit(node)
+        node.test = call(NAMESPACE, "holds", node.test)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        return self.with_condition(node)
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        return self.with_condition(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
+        return self.with_condition(node)
+
+    def with_condition(self, node: Branch) -> Branch:
+        self.generic_visit(node)
+        node.test = call(NAMESPACE, "condition", node.test)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if hasattr(super(), "visit_Compare"):
+            rewritten: ast.expr = super().visit_Compare(node)
+            return rewritten
+        if len(node.ops) > 1:
+            raise InterpreterError(f"{ast.unparse(node)}: this Triton compares only two values at a time")
+        self.generic_visit(node)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        self.generic_visit(node)
+        match node.iter:
+            case ast.Call(func=ast.Name(id="range")):
+                node.iter.func = name_in(NAMESPACE, "tensor_range")
+        return node
+
+
+def name_in(module: str, name: str) -> ast.Attribute:
+    return ast.Attribute(value=ast.Name(id=module, ctx=ast.Load()), attr=name, ctx=ast.Load())
+
+
+def call(module: str, name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(func=name_in(module, name), args=list(arguments), keywords=[])
+
+
+def lazily(value: ast.expr) -> ast.Lambda:
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(args=nothing, body=value)
+
+
+def both(first: Any, second: Callable[[], Any]) -> Any:
+    """`first and second()`, lane by lane where `first` is a tensor."""
+    return first.logical_and(second()) if isinstance(first, tl.tensor) else first and second()
+
+
+def either(first: Any, second: Callable[[], Any]) -> Any:
+    """`first or second()`, lane by lane where `first` is a tensor."""
+    return first.logical_or(second()) if isinstance(first, tl.tensor) else first or second()
+
+
+def negation(value: Any) -> Any:
+    """`not value`, lane by lane where it is a tensor."""
+    return value.__not__() if isinstance(value, tl.tensor) else not value
+
+
+def condition(value: Any) -> Any:
+    """What an `if` or `while` tests: one truth value. Raises BlockCondition for a block."""
+    if isinstance(value, tl.tensor) and value.type.is_block():
+        raise BlockCondition
+    return value
+
+
+def holds(value: Any) -> bool:
+    """Whether an assertion holds in every lane."""
+    return bool(value.handle.data.all()) if isinstance(value, tl.tensor) else bool(value)
+
+
+def tensor_range(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Iterator[Any]:
+    """`range` or `tl.range`, counting in scalar tensors of the bounds' common integer dtype."""
+    semantic = upstream.interpreter_semantic
+    first, end = (0, start) if stop is None else (start, stop)
+    bounds = [semantic.to_tensor(bound) for bound in (first, end, 1 if step is None else step)]
+    dtype = bounds[0].dtype
+    for bound in bounds[1:]:
+        dtype = semantic.integer_promote_impl(dtype, bound.dtype)
+    for value in range(*(index(bound) for bound in bounds)):
+        yield tl.tensor(upstream.TensorHandle(encoded(np.array([value]), dtype), dtype), dtype)
+
+
+def index(tensor: Any) -> int:
+    """A one-element tensor as a Python int."""
+    return int(tensor.handle.data.item())
+
+
+def compile_and_exec(self: Any, tree: ast.Module) -> Any:
+    """The rewritten function, seeing what the kernel's author sees: its module's names and its closure's.
+
+    Upstream also gives it `np`, `math` and all other names of its own, so that it runs what does not compile.
+    """
+    names = self.fn.__globals__
+    if self.fn.__closure__:
+        names = {**names, **inspect.getclosurevars(self.fn).nonlocals}
+    for name in NAMES_IN_REWRITTEN_CODE:
+        if hasattr(upstream, name):
+            names[name] = getattr(upstream, name)
+    defined: dict[str, Any] = dict(self.kwargs)
+    exec(compile(tree, filename=self.filename, mode="exec"), names, defined)
+    return defined[self.fn.__name__]
+
+
+def install() -> None:
+    upstream.FunctionRewriter.ast_transformer = Rewriter()
+    upstream.FunctionRewriter._compile_and_exec = compile_and_exec
+    setattr(upstream, NAMESPACE, sys.modules[__name__])
+    tl.tensor.__index__ = index
+    for module in (tl, tl.core):
+        module.range = tensor_range

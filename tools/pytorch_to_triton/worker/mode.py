@@ -1,0 +1,28 @@
+"""How Triton kernels run in this process: interpreted on the CPU, or compiled for the device."""
+
+import importlib
+import os
+from typing import Any
+
+
+def enter_mode(mode: dict[str, Any]) -> None:
+    """Settle the environment, then import what every job needs; no tensor operation, no device is touched.
+
+    The order matters: triton reads TRITON_INTERPRET when it is imported.
+    """
+    if mode["interpreter"]:
+        os.environ["TRITON_INTERPRET"] = "1"
+    else:
+        os.environ.pop("TRITON_INTERPRET", None)
+    if mode["devices"] is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = mode["devices"]
+    # export._trace is what torch.export.export imports at its first call: over a second, paid once here.
+    for name in ("torch", "triton", "triton.language", "torch.export", "torch.export._trace"):
+        importlib.import_module(name)
+    if mode["interpreter"]:
+        importlib.import_module(".interpreter", __package__).install()
+
+
+def interpreting() -> bool:
+    """Whether kernels run under Triton's interpreter here."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
