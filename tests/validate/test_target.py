@@ -12,6 +12,7 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.validate.target import declaration_of, describe
+from pytorch_to_triton.validate.validate import Request, validate
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +48,7 @@ BAD_TARGETS = [
         "M",
         "from torch import nn\nclass M(nn.Module):\n    def __init__(self, n): super().__init__()",
         TargetBroken,
-        ["constructing `M` raised TypeError", "get_init_inputs()"],
+        ["Constructing `M` raised TypeError", "get_init_inputs()"],
     ),
     (
         "k.py",
@@ -213,8 +214,6 @@ async def test_one_function_of_several_needs_only_its_own_inputs(
 
 
 async def test_other_keys_in_the_state_are_refused_with_both_lists(door: Door, interpreter: Mode) -> None:
-    from pytorch_to_triton.validate.validate import Request, validate
-
     path = Path(__file__).parents[1] / "kernels" / "linear_norm_module.py"
     request = Request(candidate=Target(path=path, name="WithoutNorm"), reference=Target(path=path))
     with pytest.raises(TargetBroken) as refused:

@@ -193,6 +193,12 @@ async def test_nested_results_are_compared_path_by_path(judge: Any, tmp_path: Pa
     assert mismatch.kind == "constant_factor"
 
 
+async def test_a_wrong_number_is_told(judge: Any, tmp_path: Path) -> None:
+    verdict = await judge(kernel_file(tmp_path, "return x.sum(), x.numel()", "return x.sum() * 2, 1"))
+    wrong = {mismatch.output for mismatch in case(verdict, "N=4").mismatches}
+    assert wrong == {"out[0]", "out[1]"}
+
+
 async def test_a_missing_output_is_named(judge: Any, tmp_path: Path) -> None:
     verdict = await judge(kernel_file(tmp_path, "return x, x + 1", "return (x,)"))
     _, mismatch = most_wrong(verdict)

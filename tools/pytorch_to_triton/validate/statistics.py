@@ -70,8 +70,6 @@ class OutputStatistics(Value):
     candidate_error: float = 0.0
     pytorch_error: float = 0.0
     allowed_error: float = 0.0
-    eps: float | None = None
-    """The output dtype's; None for integers."""
     facts: Facts | None = None
     """Set where elements fail."""
 

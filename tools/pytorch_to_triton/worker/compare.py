@@ -3,6 +3,7 @@
 It judges no case: it counts what exceeds the budget that it is given, and tells what the excess looks like.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -65,23 +66,26 @@ class Comparison:
             "candidate": {trait: ours.get(trait) for trait in traits},
             "pytorch": {trait: theirs.get(trait) for trait in traits},
         }
-        if differs or theirs["form"] == "other" or path not in self.records["truth"]:
-            return {**facts, **self.unmeasured(path, differs)}
+        if differs:
+            return {**facts, "elements": 0, "failing": 0, "transposed": self.is_transposed(path, differs)}
+        if theirs["form"] == "other":
+            return {**facts, "elements": 0, "failing": 0}
+        if self.records["truth"].get(path, {}).get("shape") != theirs["shape"]:
+            elements = math.prod(theirs["shape"])
+            return {**facts, "elements": elements, "failing": 0, "unjudged": elements}
         return {**facts, **self.errors(path)}
 
-    def unmeasured(self, path: str, differs: str | None) -> dict[str, Any]:
-        """A wrong shape may still be the right values transposed."""
-        transposed = differs == "shape" and is_transposed(
-            self.read("candidate", path), self.read("truth", path)
-        )
-        return {"elements": 0, "failing": 0, "transposed": transposed}
+    def is_transposed(self, path: str, differs: str) -> bool:
+        """A wrong shape may still hold the right values."""
+        return differs == "shape" and is_transposed(self.read("candidate", path), self.read("pytorch", path))
 
     def errors(self, path: str) -> dict[str, Any]:
         """Figures in units of the allowed rounding error, and facts about the failing elements."""
         outputs = {side: self.read(side, path) for side in SIDES}
         dtype = outputs["pytorch"].dtype
         if dtype.is_floating_point:
-            slack = self.budget["slack"][str(dtype).removeprefix("torch.")]
+            slacks = self.budget["slack"]
+            slack = slacks.get(str(dtype).removeprefix("torch."), min(slacks.values()))
             budget = Budget(self.budget["factor"], slack, self.budget["untrusted"])
             errors = float_errors(outputs, rms(self.inputs.values()), budget)
         else:
@@ -93,7 +97,6 @@ class Comparison:
             "candidate_error": largest(errors.candidate),
             "pytorch_error": largest(errors.pytorch[errors.judged]),
             "allowed_error": errors.allowed,
-            "eps": torch.finfo(dtype).eps if dtype.is_floating_point else None,
         }
         return {**figures, "facts": self.facts(outputs, errors) if figures["failing"] else None}
 
@@ -107,8 +110,10 @@ class Comparison:
         }
 
     def read(self, side: str, path: str) -> torch.Tensor:
+        """The output; a complex one as pairs of real numbers."""
         record: Record = self.records[side][path]
-        return read_tensor(record, self.folders[side], self.device)
+        tensor = read_tensor(record, self.folders[side], self.device)
+        return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def plain(value: torch.Tensor) -> float | str:

@@ -11,6 +11,7 @@ A row is the last dimension; where that is short, the whole output.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -115,4 +116,5 @@ def in_units(
 
 
 def largest(values: torch.Tensor) -> float:
-    return float(values.max()) if values.numel() else 0.0
+    """The maximum, 0 of nothing; finite, as JSON wants it."""
+    return min(float(values.max()), sys.float_info.max) if values.numel() else 0.0

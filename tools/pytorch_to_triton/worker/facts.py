@@ -64,24 +64,27 @@ def what_it_looks_like(
     }
 
 
-def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, Any]:
+def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, float | None]:
     """The best constant factor and offset from truth to candidate, each with the share of error it leaves.
 
     None where fewer than three elements say something about them.
     """
-    error = wrong - right
-    power = float(error.square().mean()) if wrong.numel() >= 3 else 0.0
-    if power == 0 or not math.isfinite(power):
+    error = rms([wrong - right])
+    if wrong.numel() < 3 or not error:
         return {"factor": None, "factor_leaves": None, "offset": None, "offset_leaves": None}
-    right_power = float(right.square().sum())
-    factor = float((wrong * right).sum()) / right_power if right_power else 0.0
-    offset = float(error.mean())
+    factor = (wrong * right).sum() / right.square().sum()
+    offset = (wrong - right).mean()
     return {
-        "factor": factor,
-        "factor_leaves": math.sqrt(float((wrong - factor * right).square().mean()) / power),
-        "offset": offset,
-        "offset_leaves": math.sqrt(float((error - offset).square().mean()) / power),
+        "factor": known(float(factor)),
+        "factor_leaves": known(rms([wrong - factor * right]) / error),
+        "offset": known(float(offset)),
+        "offset_leaves": known(rms([wrong - right - offset]) / error),
     }
+
+
+def known(value: float) -> float | None:
+    """The value, None where it overflowed or is undefined."""
+    return value if math.isfinite(value) else None
 
 
 def is_constant(values: torch.Tensor) -> bool:
@@ -110,7 +113,7 @@ def alike(left: torch.Tensor, right: torch.Tensor) -> bool:
 def relative_error(wrong: torch.Tensor, right: torch.Tensor) -> float | None:
     """Root mean square of the error over that of the truth."""
     scale = rms([right])
-    return rms([wrong - right]) / scale if scale else None
+    return known(rms([wrong - right]) / scale) if scale else None
 
 
 def rounded_to(candidate: torch.Tensor, truth: torch.Tensor) -> str | None:

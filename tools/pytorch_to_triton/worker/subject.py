@@ -49,12 +49,12 @@ def attempt(
         with torch.no_grad():
             result = candidate(call.arguments, call.state)
         synchronize(device)
+        written = written_to(call, exchange.call(case["id"], device)).keys() | set(case["written"])
+        write_outputs(all_outputs(result, call, sorted(written)), exchange.case("candidate", case["id"]))
     except TargetError:
         raise
     except (Exception, SystemExit) as error:
         return {"status": "raised", "failure": describe_failure(error, case["name"])}
-    written = written_to(call, exchange.call(case["id"], device)).keys() | set(case["written"])
-    write_outputs(all_outputs(result, call, sorted(written)), exchange.case("candidate", case["id"]))
     return {"status": "ok"}
 
 

@@ -159,7 +159,7 @@ class Writer:
                 body += self._online_update(cell, inline)
             elif cell.name not in inline:
                 body.append(f"{cell.name} = {self._expression(cell, inline)}")
-            if cell in ends and cell.name in self.stores:
+            if cell in ends and cell.varies and cell.name in self.stores:
                 body.append(self._store(cell))
         definitions = (*self.form.loop_setup, *self._mask_definitions(in_loop=True))
         setup = used_definitions(definitions, body)

@@ -71,8 +71,7 @@ class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
     def element_by_element(self, arrays: list[Array], dtypes: list[Any], axis: int) -> list[Any]:
         """For combine functions that branch on their arguments, which only scalars can do."""
         tensors = tuple(block(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
-        slow = upstream.ReduceOps(axis, self.combine_fn, True)
-        return list(super(ReduceOps, slow).generic_reduce(tensors))
+        return list(ReduceOps(axis, self.combine_fn, keep_dims=True).generic_reduce(tensors))
 
 
 class ScanOps(upstream.ScanOps):  # type: ignore[misc]

@@ -1,0 +1,174 @@
+"""From statistics to words: the kind of a mistake, its place and its likely causes."""
+
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of
+from pytorch_to_triton.validate.place import place_of
+from pytorch_to_triton.validate.statistics import CaseStatistics, Facts, OutputStatistics, Spread, Traits
+
+
+def spread(size: int, *failing: int, step: int = 1) -> Spread:
+    return Spread(size=size, count=len(failing), first=failing[0], last=failing[-1], step=step)
+
+
+def facts(*along: Spread, flat: Spread | None = None, **seen: Any) -> Facts:
+    """Facts about failing elements that fill the box of the dimensions; 4 of them by default."""
+    along = along or (spread(4, 0, 1, 2, 3),)
+    count, size = 1, 1
+    for axis in along:
+        count, size = count * axis.count, size * axis.size
+    nothing: dict[str, Any] = {
+        "first": tuple(axis.first for axis in along),
+        "values": {"candidate": 1.5, "pytorch": 2.0, "truth": 2.0},
+        "share_of_box": 1.0,
+        "failing_nan": 0,
+        "failing_inf": 0,
+        "failing_zero": 0,
+        "truth_not_finite": 0,
+        "constant": False,
+        "transposed": False,
+        "equals_input": None,
+        "relative_error": 0.5,
+        "rounded_to": None,
+        "factor": None,
+        "factor_leaves": None,
+        "offset": None,
+        "offset_leaves": None,
+    }
+    whole = flat or Spread(size=size, count=count, first=0, last=size - 1, step=1)
+    return Facts(along=along, flat=whole, **{**nothing, **seen})
+
+
+def traits(**changes: Any) -> Traits:
+    return Traits(**{"type": "Tensor", "dtype": "float32", "shape": (4,), "device": "cpu", **changes})
+
+
+def statistics(found: Facts) -> CaseStatistics:
+    output = OutputStatistics(
+        path="out",
+        differs=None,
+        candidate=traits(),
+        pytorch=traits(),
+        elements=found.flat.size,
+        failing=found.flat.count,
+        facts=found,
+    )
+    return CaseStatistics(case="N=4", missing=(), extra=(), outputs=(output,))
+
+
+COLUMNS = spread(3, 0, 1, 2)
+PLACES = [
+    (facts(spread(8, *range(8))), "everywhere", "every element"),
+    (facts(spread(100, *range(96, 100))), "tail", "elements 96 to 99 of 100; 96 is a multiple of 32"),
+    (facts(COLUMNS, spread(20, *range(17, 20))), "tail", "columns 17 to 19 of 20"),
+    (facts(COLUMNS, spread(20, 7)), "one_index", "column 7 (of 20)"),
+    (facts(spread(5, 2), spread(20, *range(20))), "one_index", "row 2 (of 5)"),
+    (facts(COLUMNS, spread(20, 3, 7, 11, 15, 19, step=4)), "every_nth", "every 4th column, from 3 on"),
+    (facts(COLUMNS, spread(20, *range(4, 9))), "range", "5 of 20 columns, from 4 to 8"),
+    (facts(COLUMNS, spread(4, 0, 1, 2, 3), spread(9, 5)), "one_index", "dimension-2 index 5"),
+    (facts(spread(20, 4), flat=spread(20, 4)), "one_index", "single element [4]"),
+    (
+        facts(spread(3, 1, 2), spread(20, *range(20)), share_of_box=0.6, flat=spread(60, *range(36, 60))),
+        "range",
+        "2 of 3 rows, from 1 to 2",
+    ),
+    (
+        facts(spread(3, 1, 2), spread(20, *range(5, 20)), share_of_box=0.4, flat=spread(60, *range(48, 60))),
+        "tail",
+        "the last 12 of 60 elements",
+    ),
+    (
+        facts(
+            spread(9, 1, 2, 7),
+            spread(9, 1, 4, 7),
+            share_of_box=0.4,
+            flat=Spread(size=81, count=4, first=1, last=70, step=1),
+        ),
+        "scattered",
+        "4 of 81 elements, without an evident pattern",
+    ),
+]
+
+
+@pytest.mark.parametrize(("found", "where", "words"), PLACES, ids=[p[2] for p in PLACES])
+def test_failing_elements_are_placed_by_the_simplest_pattern(found: Facts, where: str, words: str) -> None:
+    place = place_of(found)
+    assert place.where == where
+    assert words in place.words
+
+
+KINDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"transposed": True}, "transposed", "the right values transposed"),
+    ({"truth_not_finite": 4}, "not_propagated", "NaN or infinity is due"),
+    ({"failing_nan": 4}, "nan_only", "NaN instead of numbers"),
+    ({"failing_inf": 4}, "infinite", "infinities instead of numbers"),
+    ({"failing_zero": 4}, "all_zero", "zero instead of numbers"),
+    ({"equals_input": "x"}, "equals_input", "equals the input x"),
+    ({"constant": True}, "constant", "the same value"),
+    ({"factor": 0.75, "factor_leaves": 1e-6}, "constant_factor", "times a constant 0.75"),
+    (
+        {"factor": 0.9, "factor_leaves": 0.09, "offset": 0.01, "offset_leaves": 1e-6},
+        "constant_offset",
+        "plus a constant 0.01",
+    ),
+    ({"rounded_to": "float16", "relative_error": None}, "low_precision", "precise as float16"),
+    ({"relative_error": 1e-3}, "low_precision", "a shorter dtype"),
+    ({}, "values", "other values"),
+]
+
+
+@pytest.mark.parametrize(("seen", "kind", "words"), KINDS, ids=[f"{k[1]}: {k[2]}" for k in KINDS])
+def test_wrong_values_are_named_by_what_they_have_in_common(
+    seen: dict[str, Any], kind: str, words: str
+) -> None:
+    [mismatch] = mismatches_of(statistics(facts(**seen)))
+    assert mismatch.kind == kind
+    assert words in mismatch.says
+    assert "First at [0]: 1.5, PyTorch 2, float64 2." in mismatch.says
+    assert mismatch.causes
+
+
+@pytest.mark.parametrize(
+    ("differs", "candidate", "kind", "words"),
+    [
+        ("dtype", {"dtype": "float16"}, "dtype", "dtype float16; PyTorch's has float32"),
+        ("shape", {"shape": (4, 1)}, "shape", "shape [4, 1]; PyTorch's has [4]"),
+        ("device", {"device": "cuda"}, "device", "device cuda; PyTorch's has cpu"),
+        ("type", {"type": "float"}, "type", "type float; PyTorch's has Tensor"),
+    ],
+)
+def test_a_wrong_trait_is_told_with_both_sides(
+    differs: str, candidate: dict[str, Any], kind: str, words: str
+) -> None:
+    output = OutputStatistics(
+        path="out[1]",
+        differs=differs,
+        candidate=traits(**candidate),
+        pytorch=traits(),
+        elements=0,
+        failing=0,
+    )
+    [mismatch] = mismatches_of(CaseStatistics(case="c", missing=(), extra=(), outputs=(output,)))
+    assert mismatch.kind == kind
+    assert words in mismatch.says
+
+
+def test_outputs_that_one_side_lacks_are_named() -> None:
+    found = CaseStatistics(case="c", missing=("out[1]",), extra=("out[2]", "x after the call"), outputs=())
+    kinds = [(mismatch.output, mismatch.kind) for mismatch in mismatches_of(found)]
+    assert kinds == [
+        ("out[1]", "missing_output"),
+        ("out[2]", "extra_output"),
+        ("x after the call", "mutates_input"),
+    ]
+
+
+def test_the_place_explains_what_the_kind_does_not() -> None:
+    tail = facts(spread(100, *range(96, 100)), failing_zero=4)
+    [dropped] = mismatches_of(statistics(tail))
+    assert "triton.cdiv" in dropped.causes[0]
+    scaled = facts(spread(100, *range(96, 100)), factor=2.0, factor_leaves=0.0)
+    [factor] = mismatches_of(statistics(scaled))
+    assert factor.causes[: len(CAUSES["constant_factor"])] == CAUSES["constant_factor"]

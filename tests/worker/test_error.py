@@ -1,0 +1,112 @@
+"""The error budget lets honest rounding through, and nothing else."""
+
+import torch
+
+from pytorch_to_triton.worker.error import Budget, Errors, exact_errors, float_errors
+from pytorch_to_triton.worker.facts import what_it_looks_like, where_it_fails
+
+BUDGET = Budget(factor=2.0, slack=8.0, untrusted=0.5)
+
+
+def errors(
+    candidate: torch.Tensor, truth: torch.Tensor, pytorch: torch.Tensor | None = None, inputs_rms: float = 1.0
+) -> Errors:
+    outputs = {
+        "candidate": candidate,
+        "truth": truth,
+        "nearby": truth,
+        "pytorch": truth.to(candidate.dtype) if pytorch is None else pytorch,
+    }
+    return float_errors(outputs, inputs_rms, BUDGET)
+
+
+def row(seed: int = 0, size: int = 200) -> torch.Tensor:
+    return torch.randn(3, size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_rounding_once_is_within_the_budget() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        found = errors(row().to(dtype), row())
+        assert not found.failing.any()
+        assert float(found.candidate.max()) <= 0.5
+
+
+def test_a_small_difference_of_large_terms_is_measured_by_its_row() -> None:
+    truth = row()
+    truth[0, 5] = 1e-12
+    assert not errors((truth + 2e-7).float(), truth).failing.any()
+
+
+def test_an_error_of_a_shorter_dtype_fails() -> None:
+    truth = row()
+    assert errors(truth.half().float(), truth).failing.float().mean() > 0.9
+
+
+def test_the_budget_grows_with_pytorchs_own_error() -> None:
+    truth = row()
+    off = (truth + 3e-6).float()
+    assert errors(off, truth).failing.any()
+    assert not errors(off, truth, pytorch=(truth - 2e-6).float()).failing.any()
+
+
+def test_an_ill_conditioned_result_is_measured_by_how_far_the_truth_moves() -> None:
+    truth = torch.zeros(2, 20, dtype=torch.float64)
+    outputs = {"candidate": (truth + 3e-5).float(), "pytorch": truth.float(), "truth": truth}
+    assert float_errors({**outputs, "nearby": truth}, 1.0, BUDGET).failing.all()
+    assert not float_errors({**outputs, "nearby": truth + 1e-5}, 1.0, BUDGET).failing.any()
+
+
+def test_nan_and_infinity_belong_where_pytorch_has_them_and_nowhere_else() -> None:
+    truth = row()
+    truth[0, 0], truth[0, 1] = torch.nan, torch.inf
+    assert not errors(truth.float(), truth).failing.any()
+    for place, value in (((0, 0), 1.0), ((0, 1), torch.nan), ((0, 1), -torch.inf), ((1, 1), torch.nan)):
+        wrong = truth.float()
+        wrong[place] = value
+        found = errors(wrong, truth)
+        assert found.failing.nonzero().tolist() == [list(place)]
+
+
+def test_where_pytorch_overflows_nothing_is_judged() -> None:
+    truth = row() * 1e6
+    found = errors(torch.zeros(3, 200).half(), truth, pytorch=truth.half())
+    assert not found.failing[truth.half().isinf()].any()
+    assert not found.judged[truth.half().isinf()].any()
+
+
+def test_one_wild_element_of_pytorchs_does_not_excuse_the_others() -> None:
+    truth = row()
+    pytorch = truth.float()
+    pytorch[2, 7] = 1e6
+    assert errors((truth * 1.01).float(), truth, pytorch=pytorch).failing.float().mean() > 0.9
+
+
+def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
+    outputs = {
+        "pytorch": torch.tensor([1, 2, 3, 4]),
+        "truth": torch.tensor([1, 2, 3, 5]),
+        "candidate": torch.tensor([1, 7, 3, 5]),
+    }
+    assert exact_errors(outputs).failing.tolist() == [False, True, False, False]
+
+
+def test_facts_of_a_single_number_are_plain() -> None:
+    outputs = {"candidate": torch.tensor(2.0), "truth": torch.tensor(3.0)}
+    failing = torch.tensor(True)
+    assert where_it_fails(failing)["first"] == []
+    assert what_it_looks_like(outputs, failing, {})["factor"] is None
+
+
+def test_facts_name_the_factor_the_transposition_and_the_input() -> None:
+    truth = row()
+    failing = torch.ones(3, 200, dtype=torch.bool)
+
+    def seen(candidate: torch.Tensor, **inputs: torch.Tensor) -> dict[str, object]:
+        return what_it_looks_like({"candidate": candidate, "truth": truth}, failing, inputs)
+
+    factor = seen((truth * 0.75).float())["factor"]
+    assert isinstance(factor, float)
+    assert abs(factor - 0.75) < 1e-6
+    assert seen(truth.mT.contiguous().reshape(3, 200).float())["transposed"] is True
+    assert seen(row(1).float(), x=row(2), y=row(1))["equals_input"] == "y"
+    assert seen(truth.half().float())["rounded_to"] == "float16"
