@@ -67,7 +67,7 @@ PLACES = [
     (facts(spread(5, 2), spread(20, *range(20))), "one_index", "row 2 (of 5)"),
     (facts(COLUMNS, spread(20, 3, 7, 11, 15, 19, step=4)), "every_nth", "every 4th column, from 3 on"),
     (facts(COLUMNS, spread(20, *range(4, 9))), "range", "5 of 20 columns, from 4 to 8"),
-    (facts(COLUMNS, spread(4, 0, 1, 2, 3), spread(9, 5)), "one_index", "dimension-2 index 5"),
+    (facts(COLUMNS, spread(4, 0, 1, 2, 3), spread(9, 5)), "one_index", "dim-2 slice 5 (of 9)"),
     (facts(spread(20, 4), flat=spread(20, 4)), "one_index", "single element [4]"),
     (
         facts(spread(3, 1, 2), spread(20, *range(20)), share_of_box=0.6, flat=spread(60, *range(36, 60))),

@@ -1,10 +1,12 @@
 """Wrong kernels are caught and named; right ones pass; whatever a candidate does, there is a verdict."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.declaration import Options, parse_options
 from pytorch_to_triton.schema.job import Mode
@@ -261,3 +263,9 @@ async def test_the_same_seed_draws_the_same_inputs_and_another_draws_others(judg
 async def test_no_tensors_are_left_behind(judge: Any, cache: Path) -> None:
     await judge(KERNELS / "one_column_wrong.py")
     assert list((cache / "exchange").iterdir()) == []
+
+
+async def test_compiled_kernels_without_a_gpu_are_refused(door: Door) -> None:
+    mode = Mode(python=sys.executable, interpreter=False, devices="")
+    with pytest.raises(EnvironmentLacks, match="no GPU"):
+        await validate(door, Request(candidate=Target(path=HONEST[0])), mode)

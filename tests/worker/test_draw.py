@@ -93,7 +93,7 @@ def test_large_and_small_values_stay_within_the_dtype(dtype: str) -> None:
     assert bool(large.isfinite().all())
     assert float(large.abs().max()) > 10
     assert bool(small.any())
-    assert float(small.abs().max()) < 1.0
+    assert float(small.abs().max()) < float(drawn(dtype=dtype).float().abs().max()) / 2
 
 
 def test_a_perturbed_state_hides_neither_ones_nor_zeros() -> None:

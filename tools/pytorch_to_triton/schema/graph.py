@@ -105,6 +105,8 @@ class Graph(Value):
     parameters: tuple[str, ...]
     """All parameter names of the signature that `run` gets, in order, tensors and constants."""
     inputs: tuple[TensorInput, ...]
+    state: dict[str, str]
+    """Those inputs that are a module's parameters and buffers: name -> state_dict key."""
     constants: dict[str, Scalar | tuple[Scalar, ...]]
     """Arguments that are no tensors, with the values they were traced with."""
     fixed: tuple[str, ...]

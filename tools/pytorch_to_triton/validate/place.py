@@ -83,7 +83,7 @@ def block_hint(axis: Spread) -> str:
 def axis_name(dim: int, ndim: int) -> str:
     if ndim == 2:
         return ("row", "column")[dim]
-    return "element" if ndim == 1 else f"dimension-{dim} index "
+    return "element" if ndim == 1 else f"dim-{dim} slice"
 
 
 def ordinal(number: int) -> str:

@@ -76,7 +76,7 @@ def large(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) ->
 
 
 def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values * max(1e-4, math.sqrt(limits.tiny) * 4)
+    return values * max(1e-4, math.sqrt(limits.tiny) * 2)
 
 
 def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -131,7 +131,7 @@ def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)
     if layout == "sliced" and values.ndim:
         # What lies between differs from the tensor's own: a kernel that ignores strides is found out.
-        wide = torch.stack([values, values.flip(-1)], dim=-1).flatten(-2)
+        wide = torch.stack([values, torch.ones_like(values)], dim=-1).flatten(-2)
         return wide[..., ::2]
     if layout == "offset":
         storage = torch.cat([values.new_ones(1), values.reshape(-1)])

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .tensors import leaves, read_values
+from .tensors import leaves, read_values, storage_bytes
 
 PLACES = ("inputs", "truth", "nearby", "pytorch", "candidate")
 AFTER_THE_CALL = " after the call"
@@ -76,15 +76,9 @@ def following(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[st
 
 def written_to(call: Call, before: Call) -> dict[str, torch.Tensor]:
     """The tensors of `call` whose storage differs from the one in `before`, bit for bit."""
-    originals = before.tensors()
-    return {
-        name: tensor for name, tensor in call.tensors().items() if not same_bytes(tensor, originals[name])
-    }
-
-
-def same_bytes(left: torch.Tensor, right: torch.Tensor) -> bool:
-    empty = torch.empty(0, dtype=torch.uint8, device=left.device)
-    return empty.set_(left.untyped_storage()).equal(torch.empty_like(empty).set_(right.untyped_storage()))
+    originals = {name: storage_bytes(tensor) for name, tensor in before.tensors().items()}
+    tensors = call.tensors().items()
+    return {name: tensor for name, tensor in tensors if not storage_bytes(tensor).equal(originals[name])}
 
 
 def all_outputs(result: Any, call: Call, written: list[str]) -> list[tuple[str, Any]]:

@@ -69,17 +69,17 @@ def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, float | None]:
 
     None where fewer than three elements say something about them.
     """
-    error = rms([wrong - right])
+    nothing: dict[str, float | None] = dict.fromkeys(("factor", "factor_leaves", "offset", "offset_leaves"))
+    error, size = rms([wrong - right]), float(right.square().sum())
     if wrong.numel() < 3 or not error:
-        return {"factor": None, "factor_leaves": None, "offset": None, "offset_leaves": None}
-    factor = (wrong * right).sum() / right.square().sum()
-    offset = (wrong - right).mean()
-    return {
-        "factor": known(float(factor)),
-        "factor_leaves": known(rms([wrong - factor * right]) / error),
-        "offset": known(float(offset)),
-        "offset_leaves": known(rms([wrong - right - offset]) / error),
-    }
+        return nothing
+    offset = float((wrong - right).mean())
+    shifted = {"offset": known(offset), "offset_leaves": known(rms([wrong - right - offset]) / error)}
+    if not size:
+        return {**nothing, **shifted}
+    factor = float((wrong * right).sum()) / size
+    scaled = {"factor": known(factor), "factor_leaves": known(rms([wrong - factor * right]) / error)}
+    return {**scaled, **shifted}
 
 
 def known(value: float) -> float | None:

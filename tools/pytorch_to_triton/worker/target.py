@@ -87,6 +87,11 @@ class Loaded:
             return {}
         return {keyword(key): value.detach() for key, value in self.module.state_dict().items()}
 
+    @property
+    def state_keys(self) -> dict[str, str]:
+        """The state_dict's key behind each name of `state`."""
+        return {} if self.module is None else {keyword(key): key for key in self.module.state_dict()}
+
     def __call__(self, arguments: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> Any:
         """Call with `arguments` in the declaration's order, and `state` by keyword.
 

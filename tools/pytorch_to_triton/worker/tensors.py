@@ -53,12 +53,12 @@ def read_value(record: Record, folder: Path, device: str) -> Any:
 def write_tensor(tensor: torch.Tensor, file: Path) -> Record:
     """Write the tensor's whole storage, with whatever lies between its elements."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
-    storage: torch.UntypedStorage = tensor.untyped_storage().cpu()  # type: ignore[no-untyped-call]
-    file.write_bytes(memory(storage))
+    data = storage_bytes(tensor).cpu()
+    file.write_bytes(memory(data))
     return {
         "form": "tensor",
         "file": file.name,
-        "bytes": storage.nbytes(),
+        "bytes": data.numel(),
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "shape": list(tensor.shape),
         "strides": list(tensor.stride()),
@@ -67,22 +67,23 @@ def write_tensor(tensor: torch.Tensor, file: Path) -> Record:
 
 
 def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
-    storage = read_storage(folder / record["file"], record["bytes"]).to(device=device)
+    """The tensor in a storage of its own, strides and storage offset kept."""
+    data = torch.empty(record["bytes"], dtype=torch.uint8)
+    with (folder / record["file"]).open("rb") as file:
+        file.readinto(memory(data))
+    storage = data.to(device).untyped_storage()
     view = torch.empty(0, dtype=getattr(torch, record["dtype"]), device=device)
     return view.set_(storage, record["offset"], record["shape"], record["strides"])
 
 
-def read_storage(file: Path, size: int) -> torch.UntypedStorage:
-    storage = torch.empty(size, dtype=torch.uint8).untyped_storage()
-    with file.open("rb") as opened:
-        opened.readinto(memory(storage))
-    return storage
+def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's whole storage as a flat uint8 tensor that shares it."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 
-def memory(storage: torch.UntypedStorage) -> Any:
-    """The bytes of a CPU storage as a writable buffer, without a copy."""
-    size = storage.nbytes()
-    return (ctypes.c_char * size).from_address(storage.data_ptr()) if size else bytearray()
+def memory(data: torch.Tensor) -> Any:
+    """The bytes of a flat uint8 CPU tensor as a writable buffer, without a copy."""
+    return (ctypes.c_char * data.numel()).from_address(data.data_ptr()) if data.numel() else bytearray()
 
 
 def write_outputs(outputs: list[tuple[str, Any]], folder: Path) -> None:

@@ -87,6 +87,7 @@ class Tracer:
             "function": self.loaded.name,
             "parameters": [*self.loaded.parameters, *self.loaded.state],
             "inputs": [sizes.input(spec) for spec in self.inputs],
+            "state": self.loaded.state_keys,
             "constants": dict(constants),
             "nodes": nodes,
             "outputs": outputs,

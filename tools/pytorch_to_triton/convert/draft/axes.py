@@ -7,7 +7,7 @@ walks through in one stride are merged. What remains is the loop nest of one ker
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.graph.program import Program, Step
 from pytorch_to_triton.graph.sizes import ZERO, Size
@@ -80,6 +80,7 @@ class _Joined:
     sizes: list[tuple[Size, int]] = field(default_factory=list)
     values: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     operands: dict[tuple[str, int], tuple[int | None, ...]] = field(default_factory=dict)
+    shared: dict[View, tuple[int | None, ...]] = field(default_factory=dict)
     reduced: set[int] = field(default_factory=set)
 
     def add(self, step: Step) -> str | None:
@@ -105,7 +106,13 @@ class _Joined:
 
     def _operand(self, view: View) -> tuple[int | None, ...] | None:
         if view.source not in self.group:
-            return tuple(None if d.stride.is_zero else self._new(d.size, d.traced) for d in view.dims)
+            # The same tensor read the same way lies along the same axes wherever it is read.
+            key = replace(view, label=None)
+            if key not in self.shared:
+                self.shared[key] = tuple(
+                    None if d.stride.is_zero else self._new(d.size, d.traced) for d in view.dims
+                )
+            return self.shared[key]
         if not view.aligned:
             return None
         source = self.values[view.source]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.convert.draft.axes import Axis, Nest
@@ -74,6 +74,12 @@ class Kernel:
     """How often the kernel reads its row."""
     candidates: tuple[Config, ...] = ()
     """Configurations worth measuring in stage 3."""
+
+    def renamed(self, old: str, new: str) -> Kernel:
+        """The same kernel launched with another name for one of its sizes."""
+        sizes = tuple((new if name == old else name, text) for name, text in self.sizes)
+        launch = tuple(re.sub(rf"(?<![\w.]){old}\b(?!=)", new, line) for line in self.launch)
+        return replace(self, sizes=sizes, launch=launch)
 
 
 @dataclass(frozen=True)

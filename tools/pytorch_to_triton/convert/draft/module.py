@@ -65,20 +65,35 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     """
     traced = program(graph, RESERVED)
     groups = partition(traced, stage)
-    kernels = tuple(
-        group.pattern.write(_plan(traced, group, len(groups), (tuned or {})), stage) for group in groups
-    )
+    plans = [_plan(traced, group, len(groups), tuned or {}) for group in groups]
+    kernels = _told_apart([group.pattern.write(plan, stage) for group, plan in zip(groups, plans, strict=True)])
     return Drafted(_text(traced, groups, kernels, source, stage), kernels, tuned or {})
 
 
+def _told_apart(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
+    """The kernels with no name standing for two sizes in `run`."""
+    meanings: dict[str, str] = {}
+    told = []
+    for kernel in kernels:
+        for name, text in kernel.sizes:
+            chosen, n = name, 1
+            while meanings.setdefault(chosen, text) != text:
+                n += 1
+                chosen = f"{name}_{n}"
+            if chosen != name:
+                kernel = kernel.renamed(name, chosen)
+        told.append(kernel)
+    return tuple(told)
+
+
 def _plan(traced: Program, group: Group, count: int, tuned: Mapping[str, Config]) -> Plan:
-    function = re.sub(r"\W", "_", _snake(traced.graph.function))
+    function = re.sub(r"\W", "_", snake(traced.graph.function))
     base = function if count == 1 else f"{function}_{group.steps[-1].name}"
     name = f"{base}_kernel"
     return Plan(traced, group.steps, group.nest, name, tuned.get(name))
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 

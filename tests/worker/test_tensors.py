@@ -1,0 +1,87 @@
+"""Tensors and results come back from disk as they were, layout included."""
+
+from collections import namedtuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pytorch_to_triton.worker.tensors import (
+    leaves,
+    read_outputs,
+    read_tensor,
+    read_values,
+    write_outputs,
+    write_values,
+)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(12.0).view(3, 4).T,
+        torch.arange(12, dtype=torch.int16)[::2],
+        torch.arange(12.0)[5:].to(torch.bfloat16),
+        torch.arange(12.0)[5:],
+        torch.tensor(3.0).expand(2, 3),
+        torch.empty(0, 3),
+        torch.tensor(True),
+        torch.tensor([torch.nan, -0.0, torch.inf]).to(torch.float8_e5m2),
+    ],
+    ids=["transposed", "every second", "bfloat16", "offset", "expanded", "empty", "0-dim", "float8"],
+)
+def test_a_tensor_keeps_values_strides_and_offset(tensor: torch.Tensor, tmp_path: Path) -> None:
+    write_values({"x": tensor}, tmp_path)
+    back = read_values(tmp_path, "cpu")["x"]
+    assert back.dtype == tensor.dtype
+    assert (back.shape, back.stride()) == (tensor.shape, tensor.stride())
+    assert back.storage_offset() == tensor.storage_offset()
+    assert torch.allclose(back.double(), tensor.double(), rtol=0, atol=0, equal_nan=True)
+
+
+def test_lists_and_constants_come_back(tmp_path: Path) -> None:
+    write_values({"xs": [torch.ones(2), torch.zeros(3)], "k": 2, "mode": "tanh", "no": None}, tmp_path)
+    back = read_values(tmp_path, "cpu")
+    assert [item.tolist() for item in back["xs"]] == [[1, 1], [0, 0, 0]]
+    assert (back["k"], back["mode"], back["no"]) == (2, "tanh", None)
+
+
+def test_what_cannot_be_passed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="of type object cannot be passed"):
+        write_values({"x": object()}, tmp_path)
+
+
+Pair = namedtuple("Pair", "left right")
+
+
+@dataclass
+class Output:
+    logits: Any
+    cache: list[Any]
+
+
+@pytest.mark.parametrize(
+    ("result", "paths"),
+    [
+        (1, ["out"]),
+        ((1, 2), ["out[0]", "out[1]"]),
+        ({"a": 1, "b": [2]}, ["out.a", "out.b[0]"]),
+        (Pair(1, (2, 3)), ["out.left", "out.right[0]", "out.right[1]"]),
+        (Output(1, [2]), ["out.logits", "out.cache[0]"]),
+        (None, ["out"]),
+        ([], []),
+    ],
+)
+def test_a_nested_result_is_flattened_to_named_paths(result: Any, paths: list[str]) -> None:
+    assert [path for path, _ in leaves(result)] == paths
+
+
+def test_outputs_are_written_dense_and_tell_numbers_from_tensors(tmp_path: Path) -> None:
+    outputs = {"t": torch.ones(3, 2).T, "n": 2.5, "i": 3, "none": None}
+    write_outputs(list(outputs.items()), tmp_path)
+    records = read_outputs(tmp_path)
+    assert [records[path]["type"] for path in outputs] == ["Tensor", "float", "int", "NoneType"]
+    assert read_tensor(records["t"], tmp_path, "cpu").stride() == (3, 1)
+    assert read_tensor(records["i"], tmp_path, "cpu").item() == 3

@@ -1,0 +1,256 @@
+"""convert: a PyTorch function goes in, a validated Triton kernel with its report comes out."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytorch_to_triton.benchmark.timing import Subject, Trial, time_side_by_side
+from pytorch_to_triton.convert.draft.kernel import Config, Stage
+from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft, snake
+from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
+from pytorch_to_triton.convert.gates import gated, label_of
+from pytorch_to_triton.convert.report import EAGER, markdown, next_step_of, summary_of
+from pytorch_to_triton.convert.tracing import Traced, trace
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.versions import Versions, versions
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.graph.cost import bytes_moved
+from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.schema.conversion import Conversion, StageReport
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.timing_dims import timing_dims
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.validate.target import declaration_of, describe
+from pytorch_to_triton.validate.validate import Request, validate
+
+STAGES: tuple[Stage, ...] = (1, 2, 3)
+TIMED_BYTES = 2**28
+"""Inputs of a timing hold at least so many bytes, several times any L2 cache."""
+
+
+class ConversionRequest(Value):
+    """What to convert, and how."""
+
+    target: Target
+    options: Options = NO_OPTIONS
+    """Inputs, dims and requirements given beside the file; they win over it."""
+    into: Path | None = None
+    """The folder for the results; None: `converted/NAME` below the working directory."""
+    seed: int | None = None
+    """None draws a fresh one, which the report names."""
+    seconds: float = 300.0
+    """How long one call of a kernel or of the reference may take, compilation and tuning included."""
+
+
+async def convert(
+    door: Door, request: ConversionRequest, mode: Mode, watch: Watch | None = None
+) -> Conversion:
+    """Trace the target, draft and validate three stages, time them on a device, and write the results.
+
+    Without a device every stage is validated under Triton's interpreter and no speed is claimed. Raises
+    NotConvertible where no pattern fits, BadInput where the target or its declaration cannot be used.
+    """
+    description = await describe(door, request.target, "reference", mode)
+    declaration = declaration_of(description, description, request.options)
+    traced = await trace(door, request.target, declaration, mode)
+    folder = (request.into or Path("converted") / snake(traced.graph.function)).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    source = source_of(request.target, description, declaration, traced)
+    seed = secrets.randbits(31) if request.seed is None else request.seed
+    work = Work(door, request, mode, watch, folder, source, traced, declaration, seed)
+    stages = [stage async for stage in work.stages()]
+    table = await work.timed(stages)
+    judged = gated(stages, table)
+    return written(work, judged, table, await versions(door, mode))
+
+
+@dataclass(frozen=True)
+class Work:
+    """One conversion on its way."""
+
+    door: Door
+    request: ConversionRequest
+    mode: Mode
+    watch: Watch | None
+    folder: Path
+    source: Source
+    traced: Traced
+    declaration: Declaration
+    seed: int
+
+    async def stages(self) -> Any:
+        """Each stage drafted and validated, up to the first that fails."""
+        for stage in STAGES:
+            drafted = await self.drafted(stage)
+            file = self.folder / f"stage{stage}_{STAGE_NAMES[stage]}.py"
+            file.write_text(drafted.text, encoding="utf-8")
+            report = await self.validated(stage, drafted, file)
+            yield report
+            if report.verdict.verdict != "passed":
+                return
+
+    async def drafted(self, stage: Stage) -> Drafted:
+        """The stage's file; stage 3 with measured launch configurations where there is a device."""
+        drafted = draft(self.traced.graph, self.source, stage)
+        if stage < 3 or self.mode.interpreter:
+            return drafted
+        tuned: dict[str, Config] = {}
+        for kernel in drafted.kernels:
+            tuned[kernel.name] = await self.best_config(kernel.name, kernel.candidates, tuned)
+        return draft(self.traced.graph, await self.measured_source(), stage, tuned)
+
+    async def best_config(
+        self, kernel: str, candidates: tuple[Config, ...], tuned: Mapping[str, Config]
+    ) -> Config:
+        """The fastest configuration of one kernel at the timed size, the others as they are."""
+        folder = self.folder / "tuning"
+        folder.mkdir(exist_ok=True)
+        subjects = [Subject(EAGER, self.request.target, "reference")]
+        for number, config in enumerate(candidates):
+            file = folder / f"{kernel}_{number}.py"
+            text = draft(self.traced.graph, self.source, 3, {**tuned, kernel: config}).text
+            file.write_text(text, encoding="utf-8")
+            subjects.append(Subject(str(number), Target(path=file), "candidate"))
+        table = await self.side_by_side(tuple(subjects))
+        fastest = min((t for t in table.timings if t.label != EAGER), key=lambda t: t.median_ms, default=None)
+        return candidates[int(fastest.label)] if fastest else candidates[0]
+
+    async def measured_source(self) -> Source:
+        """The source with a comment that says where the launch configurations come from."""
+        found = await versions(self.door, self.mode)
+        dims = " ".join(f"{k}={v}" for k, v in self.timing_case().dims.items())
+        today = datetime.datetime.now(tz=datetime.UTC).date()
+        note = f"# Launch configurations measured on {found.devices[0].name}, Triton {found.triton}, {today}, at {dims}."
+        return Source(**{**vars(self.source), "note": note})
+
+    async def validated(self, stage: Stage, drafted: Drafted, file: Path) -> StageReport:
+        """The stage's verdict; its speed is judged when all stages are timed."""
+        request = Request(
+            candidate=Target(path=file),
+            reference=self.request.target,
+            options=self.request.options,
+            seed=self.seed,
+            seconds=self.request.seconds,
+        )
+        watch = StageWatch(self.watch, f"stage {stage} ({STAGE_NAMES[stage]})") if self.watch else None
+        verdict = await validate(self.door, request, self.mode, watch)
+        return StageReport(
+            stage=stage,
+            name=STAGE_NAMES[stage],
+            file=file,
+            kernels=tuple(k.name for k in drafted.kernels),
+            passes=tuple(k.passes for k in drafted.kernels),
+            passed=verdict.verdict == "passed",
+            verdict=verdict,
+            speed="not measured",
+        )
+
+    async def timed(self, stages: list[StageReport]) -> TimingTable | None:
+        """Eager PyTorch and all validated stages side by side; None without a device."""
+        right = [s for s in stages if s.verdict.verdict == "passed"]
+        if self.mode.interpreter or not right:
+            return None
+        subjects = [Subject(EAGER, self.request.target, "reference")]
+        subjects += [Subject(label_of(s.stage), Target(path=s.file), "candidate") for s in right]
+        return await self.side_by_side(tuple(subjects))
+
+    async def side_by_side(self, subjects: tuple[Subject, ...]) -> TimingTable:
+        case = self.timing_case()
+        dtypes = {t.name: t.dtype for t in tensors_in(case.arguments)}
+        moved = bytes_moved(self.traced.graph, case.dims, dtypes)
+        trial = Trial(subjects, case, moved, self.seed, self.request.seconds)
+        return await time_side_by_side(self.door, trial, self.mode, self.watch)
+
+    def timing_case(self) -> Case:
+        """The largest declared sizes, enlarged until the inputs are large for a GPU."""
+        dims = timing_dims(self.declaration, at_least_bytes=TIMED_BYTES)
+        return Case(name="timing", group="declared", dims=dims, arguments=self.declaration.arguments(dims))
+
+
+@dataclass(frozen=True)
+class StageWatch:
+    """Tells the caller's watch which stage the progress belongs to."""
+
+    watch: Watch
+    stage: str
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        await self.watch.progress(done, total, f"{self.stage}: {message}")
+
+    async def item(self, result: dict[str, Any]) -> None:
+        await self.watch.item(result)
+
+
+def source_of(
+    target: Target, description: Description, declaration: Declaration, traced: Traced
+) -> Source:
+    """What the drafted files say about their origin."""
+    return Source(
+        target=str(target),
+        reference=reference_of(target, description, traced),
+        declared=declared(declaration, traced),
+        output_dtypes=traced.output_dtypes,
+    )
+
+
+def reference_of(target: Target, description: Description, traced: Traced) -> Reference:
+    """The target's source as the drafted file's `reference`."""
+    text = target.path.read_text(encoding="utf-8")
+    if description.kind not in ("module", "model_file"):
+        return function_reference(text, description.name)
+    given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
+    return module_reference(text, description.name, traced.graph.state, f"{description.name}({given})")
+
+
+def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
+    """INPUTS, DIMS and REQUIRES of the drafted files; a module's state becomes inputs."""
+    inputs: dict[str, object] = {
+        name: str(spec) if name in {i.name for i in traced.graph.inputs} else traced.graph.constants[name]
+        for name, spec in declaration.inputs.items()
+    }
+    for tensor in traced.graph.inputs:
+        if tensor.name in traced.graph.state:
+            inputs[tensor.name] = f"{tensor.dtype}[{', '.join(tensor.shape.expressions)}]"
+    return {
+        "INPUTS": inputs,
+        "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
+        "REQUIRES": list(declaration.requires),
+    }
+
+
+def written(
+    work: Work, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
+) -> Conversion:
+    """The conversion, with the kernel file and both reports on disk."""
+    passed = [s for s in stages if s.passed]
+    kernel = work.folder / f"{snake(work.traced.graph.function)}_triton.py" if passed else None
+    if kernel is not None:
+        kernel.write_text(passed[-1].file.read_text(encoding="utf-8"), encoding="utf-8")
+    target = str(work.request.target)
+    speed = "speed not measured" if table is None else "speed measured by device events"
+    machine = stages[0].verdict.device if stages else "none"
+    conversion = Conversion(
+        summary=summary_of(target, stages, table),
+        next_step=next_step_of(stages, kernel, table),
+        verdict="converted" if len(passed) == len(STAGES) else "stopped",
+        target=target,
+        kernel=kernel,
+        folder=work.folder,
+        stages=stages,
+        timing=table,
+        device=f"{machine}; torch {found.torch}, Triton {found.triton}",
+        notes=tuple(f"The trace holds only where {guard}." for guard in work.traced.graph.guards),
+        obtained=f"correctness measured; {speed}",
+    )
+    (work.folder / "report.md").write_text(markdown(conversion), encoding="utf-8")
+    (work.folder / "report.json").write_text(conversion.model_dump_json(indent=2), encoding="utf-8")
+    return conversion

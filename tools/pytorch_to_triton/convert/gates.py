@@ -1,0 +1,36 @@
+"""Whether a stage counts: it is validated, and on a device it is not slower than the stage before."""
+
+from collections.abc import Sequence
+
+from pytorch_to_triton.benchmark.statistics import is_not_slower
+from pytorch_to_triton.schema.conversion import Speed, StageReport
+from pytorch_to_triton.schema.timing import TimingTable
+
+
+def speed_of(label: str, before: str | None, table: TimingTable | None) -> Speed:
+    """How a stage compares with the one before; without a measurement nothing is said."""
+    timing = table.of(label) if table else None
+    previous = table.of(before) if table and before else None
+    if timing is None or (before is not None and previous is None):
+        return "not measured"
+    if previous is None:
+        return "not slower"
+    return "not slower" if is_not_slower(timing.low_ms, previous.high_ms) else "slower"
+
+
+def gated(stages: Sequence[StageReport], table: TimingTable | None) -> tuple[StageReport, ...]:
+    """The stages with their speeds; each is compared with the last stage whose gate opened."""
+    judged: list[StageReport] = []
+    before: str | None = None
+    for stage in stages:
+        label = label_of(stage.stage)
+        speed = speed_of(label, before, table)
+        passed = stage.verdict.verdict == "passed" and speed != "slower"
+        judged.append(stage.model_copy(update={"speed": speed, "passed": passed}))
+        before = label if passed else before
+    return tuple(judged)
+
+
+def label_of(stage: int) -> str:
+    """What a stage is called in a table of timings."""
+    return f"stage {stage}"

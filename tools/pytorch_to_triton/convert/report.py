@@ -1,0 +1,142 @@
+"""A conversion in words: the summary, and the Markdown report in the conversion's folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytorch_to_triton.convert.gates import label_of
+from pytorch_to_triton.schema.conversion import Conversion, StageReport
+from pytorch_to_triton.schema.timing import Timing, TimingTable
+from pytorch_to_triton.schema.verdict import Verdict
+
+EAGER = "PyTorch eager"
+
+
+def summary_of(target: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
+    """What a person would say about the conversion."""
+    passed = [s for s in stages if s.passed]
+    shut = next((s for s in stages if not s.passed), None)
+    if shut is None:
+        words = f"{target}: all three stages are validated"
+    elif passed:
+        words = f"{target}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_shut(shut)}"
+    else:
+        words = f"{target}: no stage passed; {why_shut(shut)}"
+    return f"{words}; {speed_words(passed, table)}."
+
+
+def why_shut(stage: StageReport) -> str:
+    """Why a gate did not open."""
+    if stage.verdict.verdict != "passed":
+        return f"stage {stage.stage} ({stage.name}) is {stage.verdict.verdict}: {stage.verdict.summary}"
+    return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
+
+
+def speed_words(passed: Sequence[StageReport], table: TimingTable | None) -> str:
+    """The best stage against eager PyTorch."""
+    eager = table.of(EAGER) if table else None
+    best = table.of(label_of(passed[-1].stage)) if table and passed else None
+    if table is None or eager is None or best is None:
+        return "speed not measured (no GPU)" if table is None else "speed not measured"
+    return (
+        f"{eager.median_ms / best.median_ms:.2f} times as fast as eager PyTorch on {table.device} "
+        f"at {sizes_of(table)}"
+    )
+
+
+def sizes_of(table: TimingTable) -> str:
+    """Where the timing was taken."""
+    dims = " ".join(f"{name}={size}" for name, size in table.dims.items())
+    return f"{dims} ({', '.join(dict.fromkeys(table.dtypes.values()))}, {table.bytes_moved / 1e6:.0f} MB moved)"
+
+
+def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
+    """What to do with the result."""
+    if kernel is None:
+        return "Read the first failing case above; mend the target or write that kernel by hand and validate it."
+    if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
+        return f"Use `run` of {kernel.name}, and look at the failing stage's cases before going on."
+    if table is None:
+        return f"Use `run` of {kernel.name}; run the same command on a machine with a GPU to measure its speed."
+    return f"Use `run` of {kernel.name} in place of the PyTorch function."
+
+
+def markdown(conversion: Conversion) -> str:
+    """The report file."""
+    lines = [
+        f"# {conversion.target}",
+        "",
+        conversion.summary,
+        "",
+        f"Obtained: {conversion.obtained}. Device: {conversion.device}.",
+        "",
+        "| stage | gate | cases | kernels | passes over a row | against the stage before | file |",
+        "|---|---|---|---|---|---|---|",
+        *(stage_row(s) for s in conversion.stages),
+        "",
+        *timing_section(conversion.timing),
+        *(f"- {note}" for note in conversion.notes),
+        *skipped_section(conversion.stages),
+        "## Again",
+        "",
+        *commands(conversion),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def stage_row(stage: StageReport) -> str:
+    gate = "open" if stage.passed else "shut"
+    cases = counted(stage.verdict)
+    passes = ", ".join(str(p) for p in stage.passes)
+    return (
+        f"| {stage.stage} {stage.name} | {gate} | {cases} | {len(stage.kernels)} | {passes} | {stage.speed} "
+        f"| {stage.file.name} |"
+    )
+
+
+def counted(verdict: Verdict) -> str:
+    """How many cases came out how."""
+    statuses = [c.status for c in verdict.cases]
+    order = dict.fromkeys(statuses)
+    return ", ".join(f"{statuses.count(s)} {s.replace('_', ' ')}" for s in order) or "none"
+
+
+def timing_section(table: TimingTable | None) -> list[str]:
+    if table is None:
+        return ["Speed: not measured, no GPU.", ""]
+    eager = table.of(EAGER)
+    rows = [timing_row(t, eager) for t in table.timings]
+    return [
+        f"## Speed on {table.device}",
+        "",
+        f"At {sizes_of(table)}; medians with 95 % confidence intervals, cold L2, taken in turn.",
+        "",
+        "| | ms | interval | GB/s | times eager |",
+        "|---|---|---|---|---|",
+        *rows,
+        *(f"\n{label} could not be timed: {why}" for label, why in table.failed.items()),
+        "",
+    ]
+
+
+def timing_row(timing: Timing, eager: Timing | None) -> str:
+    ratio = f"{eager.median_ms / timing.median_ms:.2f}" if eager else "not available"
+    rate = f"{timing.gbytes_per_s:.0f}" if timing.gbytes_per_s else "not available"
+    return (
+        f"| {timing.label} | {timing.median_ms:.4f} | {timing.low_ms:.4f} to {timing.high_ms:.4f} | {rate} | {ratio} |"
+    )
+
+
+def skipped_section(stages: Sequence[StageReport]) -> list[str]:
+    skipped = {(s.what, s.why) for stage in stages for s in stage.verdict.skipped}
+    if not skipped:
+        return []
+    return ["## Not tried", "", *(f"- {what}: {why}" for what, why in sorted(skipped)), ""]
+
+
+def commands(conversion: Conversion) -> list[str]:
+    seed = conversion.stages[-1].verdict.seed if conversion.stages else None
+    kernel = conversion.kernel or (conversion.stages[-1].file if conversion.stages else None)
+    if kernel is None:
+        return []
+    return [f"    pytorch-to-triton validate {kernel} --reference {conversion.target} --seed {seed}"]

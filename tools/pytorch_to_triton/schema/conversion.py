@@ -1,0 +1,51 @@
+"""What a conversion did, stage by stage."""
+
+from pathlib import Path
+from typing import Literal
+
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import Verdict
+
+Outcome = Literal["converted", "stopped"]
+Speed = Literal["not slower", "slower", "not measured"]
+
+
+class StageReport(Value):
+    """One stage: what was drafted and whether its gate opened."""
+
+    stage: int
+    name: str
+    """`correct`, `optimised` or `tuned`."""
+    file: Path
+    kernels: tuple[str, ...]
+    """In order of launch."""
+    passes: tuple[int, ...]
+    """How often each kernel reads its row."""
+    passed: bool
+    """Validated, and not slower than the stage before where that could be measured."""
+    verdict: Verdict
+    speed: Speed
+    """Against the stage before, beyond its confidence interval; stage 1 against nothing."""
+
+
+class Conversion(Value):
+    """A PyTorch function turned into a Triton kernel file."""
+
+    summary: str
+    """What a person would say."""
+    next_step: str
+    verdict: Outcome
+    target: str
+    kernel: Path | None
+    """The last stage whose gate opened, as a file of its own."""
+    folder: Path
+    """Where the stages, the kernel and the report lie."""
+    stages: tuple[StageReport, ...]
+    timing: TimingTable | None
+    """PyTorch eager and all stages side by side; None without a GPU."""
+    device: str
+    notes: tuple[str, ...]
+    """What the trace fixed or narrowed."""
+    obtained: str
+    """How the figures came about."""
