@@ -120,6 +120,8 @@ class Call(torch.nn.Module):
 
     def __init__(self, loaded: Loaded, names: list[str], constants: Mapping[str, Any]) -> None:
         super().__init__()
+        # Registered, so that export takes its parameters for parameters and not for stray constants.
+        self.module = loaded.module
         self.loaded = dataclasses.replace(loaded, call=traceable(loaded.call))
         self.names = names
         self.constants = constants
