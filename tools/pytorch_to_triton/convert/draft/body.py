@@ -84,8 +84,10 @@ class Writer:
             if isinstance(cell, Online):
                 self.level[cell.second] = below + 1
         self.padding = {c.name: self._padding(c) for c in self.cells if isinstance(c, Load)}
+        self.masked = self._masked()
         for cell in self.cells:
-            self.padding.setdefault(cell.name, self._carried(cell))
+            carried = NEUTRAL["max"] if cell.name in self.masked else self._carried(cell)
+            self.padding.setdefault(cell.name, carried)
 
     @property
     def reduced(self) -> int | None:
@@ -97,6 +99,26 @@ class Writer:
         if not self.form.loop:
             return 1
         return len({self._pass_of(c) for c in self.cells if self._pass_of(c) is not None})
+
+    @property
+    def recomputes_maximum(self) -> bool:
+        """Whether a computed value meets its own maximum below an exponential.
+
+        A fused multiply-add would round the value differently there than in the maximum, and the largest
+        exponential would not be exp(0).
+        """
+        statistics = {
+            name
+            for c in self.cells
+            if (isinstance(c, Reduce) and c.kind == "max") or (isinstance(c, Online) and c.kind != "moments")
+            for name in [c.name]
+            if isinstance(self.by_name[c.operand], Compute)
+        }
+        shifts = {c.name for c in self.cells if isinstance(c, Compute) and set(inputs_of(c)) & statistics}
+        return any(
+            isinstance(c, Compute) and "_0 - _1" in c.template and {*c.operands[1:2]} & (statistics | shifts)
+            for c in self.cells
+        )
 
     def write(self) -> list[str]:
         """The body's lines, indented once."""
@@ -182,7 +204,7 @@ class Writer:
         inline: set[str] = set()
         for cell in cells:
             users = [c for c in cells if cell.name in inputs_of(c)]
-            keeps_line = cell.given_name or cell in ends or cell.name in self.stores
+            keeps_line = cell.given_name or cell in ends or cell.name in {*self.stores, *self.masked}
             if not isinstance(cell, Compute) or keeps_line or len(users) != 1:
                 continue
             (user,) = users
@@ -201,7 +223,11 @@ class Writer:
             return self._load(cell)
         assert isinstance(cell, Compute)
         operands = [o if isinstance(o, Text) else self._text(o, inline) for o in cell.operands]
-        return str(filled(cell.template, operands)).replace("float('inf')", INFINITY)
+        text = str(filled(cell.template, operands)).replace("float('inf')", INFINITY)
+        if cell.name not in self.masked or not self.pads:
+            return text
+        assert self.reduced is not None
+        return f"tl.where({self.form.masks[self.reduced]}, {text}, -{INFINITY})"
 
     def _text(self, name: str, inline: set[str]) -> Text:
         return Text.of(self._expression(self.by_name[name], inline) if name in inline else name)
@@ -337,6 +363,18 @@ class Writer:
         zero = any(c.template in ("_0 * _0", "tl.abs(_0)") for c in squares)
         return "0.0" if zero and load.memory.dtype in FLOATS else None
 
+    def _masked(self) -> set[str]:
+        """Computed values that take -inf outside of the row at once, since their maximum is taken."""
+        if self.reduced is None or self.form.masks[self.reduced] is None:
+            return set()
+        operands = {
+            c.operand
+            for c in self.cells
+            if (isinstance(c, Reduce) and c.kind == "max" and not c.whole_numbers)
+            or (isinstance(c, Online) and c.kind != "moments")
+        }
+        return {c.name for c in self.cells if isinstance(c, Compute) and c.varies and c.name in operands}
+
     def _carried(self, cell: Cell) -> str | None:
         """What masked lanes of a computed value hold, where that is certain."""
         if not isinstance(cell, Compute):
@@ -375,17 +413,17 @@ class Writer:
         first, second = f"{cell.name}_acc", f"{cell.second}_acc"
         if cell.kind == "moments":
             seen = f"tl.where({mask}, 1.0, 0.0)" if mask else "1.0"
+            moved = f"tl.where({mask}, {x} - {first}, 0.0)" if mask else f"({x} - {first})"
             return [
                 f"count += {seen}",
-                f"delta = {'tl.where(' + mask + f', {x} - {first}, 0.0)' if mask else f'{x} - {first}'}",
+                f"delta = {moved}",
                 f"{first} += delta / tl.maximum(count, 1.0)",
-                f"{second} += delta * ({'tl.where(' + mask + f', {x} - {first}, 0.0)' if mask else f'{x} - {first}'})",
+                f"{second} += delta * {moved}",
             ]
-        value = x if mask is None or self.padding[cell.operand] == f"-{INFINITY}" else f"tl.where({mask}, {x}, -{INFINITY})"
         return [
-            f"new_max = tl.maximum({first}, {value})",
+            f"new_max = tl.maximum({first}, {x})",
             f"shift = tl.where(tl.abs(new_max) == {INFINITY}, 0.0, new_max)",
-            f"{second} = {second} * tl.exp({first} - shift) + tl.exp({value} - shift)",
+            f"{second} = {second} * tl.exp({first} - shift) + tl.exp({x} - shift)",
             f"{first} = new_max",
         ]
 

@@ -158,6 +158,8 @@ class Draft:
     scalars: tuple[str, ...]
     helpers: frozenset[str]
     passes: int
+    options: Mapping[str, object]
+    """Compiler options that the launch must give."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -186,6 +188,7 @@ def drafted(
         tuple(n for n in graph.constants if mentions(text, n)),
         frozenset(writer.used_helpers),
         writer.passes,
+        {"enable_fp_fusion": False} if writer.recomputes_maximum else {},
     )
 
 
@@ -202,11 +205,11 @@ def kernel(plan: Plan, draft: Draft, names: Names, launch: Launch, stage: Stage)
         meta = {b: f'meta["{b}"]' for b in blocks_of(launch.default)}
         text = f"({grid.format(**meta)},)"
         text = f"lambda meta: {text}" if "meta[" in text else text
-        lines = call(plan.name, text, draft.arguments, {})
+        lines = call(plan.name, text, draft.arguments, draft.options)
     else:
         decorators = ()
         config = launch.fixed if stage == 1 else plan.tuned or launch.default
-        lines = call(plan.name, f"({grid.format(**config)},)", draft.arguments, config)
+        lines = call(plan.name, f"({grid.format(**config)},)", draft.arguments, {**config, **draft.options})
     blocks = blocks_of(launch.default)
     text = source(plan, draft, blocks, decorators)
     return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, launch.candidates)
@@ -251,6 +254,14 @@ def call(name: str, grid: str, arguments: tuple[str, ...], keywords: Mapping[str
     """The launch, on one line where it fits."""
     given = [*arguments, *(f"{k}={v}" for k, v in keywords.items())]
     line = f"{name}[{grid}]({', '.join(given)})"
+    if "enable_fp_fusion" in keywords:
+        comment = "# Fused, a value would round differently below the exponential than in its own maximum."
+        return (comment, *call_lines(name, grid, given, line))
+    return call_lines(name, grid, given, line)
+
+
+def call_lines(name: str, grid: str, given: Sequence[str], line: str) -> tuple[str, ...]:
+    """A call on one line, or with its arguments on a line of their own."""
     return (line,) if len(line) <= 100 else (f"{name}[{grid}](", f"    {', '.join(given)},", ")")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pprint
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -136,11 +136,25 @@ def _imports(reference: Reference, bodies: Sequence[str]) -> str:
 
 
 def _declarations(declared: Mapping[str, object]) -> str:
-    lines = []
-    for name, value in declared.items():
-        if value:
-            lines.append(f"{name} = {pprint.pformat(value, width=100, sort_dicts=False)}".replace("'", '"'))
-    return "\n".join(lines)
+    return "\n".join(f"{name} = {_literal(value)}" for name, value in declared.items() if value)
+
+
+def _literal(value: object) -> str:
+    """A dict or list as source, an entry a line where it is long."""
+    match value:
+        case dict():
+            entries = [f"{_literal(k)}: {_literal(v)}" for k, v in value.items()]
+            brackets = "{}"
+        case list():
+            entries, brackets = [_literal(v) for v in value], "[]"
+        case str():
+            return json.dumps(value)
+        case _:
+            return repr(value)
+    line = f"{brackets[0]}{', '.join(entries)}{brackets[1]}"
+    if len(line) <= 90:
+        return line
+    return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
 
 
 def _run(

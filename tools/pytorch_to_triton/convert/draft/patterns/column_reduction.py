@@ -127,8 +127,10 @@ def loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
 
 
 def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
-    """Whole columns in registers; longer ones by the loop."""
+    """Whole columns in registers; columns too tall for that by the loop."""
     n = names.axes[plan.nest.reduced or 0]
+    if n.isdigit() and int(n) > LARGEST_IN_REGISTERS:
+        return launched_loop(plan, names, above, across)
     setup = (
         *programs(above, across, "[None, :]"),
         ("row", "tl.arange(0, BLOCK_N)[:, None]"),
@@ -141,25 +143,46 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
         collapse="axis=0, keep_dims=True",
     )
     short = drafted(plan, form, names, row_length=n)
-    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"))
-    tall = loop(tall_plan, names, above, across)
     config = plan.tuned or COLUMNS[0]
-    blocks = {"BLOCK_N": "block_n", "BLOCK_K": "block_k"}
+    text = source(plan, short, ("BLOCK_N", "BLOCK_K"))
     launch = (
-        f"if {n} <= {LARGEST_IN_REGISTERS}:",
-        f"    block_n = triton.next_power_of_2(max({n}, 1))",
-        f"    block_k = max({config['ELEMENTS']} // block_n, {config['ACROSS']})",
-        f"    num_warps = min(max(block_n * block_k // {config['PER_WARP']}, 1), 16)",
-        *indented(
-            call(
-                plan.name,
-                f"({grid(above, across).format(BLOCK_K='block_k')},)",
-                short.arguments,
-                {**blocks, "num_warps": "num_warps"},
-            )
+        f"block_n = triton.next_power_of_2({n if n.isdigit() else f'max({n}, 1)'})",
+        f"block_k = max({config['ELEMENTS']} // block_n, {config['ACROSS']})",
+        f"num_warps = min(max(block_n * block_k // {config['PER_WARP']}, 1), 16)",
+        *call(
+            plan.name,
+            f"({grid(above, across).format(BLOCK_K='block_k')},)",
+            short.arguments,
+            {"BLOCK_N": "block_n", "BLOCK_K": "block_k", "num_warps": "num_warps", **short.options},
         ),
-        "else:",
-        *indented(call(tall_plan.name, f"({grid(above, across).format(**LOOPS[2])},)", tall.arguments, LOOPS[2])),
     )
-    text = source(plan, short, tuple(blocks)) + "\n\n\n" + source(tall_plan, tall, blocks_of(LOOPS[2]))
-    return Kernel(plan.name, text, names.defined, launch, short.helpers | tall.helpers, short.passes, COLUMNS)
+    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, COLUMNS)
+    return kernel_ if n.isdigit() else with_tall_columns(kernel_, plan, names, (above, across))
+
+
+def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
+    """The loop with one configuration."""
+    draft = loop(plan, names, above, across)
+    config = plan.tuned or LOOPS[2]
+    text = source(plan, draft, blocks_of(LOOPS[2]))
+    launch = grid(above, across).format(**config)
+    lines = call(plan.name, f"({launch},)", draft.arguments, {**config, **draft.options})
+    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, LOOPS)
+
+
+def with_tall_columns(short: Kernel, plan: Plan, names: Names, around: tuple[Rows, Rows]) -> Kernel:
+    """The kernel beside a loop for columns that do not fit into registers."""
+    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"), tuned=None)
+    tall = launched_loop(tall_plan, names, *around)
+    launch = (
+        f"if {names.axes[plan.nest.reduced or 0]} <= {LARGEST_IN_REGISTERS}:",
+        *indented(short.launch),
+        "else:",
+        *indented(tall.launch),
+    )
+    return replace(
+        short,
+        source=f"{short.source}\n\n\n{tall.source}",
+        launch=launch,
+        helpers=short.helpers | tall.helpers,
+    )

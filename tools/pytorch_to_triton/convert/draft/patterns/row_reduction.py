@@ -90,8 +90,10 @@ def loop(plan: Plan, names: Names, row: Rows, stage: Stage) -> Draft:
 
 
 def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
-    """Whole rows in registers, several short ones a program; long rows by the loop."""
+    """Whole rows in registers, several short ones a program; rows too long for that by the loop."""
     n_cols = names.axes[-1]
+    if n_cols.isdigit() and int(n_cols) > LONGEST_IN_REGISTERS:
+        return launched_loop(plan, names, row)
     setup = (
         ("row", "tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]"),
         ("col", "tl.arange(0, BLOCK_N)[None, :]"),
@@ -107,28 +109,45 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
         flat=(tuple(range(len(row.indices))), "row"),
     )
     short = drafted(plan, form, names, row_length=n_cols)
-    long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"))
-    long = loop(long_plan, names, row, 3)
     config = plan.tuned or ROWS[1]
-    blocks = {"BLOCK_M": "block_m", "BLOCK_N": "block_n"}
-    warps = f"min(max(block_m * block_n // {config['PER_WARP']}, 1), 16)"
+    text = source(plan, short, ("BLOCK_M", "BLOCK_N"))
     launch = (
-        f"if {n_cols} <= {LONGEST_IN_REGISTERS}:",
-        f"    block_n = triton.next_power_of_2(max({n_cols}, 1))",
-        f"    block_m = max({config['ELEMENTS']} // block_n, 1)",
-        f"    num_warps = {warps}",
-        *indented(
-            call(
-                plan.name,
-                f"(triton.cdiv({row.count}, block_m),)",
-                short.arguments,
-                {**blocks, "num_warps": "num_warps"},
-            )
+        f"block_n = triton.next_power_of_2({n_cols if n_cols.isdigit() else f'max({n_cols}, 1)'})",
+        f"block_m = max({config['ELEMENTS']} // block_n, 1)",
+        f"num_warps = min(max(block_m * block_n // {config['PER_WARP']}, 1), 16)",
+        *call(
+            plan.name,
+            f"(triton.cdiv({row.count}, block_m),)",
+            short.arguments,
+            {"BLOCK_M": "block_m", "BLOCK_N": "block_n", "num_warps": "num_warps", **short.options},
         ),
-        "else:",
-        *indented(call(long_plan.name, f"({row.count},)", long.arguments, LOOPS[3])),
     )
-    text = source(plan, short, tuple(blocks)) + "\n\n\n" + source(long_plan, long, blocks_of(LOOPS[3]))
-    helpers = short.helpers | long.helpers
-    return Kernel(plan.name, text, names.defined, launch, helpers, short.passes, ROWS)
+    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, ROWS)
+    return kernel_ if n_cols.isdigit() else with_long_rows(kernel_, plan, names, row)
 
+
+def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
+    """The loop with one configuration."""
+    draft = loop(plan, names, row, 3)
+    config = {**(plan.tuned or LOOPS[3]), **draft.options}
+    text = source(plan, draft, blocks_of(LOOPS[3]))
+    lines = call(plan.name, f"({row.count},)", draft.arguments, config)
+    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, LOOPS)
+
+
+def with_long_rows(short: Kernel, plan: Plan, names: Names, row: Rows) -> Kernel:
+    """The kernel beside a loop for rows that do not fit into registers."""
+    long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"), tuned=None)
+    long = launched_loop(long_plan, names, row)
+    launch = (
+        f"if {names.axes[-1]} <= {LONGEST_IN_REGISTERS}:",
+        *indented(short.launch),
+        "else:",
+        *indented(long.launch),
+    )
+    return replace(
+        short,
+        source=f"{short.source}\n\n\n{long.source}",
+        launch=launch,
+        helpers=short.helpers | long.helpers,
+    )

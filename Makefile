@@ -1,0 +1,42 @@
+# `make demo` and `make test` are all a newcomer needs; both set up .venv first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+EXAMPLE := rms_norm_residual
+SOURCES := $(shell git ls-files '*.py' 2>/dev/null)
+
+.PHONY: demo test check setup clean
+.DELETE_ON_ERROR:
+
+demo: $(READY)
+	$(BIN)/pytorch-to-triton convert examples/$(EXAMPLE).py:$(EXAMPLE) --into converted/$(EXAMPLE)
+
+test: $(READY)
+	$(BIN)/pytest -n 2
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@# The standard wants the folder to bear the skill's name, which a checkout need not.
+	@folder=$$(mktemp -d)/pytorch-to-triton && mkdir "$$folder" && cp -r SKILL.md references "$$folder" \
+		&& $(BIN)/agentskills validate "$$folder"; status=$$?; rm -r "$$(dirname "$$folder")"; exit $$status
+	@wc -l $(SOURCES) /dev/null | awk '$$2 != "total" && $$1 > 400 { print "long file: " $$2 " (" $$1 " lines)" }'
+
+setup: $(READY)
+
+# Made once, and again when what it installs changes.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "$(PYTHON) is missing or older than 3.11. Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+		|| { echo "$(PYTHON) has no venv module. On Debian: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist converted

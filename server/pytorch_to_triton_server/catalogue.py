@@ -1,0 +1,214 @@
+"""Every tool of this project, once: MCP and the command line are two views of this tuple.
+
+A tool is one async function. Its signature, after the first parameter, is both its MCP schema and its
+command; its docstring is what both say about it. Importing this module loads no tool.
+"""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError, create_model
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton_server.names import DeviceChoice, folder_of, target_of
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.gpu.door import Door
+    from pytorch_to_triton.gpu.watch import Watch
+    from pytorch_to_triton.schema.conversion import Conversion
+    from pytorch_to_triton.schema.verdict import Verdict
+    from pytorch_to_triton_server.machine import Machine
+
+
+@dataclass(frozen=True)
+class Call:
+    """What every call of a tool is given beside its arguments."""
+
+    door: "Door"
+    watch: "Watch"
+
+
+Reference = Annotated[
+    str | None,
+    Field(
+        description="What to compare with: path.py:name or path.py; default: the kernel file's own reference"
+    ),
+]
+Inputs = Annotated[
+    tuple[str, ...],
+    Field(description="One input as NAME=VALUE, e.g. x=float32[M,N] or eps=1e-5; wins over the file's"),
+]
+Dims = Annotated[
+    tuple[str, ...],
+    Field(description="The sizes to try of one dimension, e.g. M=1,7,256; wins over the file's"),
+]
+Choice = Annotated[
+    DeviceChoice,
+    Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: a GPU where there is one"),
+]
+Seed = Annotated[
+    int | None, Field(ge=0, lt=2**31, description="Draws the same inputs again; default: a fresh one")
+]
+Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may take, compilation included")]
+Python = Annotated[
+    str | None, Field(description="A Python with torch and triton to run the code; default: this one")
+]
+
+
+async def validate(
+    call: Call,
+    kernel: Annotated[
+        str,
+        Field(description="The kernel: a kernel file path.py, or path.py:name for a function or nn.Module"),
+    ],
+    reference: Reference = None,
+    input: Inputs = (),
+    dim: Dims = (),
+    device: Choice = "auto",
+    seed: Seed = None,
+    timeout: Timeout = 120.0,
+    python: Python = None,
+) -> "Verdict":
+    """Check that a kernel computes what its PyTorch reference computes.
+
+    Runs both on every declared size and dtype, on odd, one-element and empty sizes, non-contiguous inputs
+    and special values, and compares each output with float64. A wrong case says where the wrong elements lie
+    and what the likely cause is. Executes the code of both files.
+    """
+    from pytorch_to_triton.schema.declaration import parse_options
+    from pytorch_to_triton.validate import validate as validation
+    from pytorch_to_triton_server.machine import choose_mode
+
+    request = validation.Request(
+        candidate=target_of(kernel),
+        reference=target_of(reference) if reference else None,
+        options=parse_options(input, dim),
+        seed=seed,
+        seconds=timeout,
+    )
+    mode = await choose_mode(call.door, device, python)
+    return await validation.validate(call.door, request, mode, call.watch)
+
+
+async def convert(
+    call: Call,
+    target: Annotated[
+        str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
+    ],
+    input: Inputs = (),
+    dim: Dims = (),
+    into: Annotated[
+        str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
+    ] = None,
+    device: Choice = "auto",
+    seed: Seed = None,
+    timeout: Timeout = 300.0,
+    python: Python = None,
+) -> "Conversion":
+    """Turn a PyTorch function or module into a Triton kernel file.
+
+    Drafts the kernel in three stages (correct, optimised, tuned) and validates each against PyTorch; on a
+    GPU a stage must also not be slower than the one before. Writes every stage, the kernel and a report into
+    one folder, over an earlier conversion's. Executes the target's code.
+    """
+    from pytorch_to_triton.convert import convert as conversion
+    from pytorch_to_triton.schema.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_mode
+
+    request = conversion.ConversionRequest(
+        target=target_of(target),
+        options=parse_options(input, dim),
+        into=folder_of(into),
+        seed=seed,
+        seconds=timeout,
+    )
+    mode = await choose_mode(call.door, device, python)
+    return await conversion.convert(call.door, request, mode, call.watch)
+
+
+async def device(call: Call) -> "Machine":
+    """Say what kernels run on here: Python, torch, Triton, GPUs, and what `auto` would choose."""
+    from pytorch_to_triton_server.machine import look
+
+    return await look(call.door)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool, as both faces need it."""
+
+    name: str
+    title: str
+    function: Callable[..., Awaitable[Any]]
+    """Takes a Call and the tool's arguments; returns a Value with `summary` and `next_step`."""
+    read_only: bool
+    """It changes nothing and runs none of the user's code."""
+    destructive: bool
+    """It may overwrite what it has not written itself."""
+    is_yes: Callable[[Any], bool]
+    """Whether a result means yes: exit status 0; else it is 1."""
+
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The function's parameters without the call."""
+        return tuple(inspect.signature(self.function).parameters.values())[1:]
+
+    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments in their types, without those left at their defaults. Raises BadInput."""
+        fields: dict[str, Any] = {
+            parameter.name: (
+                parameter.annotation,
+                ... if parameter.default is parameter.empty else parameter.default,
+            )
+            for parameter in self.parameters
+        }
+        model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+        try:
+            checked = model.model_validate(arguments)
+        except ValidationError as error:
+            raise refusal_of(error, self.name, fields) from error
+        return {name: getattr(checked, name) for name in checked.model_fields_set}
+
+
+def refusal_of(error: ValidationError, tool: str, names: Iterable[str]) -> BadInput:
+    """What is wrong with a tool's arguments, one line each; `names` are those that it takes."""
+    lines = []
+    for fault in error.errors():
+        name = ".".join(str(part) for part in fault["loc"])
+        unknown = fault["type"] == "extra_forbidden"
+        lines.append(f"{name}: {'no such argument' if unknown else fault['msg']}.")
+    return BadInput("\n".join(lines), f"{tool} takes {', '.join(names) or 'no arguments'}.")
+
+
+TOOLS = (
+    Tool(
+        name="validate",
+        title="Validate a Triton kernel",
+        function=validate,
+        read_only=False,
+        destructive=False,
+        is_yes=lambda verdict: verdict.verdict == "passed",
+    ),
+    Tool(
+        name="convert",
+        title="Convert PyTorch to Triton",
+        function=convert,
+        read_only=False,
+        destructive=True,
+        is_yes=lambda conversion: conversion.verdict == "converted",
+    ),
+    Tool(
+        name="device",
+        title="What kernels run on here",
+        function=device,
+        read_only=True,
+        destructive=False,
+        is_yes=lambda machine: True,
+    ),
+)

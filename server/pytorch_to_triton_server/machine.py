@@ -1,0 +1,94 @@
+"""What this machine runs kernels on."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Literal
+
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.versions import Device, Versions, versions
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton_server.names import DeviceChoice
+
+_DRIVER_NODES = ("nvidiactl", "nvmap", "dxg", "kfd")
+"""In /dev: NVIDIA's driver, the same on Jetson, a GPU passed on by Windows, AMD's driver."""
+
+
+class Machine(Value):
+    """What kernels run on here."""
+
+    summary: str
+    """What a person would say."""
+    next_step: str
+    mode: Literal["cuda", "interpreter"]
+    """What `device=auto` chooses."""
+    python: str
+    torch: str
+    triton: str
+    cuda: str | None
+    """The CUDA version that torch was built for; None for other builds."""
+    rocm: str | None
+    """The ROCm version that torch was built for; None for other builds."""
+    devices: tuple[Device, ...]
+
+
+async def choose_mode(door: Door, choice: DeviceChoice, python: str | None = None) -> Mode:
+    """The mode that `choice` asks for, in `python` (default: this one).
+
+    Raises EnvironmentLacks for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
+    """
+    executable = _path_of(python) if python else sys.executable
+    interpreter = Mode(python=executable, interpreter=True)
+    compiled = Mode(python=executable, interpreter=False)
+    if choice == "interpreter":
+        return interpreter
+    # Without a driver there is nothing to ask torch, whose import takes seconds.
+    if _has_driver() and (await versions(door, compiled)).devices:
+        return compiled
+    if choice == "cuda":
+        raise EnvironmentLacks(
+            "This machine has no GPU that torch can use.",
+            "Choose the device auto or interpreter: kernels then run under Triton's interpreter on the CPU.",
+        )
+    return interpreter
+
+
+async def look(door: Door) -> Machine:
+    """Ask torch and Triton what is here. Raises EnvironmentLacks where they are not installed."""
+    mode = await choose_mode(door, "auto")
+    found = await versions(door, mode)
+    return Machine(
+        summary=_summary_of(found),
+        next_step=(
+            "Speed cannot be measured here; correctness can: validate runs on the CPU."
+            if mode.interpreter
+            else "validate and convert use the GPU by themselves."
+        ),
+        mode="interpreter" if mode.interpreter else "cuda",
+        python=found.python,
+        torch=found.torch,
+        triton=found.triton,
+        cuda=found.cuda,
+        rocm=found.rocm,
+        devices=found.devices,
+    )
+
+
+def _summary_of(found: Versions) -> str:
+    stack = f"Python {found.python}, torch {found.torch}, Triton {found.triton}"
+    if found.devices:
+        names = ", ".join(device.name for device in found.devices)
+        return f"Kernels are compiled and run on {names} ({stack})."
+    return f"No GPU that torch can use: kernels run under Triton's interpreter on the CPU ({stack})."
+
+
+def _has_driver() -> bool:
+    return any(Path("/dev", node).exists() for node in _DRIVER_NODES)
+
+
+def _path_of(python: str) -> str:
+    """The path of a Python named by path or by command. A virtual environment's link stays one."""
+    path = Path(python).expanduser()
+    return shutil.which(path) or str(path.absolute())

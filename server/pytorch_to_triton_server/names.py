@@ -1,0 +1,42 @@
+"""What a caller names: a target in a file, a folder, a device."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pytorch_to_triton.errors import BadInput, TargetNotFound
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.schema.target import Target
+
+DeviceChoice = Literal["auto", "cuda", "interpreter"]
+
+_FORM = "A target is `path.py`, or `path.py:name` for one function or nn.Module in it."
+
+
+def target_of(text: str) -> "Target":
+    """`path.py` or `path.py:name`, relative to the current folder.
+
+    Raises BadInput where it reads otherwise, TargetNotFound where there is no such file.
+    """
+    from pytorch_to_triton.schema.target import Target
+
+    path, colon, name = text.rpartition(":")
+    if not colon:
+        path, name = text, ""
+    elif not name.isidentifier():
+        raise BadInput(f"{name!r} in {text!r} is not the name of a function or a class.", _FORM)
+    file = Path(path).expanduser().absolute()
+    if not file.is_file():
+        what = "is a folder, not a file" if file.is_dir() else "does not exist"
+        raise TargetNotFound(f"{file} {what}.", f"Check the path. {_FORM}")
+    return Target(path=file, name=name or None)
+
+
+def folder_of(text: str | None) -> Path | None:
+    """A folder for results, relative to the current one; it need not exist. Raises BadInput for a file."""
+    if text is None:
+        return None
+    folder = Path(text).expanduser().absolute()
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file.", "Name a folder for the results; it need not exist.")
+    return folder

@@ -1,0 +1,199 @@
+"""The catalogue over MCP: stdio, or streamable HTTP on this machine only."""
+
+import inspect
+import json
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
+
+import anyio
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.resources import FileResource
+from mcp.server.mcpserver.tools import Tool as ServedTool
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.gpu.door import open_door
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton_server.catalogue import TOOLS, Tool
+from pytorch_to_triton_server.compact import compact
+from pytorch_to_triton_server.jobs import Jobs
+
+NAME = "pytorch-to-triton"
+HOST = "127.0.0.1"
+PATIENCE_SECONDS = 45.0
+"""How long one request waits: clients give up after 60 s."""
+INSTRUCTIONS = (
+    "Turns PyTorch functions into Triton kernels and checks that kernels are right. Paths are relative to "
+    "the folder in which the server runs. A call that takes longer than 45 s answers with a job_id for the "
+    "tool job."
+)
+PROMPT = """Convert {target} from PyTorch to Triton.
+
+1. `device` tells what kernels run on here.
+2. `convert` drafts a kernel in three stages and validates each. Where the file has no INPUTS and DIMS, \
+declare the inputs: input ["x=float32[M,N]", "eps=1e-5"], dim ["M=1,7,256", "N=64,1000"].
+3. Where convert refuses, write the kernel file by hand: `reference` (PyTorch), the `@triton.jit` kernel, \
+`run` with the signature of `reference`, INPUTS and DIMS. The resources kernel://NAME are such files.
+4. `validate` the kernel file. A failed case names where the wrong elements lie and the likely cause; mend \
+it and validate again until the verdict is passed.
+5. Report the verdict and what was not tried (`skipped`), and claim no speed that was not measured."""
+
+
+class Answer(BaseModel):
+    """What every tool's result has; the rest depends on the tool."""
+
+    model_config = ConfigDict(extra="allow")
+
+    summary: Annotated[str, Field(description="What a person would say")]
+    next_step: Annotated[str, Field(description="What can be done with this result")]
+
+
+class Server(MCPServer[Jobs]):
+    """An MCP server whose refusals tell the caller how to mend the call."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Jobs, Any] | None = None
+    ) -> Any:
+        """As the SDK's. Raises ToolError with message and hint for a Refusal and for wrong arguments."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            refusal = _refusal_behind(error, name)
+            if refusal is None:
+                raise
+            raise ToolError(str(refusal)) from error
+
+
+def build_server(patience: float = PATIENCE_SECONDS) -> Server:
+    """The server, not yet running; one request waits for `patience` seconds at most."""
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[Jobs]) -> AsyncIterator[Jobs]:
+        async with open_door() as door, anyio.create_task_group() as group:
+            try:
+                yield Jobs(door, group, patience)
+            finally:
+                group.cancel_scope.cancel()
+
+    server = Server(
+        NAME,
+        title="PyTorch to Triton",
+        version=version(NAME),
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        lifespan=lifespan,
+        tools=[*(served(tool) for tool in TOOLS), job_tool()],
+    )
+    server.prompt(name=NAME, title="Convert PyTorch to Triton")(prompt)
+    for file in sorted(places.shipped("reference_kernels").glob("*.py")):
+        server.add_resource(kernel_resource(file.stem))
+    return server
+
+
+def serve_stdio() -> None:
+    """Serve until stdin closes."""
+    # The SDK waits in a read of stdin that nothing can interrupt; the worker's processes end with this one,
+    # however it ends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    build_server().run("stdio")
+
+
+def serve_http(port: int) -> None:
+    """Serve on http://127.0.0.1:PORT/mcp until SIGINT or SIGTERM."""
+    build_server().run("streamable-http", host=HOST, port=port)
+
+
+def served(tool: Tool) -> ServedTool:
+    """A tool of the catalogue, with the arguments of its function and no others."""
+
+    async def call(ctx: Context[Jobs, Any], **arguments: Any) -> CallToolResult:
+        jobs = ctx.request_context.lifespan_context
+        return answered(await jobs.wait(jobs.start(tool, arguments), ctx.report_progress))
+
+    keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in tool.parameters]
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context[Jobs, Any])
+    signature = inspect.Signature([context, *keywords], return_annotation=Annotated[CallToolResult, Answer])
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    hints = ToolAnnotations(
+        read_only_hint=tool.read_only, destructive_hint=tool.destructive, open_world_hint=False
+    )
+    return strict(call, tool.name, tool.title, inspect.getdoc(tool.function) or "", hints)
+
+
+def job_tool() -> ServedTool:
+    """The tool that waits for the calls that take long, or cancels them."""
+
+    async def job(
+        ctx: Context[Jobs, Any],
+        job_id: Annotated[str, Field(description="The handle that the long call answered with")],
+        action: Annotated[
+            Literal["wait", "cancel"], Field(description="wait: for up to 45 s; cancel: kill the job")
+        ] = "wait",
+    ) -> Annotated[CallToolResult, Answer]:
+        jobs = ctx.request_context.lifespan_context
+        found = jobs.find(job_id)
+        if action == "cancel":
+            found.cancel()
+        return answered(await jobs.wait(found, ctx.report_progress))
+
+    about = (
+        "Wait for a call that answered with a job_id, or cancel it.\n\n"
+        "Answers with the call's own result, or again with the job_id while it runs. Cancelling the request "
+        "that waits kills the job, too."
+    )
+    hints = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    return strict(job, "job", "Wait for a long call", about, hints)
+
+
+def strict(
+    function: Callable[..., Any], name: str, title: str, description: str, hints: ToolAnnotations
+) -> ServedTool:
+    """An MCP tool that refuses unknown arguments; the SDK would drop them and run with the defaults."""
+    tool = ServedTool.from_function(
+        function, name=name, title=title, description=description, context_kwarg="ctx", annotations=hints
+    )
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
+
+
+def answered(result: Value) -> CallToolResult:
+    """A result as structured content, and as text for clients that read only text."""
+    told = compact(result)
+    return CallToolResult(content=[TextContent(type="text", text=json.dumps(told))], structured_content=told)
+
+
+def prompt(
+    target: Annotated[str, Field(description="path.py:name of a function or nn.Module")] = "the function",
+) -> str:
+    """How to convert a PyTorch function with these tools."""
+    return PROMPT.format(target=target)
+
+
+def kernel_resource(name: str) -> FileResource:
+    """A reference kernel's source."""
+    return FileResource(
+        uri=f"kernel://{name}",
+        name=name,
+        description="A kernel file that validates: reference, Triton kernel, run, INPUTS and DIMS.",
+        mime_type="text/x-python",
+        path=places.shipped(f"reference_kernels/{name}.py"),
+    )
+
+
+def _refusal_behind(error: ToolError, name: str) -> Refusal | None:
+    """What the caller did wrong, where that is why the tool failed."""
+    cause = error.__cause__
+    if isinstance(error, UnexpectedToolError):
+        return cause if isinstance(cause, Refusal) else None
+    tool = next((tool for tool in TOOLS if tool.name == name), None)
+    return tool.refusal_of(cause) if tool and isinstance(cause, ValidationError) else None

@@ -1,0 +1,138 @@
+"""Results and progress as a person reads them on a terminal."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+
+_PLAIN_WIDTH = 120
+_PLAIN_SECONDS = 2.0
+"""At most one line of plain progress in this time."""
+
+
+def show(result: Value) -> None:
+    """Print a result on stdout: its tables, then what it means and what to do next."""
+    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, markup=False)
+    for table in tables_of(result):
+        console.print(table)
+    told = result.model_dump(include={"summary", "next_step"})
+    console.print(told["summary"], soft_wrap=True)
+    console.print(told["next_step"], soft_wrap=True)
+
+
+def tables_of(result: Value) -> Iterator[Table]:
+    """The details worth a table."""
+    match result:
+        case Verdict():
+            yield case_table(result)
+            if result.skipped:
+                yield table_of(("not tried", "why"), [(skip.what, skip.why) for skip in result.skipped])
+        case Conversion():
+            yield stage_table(result)
+            for stage in result.stages:
+                if stage.verdict.verdict != "passed":
+                    yield case_table(stage.verdict)
+            if result.timing:
+                yield timing_table(result.timing)
+
+
+def case_table(verdict: Verdict) -> Table:
+    """One row a case; errors in units of the rounding error that the problem allows."""
+    rows = [(case.name, case.group, case.status, worst_error(case), case.why) for case in verdict.cases]
+    return table_of(("case", "group", "outcome", "error / allowed", "why"), rows)
+
+
+def worst_error(case: CaseResult) -> str:
+    """The output that comes closest to its limit, or passes it by the most."""
+    ratios = [(o.candidate_error / o.allowed_error, o) for o in case.outputs if o.allowed_error > 0]
+    if not ratios:
+        return ""
+    _, worst = max(ratios, key=lambda pair: pair[0])
+    return f"{worst.candidate_error:.3g} / {worst.allowed_error:.3g}"
+
+
+def stage_table(conversion: Conversion) -> Table:
+    """One row a stage."""
+    rows = []
+    for stage in conversion.stages:
+        cases = stage.verdict.cases
+        passed = sum(case.status == "passed" for case in cases)
+        gate = "open" if stage.passed else "shut"
+        name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
+        rows.append((name, gate, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
+    return table_of(("stage", "gate", "cases passed", "than before", "kernels", "file"), rows)
+
+
+def timing_table(timing: TimingTable) -> Table:
+    """One row a callable."""
+    rows = [
+        (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", f"{t.gbytes_per_s or 0:.0f}")
+        for t in timing.timings
+    ]
+    return table_of((timing.device, "median ms", "95 % interval", "GB/s"), rows)
+
+
+def table_of(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    return table
+
+
+@contextmanager
+def progress_on_stderr() -> Iterator[Watch]:
+    """A bar where stderr is a terminal, else a plain line now and then."""
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield Bar(progress, progress.add_task("starting the worker", total=None))
+
+
+class PlainProgress:
+    """Watch that writes lines."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic()
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _PLAIN_SECONDS
+            count = f" ({done:g} of {total:g})" if total else ""
+            print(f"{message}{count}", file=sys.stderr, flush=True)
+
+    async def item(self, result: dict[str, Any]) -> None:
+        """Results are shown at the end."""
+
+
+class Bar:
+    """Watch that moves a bar."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        self._progress.update(self._task, completed=done, total=total, description=message)
+
+    async def item(self, result: dict[str, Any]) -> None:
+        """Results are shown at the end."""
