@@ -3,6 +3,7 @@
 Exit status: 0 yes, 1 no, 2 the caller's mistake, 3 the environment lacks something, 130 interrupted.
 """
 
+import gc
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -59,8 +60,11 @@ def build_app() -> "Typer":
         port: Annotated[int, typer.Option(help="The port of --http.", min=1, max=65535)] = 8000,
     ) -> None:
         """Serve the tools to an assistant over MCP."""
+        # mcp makes thousands of classes as it loads: not collecting meanwhile saves a tenth of the start.
+        gc.disable()
         from pytorch_to_triton_server import serve
 
+        gc.enable()
         if http:
             serve.serve_http(port)
         else:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from pytorch_to_triton.schema.value import Value
+from pydantic import BaseModel
 
 _IN_FULL = 8
 """So many wrong cases are told with all figures; of the others, what happened."""
 _BRIEF = ("name", "group", "status", "why")
 
 
-def compact(result: Value) -> dict[str, Any]:
+def compact(result: BaseModel) -> dict[str, Any]:
     """The result as JSON; the cases of each verdict in it that passed are named in `passed_cases`."""
     told: dict[str, Any] = _shorten(result.model_dump(mode="json", exclude_defaults=True))
     return told

@@ -2,16 +2,19 @@
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton_server.catalogue import Call, Tool
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.gpu.door import Door
 
 HEARTBEAT_SECONDS = 1.0
 _KEPT = 32
@@ -21,11 +24,12 @@ Report = Callable[[float, float | None, str | None], Awaitable[None]]
 """Told the seconds that a job has run, None, and what it is doing."""
 
 
-class Pending(Value):
+class Pending(BaseModel):
     """A call that goes on, or was cancelled."""
 
+    model_config = ConfigDict(frozen=True)
+
     summary: str
-    """What a person would say."""
     next_step: str
     job_id: str
     status: Literal["running", "cancelled"]
@@ -41,7 +45,7 @@ class Job:
         self._scope = anyio.CancelScope()
         self._started = time.monotonic()
         self._doing = "starting"
-        self._result: Value | None = None
+        self._result: BaseModel | None = None
         self._error: Exception | None = None
 
     @property
@@ -54,11 +58,12 @@ class Job:
         """What it is doing, in words."""
         return self._doing
 
-    async def run(self, door: Door, arguments: dict[str, Any]) -> None:
+    async def run(self, open_door: "Callable[[], Awaitable[Door]]", arguments: dict[str, Any]) -> None:
         """Do the call. How it ends is kept for whoever waits; only the server's own end is raised."""
         try:
             with self._scope:
-                self._result = await self.tool.function(Call(door, self), **arguments)
+                call = Call(await open_door(), self)
+                self._result = await self.tool.function(call, **arguments)
         except Exception as error:
             self._error = error
         finally:
@@ -68,7 +73,7 @@ class Job:
         """Kill its processes and end it; an ended job stays as it is."""
         self._scope.cancel()
 
-    def answer(self) -> Value:
+    def answer(self) -> BaseModel:
         """Its result, or that it is still running or was cancelled. Raises what the call raised."""
         if self._error is not None:
             raise self._error
@@ -99,9 +104,10 @@ class Job:
 class Jobs:
     """The server's jobs, by the handle that each was given."""
 
-    def __init__(self, door: Door, group: TaskGroup, patience: float) -> None:
-        self._door = door
+    def __init__(self, stack: AsyncExitStack, group: TaskGroup, patience: float) -> None:
+        self._stack = stack
         self._group = group
+        self._door: Door | None = None
         self._patience = patience
         """Seconds that one request waits."""
         self._jobs: dict[str, Job] = {}
@@ -111,7 +117,7 @@ class Jobs:
         self._forget_oldest()
         job = Job(tool)
         self._jobs[job.id] = job
-        self._group.start_soon(job.run, self._door, arguments)
+        self._group.start_soon(job.run, self._open_door, arguments)
         return job
 
     def find(self, job_id: str) -> Job:
@@ -123,7 +129,7 @@ class Jobs:
             )
         return self._jobs[job_id]
 
-    async def wait(self, job: Job, report: Report) -> Value:
+    async def wait(self, job: Job, report: Report) -> BaseModel:
         """The job's answer once it has ended, or after this server's patience; heartbeats go to `report`.
 
         Cancelling the wait kills the job. Raises what the call raised.
@@ -139,7 +145,25 @@ class Jobs:
             raise
         return job.answer()
 
+    async def _open_door(self) -> "Door":
+        """The server's one door, opened with the first job: its modules would hold up the server's start."""
+        from pytorch_to_triton.gpu.door import open_door
+
+        if self._door is None:
+            self._door = await self._stack.enter_async_context(open_door())
+        return self._door
+
     def _forget_oldest(self) -> None:
         ended = [job for job in self._jobs.values() if job.done.is_set()]
         for job in ended[: max(0, len(ended) - _KEPT)]:
             del self._jobs[job.id]
+
+
+@asynccontextmanager
+async def open_jobs(patience: float) -> AsyncIterator[Jobs]:
+    """A server's jobs and its door to the worker; all end with the block."""
+    async with AsyncExitStack() as stack, anyio.create_task_group() as group:
+        try:
+            yield Jobs(stack, group, patience)
+        finally:
+            group.cancel_scope.cancel()

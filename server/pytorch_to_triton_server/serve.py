@@ -3,12 +3,10 @@
 import inspect
 import json
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -18,12 +16,10 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton.gpu.door import open_door
-from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton_server.catalogue import TOOLS, Tool
+from pytorch_to_triton.errors import BadInput, Refusal
+from pytorch_to_triton_server.catalogue import TOOLS, Tool, refusal_of
 from pytorch_to_triton_server.compact import compact
-from pytorch_to_triton_server.jobs import Jobs
+from pytorch_to_triton_server.jobs import Jobs, open_jobs
 
 NAME = "pytorch-to-triton"
 HOST = "127.0.0.1"
@@ -65,22 +61,26 @@ class Server(MCPServer[Jobs]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            refusal = _refusal_behind(error, name)
+            refusal = await self._refusal_behind(error, name)
             if refusal is None:
                 raise
             raise ToolError(str(refusal)) from error
 
+    async def _refusal_behind(self, error: ToolError, name: str) -> Refusal | None:
+        """What the caller did wrong, where that is why the tool failed."""
+        tools = {tool.name: tool for tool in await self.list_tools()}
+        match error.__cause__:
+            case Refusal() as refusal:
+                return refusal
+            case ValidationError() as fault if not isinstance(error, UnexpectedToolError):
+                return refusal_of(fault, name, tools[name].input_schema["properties"])
+        if name not in tools:
+            return BadInput(f"There is no tool {name!r}.", f"The tools are {', '.join(tools)}.")
+        return None
+
 
 def build_server(patience: float = PATIENCE_SECONDS) -> Server:
     """The server, not yet running; one request waits for `patience` seconds at most."""
-
-    @asynccontextmanager
-    async def lifespan(_: MCPServer[Jobs]) -> AsyncIterator[Jobs]:
-        async with open_door() as door, anyio.create_task_group() as group:
-            try:
-                yield Jobs(door, group, patience)
-            finally:
-                group.cancel_scope.cancel()
 
     server = Server(
         NAME,
@@ -88,7 +88,7 @@ def build_server(patience: float = PATIENCE_SECONDS) -> Server:
         version=version(NAME),
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        lifespan=lifespan,
+        lifespan=lambda _: open_jobs(patience),
         tools=[*(served(tool) for tool in TOOLS), job_tool()],
     )
     server.prompt(name=NAME, title="Convert PyTorch to Triton")(prompt)
@@ -166,7 +166,7 @@ def strict(
     return tool
 
 
-def answered(result: Value) -> CallToolResult:
+def answered(result: BaseModel) -> CallToolResult:
     """A result as structured content, and as text for clients that read only text."""
     told = compact(result)
     return CallToolResult(content=[TextContent(type="text", text=json.dumps(told))], structured_content=told)
@@ -188,12 +188,3 @@ def kernel_resource(name: str) -> FileResource:
         mime_type="text/x-python",
         path=places.shipped(f"reference_kernels/{name}.py"),
     )
-
-
-def _refusal_behind(error: ToolError, name: str) -> Refusal | None:
-    """What the caller did wrong, where that is why the tool failed."""
-    cause = error.__cause__
-    if isinstance(error, UnexpectedToolError):
-        return cause if isinstance(cause, Refusal) else None
-    tool = next((tool for tool in TOOLS if tool.name == name), None)
-    return tool.refusal_of(cause) if tool and isinstance(cause, ValidationError) else None

@@ -215,7 +215,8 @@ def split_parts(node: Node, view: View) -> tuple[View, ...]:
     """The parts of a `split_with_sizes`, each a slice of `view`."""
     at = _axis(node, view, 2)
     sizes = [(_size(a), _integer(a)) for a in _items(node.args[1])]
-    parts, before = [], []
+    parts: list[View] = []
+    before: list[str] = []
     for size, traced in sizes:
         start = Size.parse(" + ".join(before)) if before else ZERO
         parts.append(_cut(view, at, start, size, traced))

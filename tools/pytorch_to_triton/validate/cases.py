@@ -26,6 +26,7 @@ from pytorch_to_triton.schema.expression import names_in, point_name
 from pytorch_to_triton.schema.input_spec import TensorSpec
 from pytorch_to_triton.schema.sizes import Point, Sizes, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import Skip
 
 PRIME = 13
 """An odd size below most blocks."""
@@ -40,19 +41,11 @@ _TENSORS_NON_FINITE = 2
 """Tensors that are given inf and NaN, one at a time: each further one costs two cases and finds little."""
 
 
-class Skipped(Value):
-    """A case that is not run."""
-
-    what: str
-    """The case's name, or what it would have tried."""
-    why: str
-
-
 class CasePlan(Value):
     """What a validation runs, in order, and what it leaves out."""
 
     cases: tuple[Case, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Skip, ...]
 
 
 def plan_cases(declaration: Declaration, *, limit_elements: int) -> CasePlan:
@@ -146,7 +139,7 @@ class _Plan:
         self.skipped[what] = why
 
     def finished(self) -> CasePlan:
-        skipped = tuple(Skipped(what=what, why=why) for what, why in self.skipped.items())
+        skipped = tuple(Skip(what=what, why=why) for what, why in self.skipped.items())
         return CasePlan(cases=tuple(self.cases.values()), skipped=skipped)
 
     def _arguments(self, point: Point, change: _Change) -> tuple[Argument, ...]:
@@ -164,8 +157,11 @@ class _Plan:
         near = islice(nearby(point, choices), _NEIGHBOURS_TRIED)
         allowed = next((candidate for candidate in near if not self.declaration.violated(candidate)), None)
         everything_shrinks = choices.keys() == point.keys()
-        limit = self.limit_elements // _HEADROOM if everything_shrinks else self.limit_elements
-        return None if allowed is None else self._halved(allowed, choices.keys(), limit)
+        limits = [self.limit_elements // _HEADROOM] * everything_shrinks + [self.limit_elements]
+        if allowed is None:
+            return None
+        halved = (self._halved(allowed, choices.keys(), limit) for limit in limits)
+        return next((smaller for smaller in halved if smaller is not None), None)
 
     def _halved(self, point: Point, names: Collection[str], limit: int) -> Point | None:
         try:

@@ -15,7 +15,7 @@ from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
-from pytorch_to_triton.validate.cases import CasePlan, Skipped, plan_cases
+from pytorch_to_triton.validate.cases import CasePlan, plan_cases
 from pytorch_to_triton.validate.exchange import exchange_folder
 from pytorch_to_triton.validate.judge import decide, next_step_of, summary_of
 from pytorch_to_triton.validate.target import EXAMPLES_CASE, declaration_of, describe, examples_case
@@ -82,7 +82,7 @@ def planned(reference: Description, candidate: Description, options: Options, li
     elements = sum(elements_of(example) for example in reference.examples or ())
     if elements > limit:
         why = f"{elements:,} elements are over this run's limit of {limit:,}"
-        return CasePlan(cases=plan.cases, skipped=(*plan.skipped, Skipped(what=EXAMPLES_CASE, why=why)))
+        return CasePlan(cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why)))
     generated = (
         case.model_copy(update={"group": "special"}) for case in plan.cases if case.group == "declared"
     )
@@ -121,7 +121,7 @@ def verdict_of(request: Request, results: Sequence[CaseResult], plan: CasePlan, 
         candidate=str(request.candidate),
         reference=str(trial.reference.target),
         cases=tuple(results),
-        skipped=tuple(Skip(what=skipped.what, why=skipped.why) for skipped in plan.skipped),
+        skipped=plan.skipped,
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         obtained="measured: every output compared with float64"

@@ -12,8 +12,6 @@ from torch.utils import _pytree as pytree
 
 from .source_names import SourceNames
 
-OPERATORS = {operator.getitem: "getitem"}
-
 
 class NotRepresentable(Exception):
     """The program holds something that plain data cannot say, such as a constant tensor."""
@@ -99,7 +97,7 @@ class NodeWriter:
         self.known[node.name] = node.name
         return {
             "name": node.name,
-            "op": OPERATORS.get(node.target) or str(node.target),
+            "op": "getitem" if node.target is operator.getitem else str(node.target),
             "args": [self.argument(a) for a in node.args],
             "kwargs": {key: self.argument(a) for key, a in node.kwargs.items()},
             "shape": None if tensor is None else self.sizes.shape(tensor),

@@ -109,7 +109,8 @@ class Tracer:
             table = torch.export.default_decompositions()
             for op in [op for op in table if str(op) in self.keep]:
                 del table[op]
-            return program.run_decompositions(table)
+            decomposed: ExportedProgram = program.run_decompositions(table)
+            return decomposed
         except Exception as problem:
             text = str(problem).strip().splitlines() or [type(problem).__name__]
             raise TraceFailed(text[0]) from problem

@@ -136,8 +136,9 @@ class _Joined:
     def _reduction(self, step: Step) -> tuple[int | None, ...]:
         first = self.operands[step.name, 0]
         for i in step.reduced:
-            if first[i] is not None:
-                self.reduced.add(self._root(first[i]))
+            axis = first[i]
+            if axis is not None:
+                self.reduced.add(self._root(axis))
         if step.kind in NORMALISING:
             for axes in self._axes_of(step)[1:]:
                 for mine, theirs in zip(first[len(first) - len(axes) :], axes, strict=True):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
 from pytorch_to_triton.convert.draft.body import Form
+from pytorch_to_triton.convert.draft.cells import Statistics
 from pytorch_to_triton.convert.draft.kernel import (
     Draft,
     Kernel,
@@ -85,7 +86,7 @@ def loop(plan: Plan, names: Names, row: Rows, stage: Stage) -> Draft:
         tile="[BLOCK_N]",
         flat=(tuple(range(len(row.indices))), "row"),
     )
-    statistics = "in_passes" if stage == 1 else "online"
+    statistics: Statistics = "in_passes" if stage == 1 else "online"
     return drafted(plan, form, names, statistics=statistics, row_length=n_cols)
 
 
