@@ -5,7 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
-SOURCES := $(shell git ls-files '*.py' 2>/dev/null)
 
 .PHONY: demo test check setup clean
 .DELETE_ON_ERROR:
@@ -24,7 +23,7 @@ check: $(READY)
 	@# The standard wants the folder to bear the skill's name, which a checkout need not.
 	@folder=$$(mktemp -d)/pytorch-to-triton && mkdir "$$folder" && cp -r SKILL.md references "$$folder" \
 		&& $(BIN)/agentskills validate "$$folder"; status=$$?; rm -r "$$(dirname "$$folder")"; exit $$status
-	@wc -l $(SOURCES) /dev/null | awk '$$2 != "total" && $$1 > 400 { print "long file: " $$2 " (" $$1 " lines)" }'
+	@git ls-files '*.py' | xargs wc -l | awk '$$2 != "total" && $$1 > 400 { print "longer than 400 lines:", $$2, $$1 }'
 
 setup: $(READY)
 
@@ -34,6 +33,7 @@ $(READY): pyproject.toml constraints.txt
 		|| { echo "$(PYTHON) is missing or older than 3.11. Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 		|| { echo "$(PYTHON) has no venv module. On Debian: apt install python3-venv" >&2; exit 1; }
+	@echo "Setting up $(VENV); PyTorch is large, so this takes minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)

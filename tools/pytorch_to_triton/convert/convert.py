@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytorch_to_triton.benchmark.timing import Subject, Trial, time_side_by_side
-from pytorch_to_triton.convert.draft.kernel import Config, Stage
+from pytorch_to_triton.convert.draft.kernel import Config, Stage, Variant
 from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft, snake
 from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated, label_of
@@ -24,6 +24,7 @@ from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.expression import holds
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
@@ -104,25 +105,24 @@ class Work:
         if stage < 3 or self.mode.interpreter:
             return drafted
         tuned: dict[str, Config] = {}
-        for kernel in drafted.kernels:
-            tuned[kernel.name] = await self.best_config(kernel.name, kernel.candidates, tuned)
+        dims = self.timing_case().dims
+        for variant in (v for k in drafted.kernels for v in k.variants if holds(v.condition, dims)):
+            tuned[variant.kernel] = await self.best_config(variant, tuned)
         return draft(self.traced.graph, await self.measured_source(), stage, tuned)
 
-    async def best_config(
-        self, kernel: str, candidates: tuple[Config, ...], tuned: Mapping[str, Config]
-    ) -> Config:
+    async def best_config(self, variant: Variant, tuned: Mapping[str, Config]) -> Config:
         """The fastest configuration of one kernel at the timed size, the others as they are."""
         folder = self.folder / "tuning"
         folder.mkdir(exist_ok=True)
         subjects = [Subject(EAGER, self.request.target, "reference")]
-        for number, config in enumerate(candidates):
-            file = folder / f"{kernel}_{number}.py"
-            text = draft(self.traced.graph, self.source, 3, {**tuned, kernel: config}).text
+        for number, config in enumerate(variant.candidates):
+            file = folder / f"{variant.kernel}_{number}.py"
+            text = draft(self.traced.graph, self.source, 3, {**tuned, variant.kernel: config}).text
             file.write_text(text, encoding="utf-8")
             subjects.append(Subject(str(number), Target(path=file), "candidate"))
         table = await self.side_by_side(tuple(subjects))
         fastest = min((t for t in table.timings if t.label != EAGER), key=lambda t: t.median_ms, default=None)
-        return candidates[int(fastest.label)] if fastest else candidates[0]
+        return variant.candidates[int(fastest.label) if fastest else 0]
 
     async def measured_source(self) -> Source:
         """The source with a comment that says where the launch configurations come from."""
@@ -190,9 +190,7 @@ class StageWatch:
         await self.watch.item(result)
 
 
-def source_of(
-    target: Target, description: Description, declaration: Declaration, traced: Traced
-) -> Source:
+def source_of(target: Target, description: Description, declaration: Declaration, traced: Traced) -> Source:
     """What the drafted files say about their origin."""
     return Source(
         target=str(target),
@@ -241,7 +239,7 @@ def written(
     conversion = Conversion(
         summary=summary_of(target, stages, table),
         next_step=next_step_of(stages, kernel, table),
-        verdict="converted" if len(passed) == len(STAGES) else "stopped",
+        verdict="converted" if passed and passed[-1].stage == STAGES[-1] else "stopped",
         target=target,
         kernel=kernel,
         folder=work.folder,

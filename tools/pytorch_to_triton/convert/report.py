@@ -46,17 +46,23 @@ def speed_words(passed: Sequence[StageReport], table: TimingTable | None) -> str
 def sizes_of(table: TimingTable) -> str:
     """Where the timing was taken."""
     dims = " ".join(f"{name}={size}" for name, size in table.dims.items())
-    return f"{dims} ({', '.join(dict.fromkeys(table.dtypes.values()))}, {table.bytes_moved / 1e6:.0f} MB moved)"
+    return (
+        f"{dims} ({', '.join(dict.fromkeys(table.dtypes.values()))}, {table.bytes_moved / 1e6:.0f} MB moved)"
+    )
 
 
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
     """What to do with the result."""
     if kernel is None:
-        return "Read the first failing case above; mend the target or write that kernel by hand and validate it."
+        return (
+            "Read the first failing case above; mend the target or write that kernel by hand and validate it."
+        )
     if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
         return f"Use `run` of {kernel.name}, and look at the failing stage's cases before going on."
     if table is None:
-        return f"Use `run` of {kernel.name}; run the same command on a machine with a GPU to measure its speed."
+        return (
+            f"Use `run` of {kernel.name}; run the same command on a machine with a GPU to measure its speed."
+        )
     return f"Use `run` of {kernel.name} in place of the PyTorch function."
 
 
@@ -122,9 +128,7 @@ def timing_section(table: TimingTable | None) -> list[str]:
 def timing_row(timing: Timing, eager: Timing | None) -> str:
     ratio = f"{eager.median_ms / timing.median_ms:.2f}" if eager else "not available"
     rate = f"{timing.gbytes_per_s:.0f}" if timing.gbytes_per_s else "not available"
-    return (
-        f"| {timing.label} | {timing.median_ms:.4f} | {timing.low_ms:.4f} to {timing.high_ms:.4f} | {rate} | {ratio} |"
-    )
+    return f"| {timing.label} | {timing.median_ms:.4f} | {timing.low_ms:.4f} to {timing.high_ms:.4f} | {rate} | {ratio} |"
 
 
 def skipped_section(stages: Sequence[StageReport]) -> list[str]:

@@ -64,10 +64,20 @@ def nest(program: Program, steps: Sequence[Step], stored: frozenset[str]) -> Nes
         reason = joined.add(step)
         if reason:
             return Mismatch(reason)
+    if len(joined.reduced_together()) > 1:
+        return Mismatch("its reductions run over different axes")
     order = joined.order()
     if isinstance(order, Mismatch):
         return order
-    return _merged(joined.nest(order, stored))
+    found = joined.nest(order, stored)
+    # An axis of no elements starts no program, and a value that does not vary along it would never be stored.
+    partial = next((name for name, memory in found.stores.items() if not _spans(found, memory)), None)
+    return Mismatch(f"{partial} does not vary along all the axes") if partial else _merged(found)
+
+
+def _spans(nest: Nest, memory: Memory) -> bool:
+    """Whether the tensor varies along every axis that is not reduced."""
+    return all(a.reduced or not s.is_zero for a, s in zip(nest.axes, memory.strides, strict=True))
 
 
 @dataclass
@@ -81,7 +91,8 @@ class _Joined:
     values: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     operands: dict[tuple[str, int], tuple[int | None, ...]] = field(default_factory=dict)
     shared: dict[View, tuple[int | None, ...]] = field(default_factory=dict)
-    reduced: set[int] = field(default_factory=set)
+    reduced: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Reducing step -> the axes that it reduces."""
 
     def add(self, step: Step) -> str | None:
         """Take a step in; a reason if it cannot be in this group."""
@@ -93,6 +104,8 @@ class _Joined:
                 self.operands[step.name, position] = axes
         if step.is_pointwise:
             self.values[step.name] = self._pointwise(step)
+        elif self._repeats_reduced(step):
+            return f"{step.name} reduces a dimension that only repeats values"
         else:
             self.values[step.name] = self._reduction(step)
         for axes in (self.values[step.name], *self._axes_of(step)):
@@ -133,12 +146,19 @@ class _Joined:
             result.append(axis)
         return tuple(result)
 
+    def _repeats_reduced(self, step: Step) -> bool:
+        """Whether a reduced dimension is expanded, or all of them have one element."""
+        view, axes = step.views[0], self.operands[step.name, 0]
+        none = [i for i in step.reduced if axes[i] is None]
+        return len(none) == len(step.reduced) or any(view.dims[i].traced != 1 for i in none)
+
+    def reduced_together(self) -> set[frozenset[int]]:
+        """The sets of axes that the group's steps reduce; a kernel can walk one of them."""
+        return {frozenset(self._root(a) for a in axes) for axes in self.reduced.values()}
+
     def _reduction(self, step: Step) -> tuple[int | None, ...]:
         first = self.operands[step.name, 0]
-        for i in step.reduced:
-            axis = first[i]
-            if axis is not None:
-                self.reduced.add(self._root(axis))
+        self.reduced[step.name] = tuple(a for i in step.reduced if (a := first[i]) is not None)
         if step.kind in NORMALISING:
             for axes in self._axes_of(step)[1:]:
                 for mine, theirs in zip(first[len(first) - len(axes) :], axes, strict=True):
@@ -170,12 +190,9 @@ class _Joined:
         yield from self.values.values()
 
     def nest(self, order: tuple[int, ...], stored: frozenset[str]) -> Nest:
-        reduced = {self._root(a) for a in self.reduced}
+        reduced = frozenset().union(*self.reduced_together())
         axes = tuple(Axis(*self.sizes[a], a in reduced) for a in order)
-        loads = {
-            key: self._memory(view, self.operands[key], order)
-            for key, view in self._external()
-        }
+        loads = {key: self._memory(view, self.operands[key], order) for key, view in self._external()}
         stores = {
             name: self._memory(whole(name, self.program.shape(name)), self.values[name], order)
             for name in self.group

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pytorch_to_triton.convert.draft import online
 from pytorch_to_triton.convert.draft.axes import Axis, Memory
 from pytorch_to_triton.convert.draft.cells import FLOATS, Cell, Compute, Load, Online, Reduce
 from pytorch_to_triton.convert.draft.expressions import Text, filled, repeated
+from pytorch_to_triton.convert.draft.lines import INDENT, wrapped
 from pytorch_to_triton.graph.sizes import Size
 
-INDENT = "    "
 INFINITY = 'float("inf")'
 NEUTRAL = {"sum": "0.0", "prod": "1.0", "max": f"-{INFINITY}", "min": INFINITY}
 WHOLE_NEUTRAL = {"sum": "0", "prod": "1", "max": "-9223372036854775808", "min": "9223372036854775807"}
@@ -48,6 +49,8 @@ class Form:
     loop_setup: tuple[tuple[str, str], ...] = ()
     tile: str = ""
     """Shape of an accumulator, e.g. `[BLOCK_N]`."""
+    collapsed: str = "[]"
+    """Shape of one value a row."""
     collapse: str | None = "axis=0"
     """Arguments that collapse a tile along the reduced axis; None where the accumulator is the result."""
     both: str = "mask"
@@ -127,7 +130,8 @@ class Writer:
         else:
             self._at_once()
         setup = used_definitions((*self.form.setup, *self._mask_definitions(in_loop=False)), self.lines)
-        return [f"{INDENT}{name} = {text}" for name, text in setup] + self.lines
+        lines = [*(f"{INDENT}{name} = {text}" for name, text in setup), *self.lines]
+        return [part for line in lines for part in wrapped(line)]
 
     def _at_once(self) -> None:
         wanted = [c for c in self.cells if c.name in self.stores or isinstance(c, Reduce)]
@@ -178,7 +182,7 @@ class Writer:
             if isinstance(cell, Reduce):
                 body.append(self._update(cell, inline))
             elif isinstance(cell, Online):
-                body += self._online_update(cell, inline)
+                body += online.update(cell, self._walk(cell, inline))
             elif cell.name not in inline:
                 body.append(f"{cell.name} = {self._expression(cell, inline)}")
             if cell in ends and cell.varies and cell.name in self.stores:
@@ -255,11 +259,11 @@ class Writer:
         terms = [self._named(term) for term in memory.offset]
         terms += [
             index if stride.is_one else f"{index} * {self._named(stride, factor=True)}"
-            for index, stride in self._walk(memory)
+            for index, stride in self._strided(memory)
         ]
         return "".join(f" + {t}" for t in terms)
 
-    def _walk(self, memory: Memory) -> Iterable[tuple[str, Size]]:
+    def _strided(self, memory: Memory) -> Iterable[tuple[str, Size]]:
         """Each index with the stride it is multiplied by; flattened where the tensor allows it."""
         together, name = self.form.flat
         strides = memory.strides
@@ -319,7 +323,7 @@ class Writer:
 
     def _accumulators(self, cell: Reduce | Online) -> list[str]:
         if isinstance(cell, Online):
-            return self._online_accumulators(cell)
+            return online.start(cell, self._walk(cell, set()))
         dtype = "tl.int64" if cell.whole_numbers else self.compute
         name = self._accumulator(cell.name)
         if cell.kind == "sum":
@@ -336,7 +340,7 @@ class Writer:
 
     def _finished(self, cell: Reduce | Online) -> list[str]:
         if isinstance(cell, Online):
-            return self._online_finished(cell)
+            return online.finish(cell, self._walk(cell, set()))
         if self.form.collapse is None:
             return []
         return [f"{cell.name} = {self._collapsed(cell, self._accumulator(cell.name))}"]
@@ -353,10 +357,10 @@ class Writer:
             for c in self.cells
             if isinstance(c, Reduce | Online) and c.operand == load.name
         ]
-        if "moments" in kinds:
-            return None
         if "max" in kinds:
             return NEUTRAL["max"] if load.memory.dtype in FLOATS else None
+        if "moments" in kinds:
+            return NEUTRAL["sum"] if load.memory.dtype in FLOATS else None
         if kinds and load.memory.dtype in FLOATS:
             return NEUTRAL[kinds[0]]
         squares = [c for c in self.cells if isinstance(c, Compute) and set(c.operands) == {load.name}]
@@ -393,53 +397,21 @@ class Writer:
                 return "0.0"
         return None
 
-    def _online_accumulators(self, cell: Online) -> list[str]:
-        zeros = f"tl.zeros({self.form.tile}, {self.compute})"
-        if cell.kind == "moments":
-            return [
-                f"{cell.name}_acc = {zeros}",
-                f"{cell.second}_acc = {zeros}",
-                f"count = {zeros}",
-            ]
-        return [
-            f"{cell.name}_acc = tl.full({self.form.tile}, -{INFINITY}, {self.compute})",
-            f"{cell.second}_acc = {zeros}",
-        ]
-
-    def _online_update(self, cell: Online, inline: set[str]) -> list[str]:
-        x = str(self._text(cell.operand, inline))
+    def _walk(self, cell: Online, inline: set[str]) -> online.Walk:
         assert self.reduced is not None
         mask = self.form.masks[self.reduced]
-        first, second = f"{cell.name}_acc", f"{cell.second}_acc"
-        if cell.kind == "moments":
-            seen = f"tl.where({mask}, 1.0, 0.0)" if mask else "1.0"
-            moved = f"tl.where({mask}, {x} - {first}, 0.0)" if mask else f"({x} - {first})"
-            return [
-                f"count += {seen}",
-                f"delta = {moved}",
-                f"{first} += delta / tl.maximum(count, 1.0)",
-                f"{second} += delta * {moved}",
-            ]
-        return [
-            f"new_max = tl.maximum({first}, {x})",
-            f"shift = tl.where(tl.abs(new_max) == {INFINITY}, 0.0, new_max)",
-            f"{second} = {second} * tl.exp({first} - shift) + tl.exp({x} - shift)",
-            f"{first} = new_max",
-        ]
-
-    def _online_finished(self, cell: Online) -> list[str]:
-        first, second, how = f"{cell.name}_acc", f"{cell.second}_acc", self.form.collapse
-        if cell.kind == "moments":
-            row = self._row_length()
-            return [
-                f"{cell.name} = tl.sum({first} * count, {how}) / {row}",
-                f"{first} -= {cell.name}",
-                f"{cell.second} = tl.sum({second} + count * {first} * {first}, {how})",
-            ]
-        lines = [f"{cell.name} = tl.max({first}, {how})"]
-        if cell.kind == "logsumexp":
-            lines.append(f"{cell.name} = tl.where(tl.abs({cell.name}) == {INFINITY}, 0.0, {cell.name})")
-        return [*lines, f"{cell.second} = tl.sum({second} * tl.exp({first} - {cell.name}), {how})"]
+        assert mask is not None
+        neutral = "0.0" if cell.kind == "moments" else f"-{INFINITY}"
+        return online.Walk(
+            x=str(self._text(cell.operand, inline)),
+            mask=mask,
+            tile=self.form.tile,
+            collapsed=self.form.collapsed,
+            collapse=self.form.collapse or "",
+            row_length=self._row_length(),
+            compute=self.compute,
+            neutral=self.padding[cell.operand] == neutral,
+        )
 
     def _row_length(self) -> str:
         assert self.reduced is not None
@@ -466,9 +438,7 @@ def inputs_of(cell: Cell) -> tuple[str, ...]:
     return ()
 
 
-def used_definitions(
-    definitions: Sequence[tuple[str, str]], lines: Sequence[str]
-) -> list[tuple[str, str]]:
+def used_definitions(definitions: Sequence[tuple[str, str]], lines: Sequence[str]) -> list[tuple[str, str]]:
     """The definitions that the lines, or later used definitions, mention."""
     text = "\n".join(lines)
     used = []

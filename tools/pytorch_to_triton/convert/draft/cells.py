@@ -2,8 +2,7 @@
 
 Steps are lowered to cells; composite ones (softmax, layer norm, ...) into the few cells they are made of. Two
 ways to take row statistics exist: `in_passes` (each from its definition, one pass over the row each) and
-`online` (maximum with sum of exponentials, mean with variance: one pass for both; Milakov and Gimelshein,
-arXiv:1805.02867, and Welford, Technometrics 4(3), 1962).
+`online` (maximum with sum of exponentials, mean with variance: one pass for both; see online.py).
 """
 
 from __future__ import annotations
@@ -262,9 +261,7 @@ class Lowering:
     def _layer_norm(self, step: Step, operands: list[str | Text]) -> str:
         x, weight, bias, eps = (*operands, constant(1e-5))[:4]
         _, centered, squares = self._moments(x)
-        rstd = self._compute(
-            f"tl.rsqrt(_0 / {self.row_length} + _1)", squares, eps, name="rstd", given=True
-        )
+        rstd = self._compute(f"tl.rsqrt(_0 / {self.row_length} + _1)", squares, eps, name="rstd", given=True)
         return self._scaled(step, "_0 * _1", (centered, rstd), weight, bias)
 
     def _scaled(
@@ -338,12 +335,20 @@ def _division(step: Step, operands: list[str | Text]) -> Chosen:
     return TEMPLATES["div"], operands
 
 
+def _softplus(step: Step, operands: list[str | Text]) -> Chosen:
+    x, _, threshold = operands
+    if step.operands[1] in (Literal_(value=1), Literal_(value=1.0)):
+        return TEMPLATES["softplus_1"], [x, threshold]
+    return TEMPLATES["softplus"], operands
+
+
 SPECIAL: Mapping[str, Callable[[Step, list[str | Text]], Chosen]] = {
     "add": _with_alpha,
     "clamp": _clamp,
     "div": _division,
     "gelu": _gelu,
     "pow": _power,
+    "softplus": _softplus,
     "sub": _with_alpha,
 }
 """Pointwise kinds whose template depends on their arguments."""

@@ -60,6 +60,7 @@ TEMPLATES: Mapping[str, str] = {
     "silu": "_0 * tl.sigmoid(_0)",
     "sin": "tl.sin(_0)",
     "softplus": "tl.where(_0 * _1 > _2, _0, libdevice.log1p(tl.exp(_0 * _1)) / _1)",
+    "softplus_1": "tl.where(_0 > _1, _0, libdevice.log1p(tl.exp(_0)))",
     "sqrt": "tl.sqrt(_0)",
     "square": "_0 * _0",
     "sub": "_0 - _1",
@@ -100,7 +101,9 @@ class Text:
     @property
     def weight(self) -> int:
         """How much there is to read."""
-        return sum(isinstance(n, ast.BinOp | ast.Call | ast.UnaryOp | ast.Compare) for n in ast.walk(self.tree))
+        return sum(
+            isinstance(n, ast.BinOp | ast.Call | ast.UnaryOp | ast.Compare) for n in ast.walk(self.tree)
+        )
 
 
 def filled(template: str, operands: Sequence[Text]) -> Text:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pytorch_to_triton.convert.draft.axes import Axis, Nest
 from pytorch_to_triton.convert.draft.body import Form, Writer, size_text
 from pytorch_to_triton.convert.draft.cells import Lowering, Statistics
+from pytorch_to_triton.convert.draft.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.graph.program import Program, Step
 from pytorch_to_triton.graph.sizes import Size, product
 
@@ -18,7 +19,8 @@ Config = Mapping[str, int]
 """Block sizes and `num_warps` of one launch."""
 
 RESERVED = frozenset(
-    "tl triton torch libdevice row col row_mask col_mask mask start pid reference run delta count shift new_max "
+    "tl triton torch libdevice row col row_mask col_mask mask start pid outer reference run delta share shift "
+    "new_max block_length block_mean deviation "
     "and or not if else for in is lambda def return class None True False".split()
 )
 
@@ -32,8 +34,8 @@ class Plan:
     nest: Nest
     name: str
     """The kernel's name."""
-    tuned: Config | None = None
-    """The launch configuration that was measured to be best."""
+    tuned: Mapping[str, Config] = field(default_factory=dict)
+    """Launch configurations that were measured to be best, by kernel."""
 
     @property
     def compute(self) -> str:
@@ -59,6 +61,16 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A kernel with its configurations worth measuring, and the sizes at which `run` takes it."""
+
+    kernel: str
+    candidates: tuple[Config, ...]
+    condition: str
+    """Over the dims, e.g. `N <= 32768`."""
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel's source and how `run` launches it."""
 
@@ -72,8 +84,8 @@ class Kernel:
     """Combine functions that the kernel's file must define."""
     passes: int
     """How often the kernel reads its row."""
-    candidates: tuple[Config, ...] = ()
-    """Configurations worth measuring in stage 3."""
+    variants: tuple[Variant, ...] = ()
+    """What can be tuned."""
 
     def renamed(self, old: str, new: str) -> Kernel:
         """The same kernel launched with another name for one of its sizes."""
@@ -208,11 +220,12 @@ def kernel(plan: Plan, draft: Draft, names: Names, launch: Launch, stage: Stage)
         lines = call(plan.name, text, draft.arguments, draft.options)
     else:
         decorators = ()
-        config = launch.fixed if stage == 1 else plan.tuned or launch.default
+        config = launch.fixed if stage == 1 else plan.tuned.get(plan.name, launch.default)
         lines = call(plan.name, f"({grid.format(**config)},)", draft.arguments, {**config, **draft.options})
     blocks = blocks_of(launch.default)
     text = source(plan, draft, blocks, decorators)
-    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, launch.candidates)
+    variant = Variant(plan.name, launch.candidates, "1 == 1")
+    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
 
 
 def blocks_of(config: Config) -> tuple[str, ...]:
@@ -224,8 +237,8 @@ def source(plan: Plan, draft: Draft, blocks: tuple[str, ...], decorators: tuple[
     """The kernel's function."""
     parameters = [*draft.pointers, *draft.sizes, *draft.scalars, *(f"{b}: tl.constexpr" for b in blocks)]
     line = f"def {plan.name}({', '.join(parameters)}):"
-    if len(line) > 100:
-        line = "\n".join([f"def {plan.name}(", *(f"    {p}," for p in parameters), "):"])
+    if len(line) > WIDTH:
+        line = "\n".join([f"def {plan.name}(", *(f"{INDENT}{p}," for p in parameters), "):"])
     doc = f'    """{documented(plan, draft)}"""'
     return "\n".join([*decorators, "@triton.jit", line, doc, *draft.lines])
 
@@ -261,8 +274,8 @@ def call(name: str, grid: str, arguments: tuple[str, ...], keywords: Mapping[str
 
 
 def call_lines(name: str, grid: str, given: Sequence[str], line: str) -> tuple[str, ...]:
-    """A call on one line, or with its arguments on a line of their own."""
-    return (line,) if len(line) <= 100 else (f"{name}[{grid}](", f"    {', '.join(given)},", ")")
+    """A call on one line, else with its arguments on lines of their own."""
+    return (line,) if len(line) <= WIDTH else (f"{name}[{grid}](", *listed(given), ")")
 
 
 def indented(lines: tuple[str, ...]) -> tuple[str, ...]:

@@ -66,7 +66,9 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     traced = program(graph, RESERVED)
     groups = partition(traced, stage)
     plans = [_plan(traced, group, len(groups), tuned or {}) for group in groups]
-    kernels = _told_apart([group.pattern.write(plan, stage) for group, plan in zip(groups, plans, strict=True)])
+    kernels = _told_apart(
+        [group.pattern.write(plan, stage) for group, plan in zip(groups, plans, strict=True)]
+    )
     return Drafted(_text(traced, groups, kernels, source, stage), kernels, tuned or {})
 
 
@@ -90,7 +92,7 @@ def _plan(traced: Program, group: Group, count: int, tuned: Mapping[str, Config]
     function = re.sub(r"\W", "_", snake(traced.graph.function))
     base = function if count == 1 else f"{function}_{group.steps[-1].name}"
     name = f"{base}_kernel"
-    return Plan(traced, group.steps, group.nest, name, tuned.get(name))
+    return Plan(traced, group.steps, group.nest, name, tuned)
 
 
 def snake(name: str) -> str:
@@ -157,10 +159,11 @@ def _literal(value: object) -> str:
     return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
 
 
-def _run(
-    traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], source: Source
-) -> list[str]:
-    lines = [f"def run({source.reference.parameters}):", '    """The same as `reference`, by the kernels above."""']
+def _run(traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], source: Source) -> list[str]:
+    lines = [
+        f"def run({source.reference.parameters}):",
+        '    """The same as `reference`, by the kernels above."""',
+    ]
     launches = [line for k in kernels for line in k.launch]
     body = [*_guards(traced.graph), *_dims(traced.graph), *_checks(traced.graph)]
     body += [f"{name} = {text}" for name, text in _sizes(kernels, launches)]
@@ -175,7 +178,9 @@ def _guards(graph: Graph) -> list[str]:
     lines = []
     for name in graph.fixed:
         value = graph.constants[name]
-        test = f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
+        test = (
+            f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
+        )
         lines += [f"if {test}:", f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")']
     return lines
 
@@ -221,7 +226,9 @@ def _checks(graph: Graph) -> list[str]:
         sizes = tensor.shape.expressions
         if any(s not in graph.dims or s in defined for s in sizes):
             shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-            lines.append(f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"')
+            lines.append(
+                f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"'
+            )
         defined |= set(sizes)
     lines += [f'assert {guard}, "drafted for {guard}"' for guard in graph.guards]
     return lines
@@ -251,7 +258,11 @@ def _outputs(traced: Program, groups: Sequence[Group], source: Source) -> list[s
             sizes = f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
             dtype = source.output_dtypes[results[name]] if name in results else _intermediate(traced, name)
             like = _like(traced.graph.inputs, shape, dtype)
-            made = f"torch.empty_like({like})" if like else f"torch.empty({sizes}, device={device}.device, dtype={dtype})"
+            made = (
+                f"torch.empty_like({like})"
+                if like
+                else f"torch.empty({sizes}, device={device}.device, dtype={dtype})"
+            )
             lines.append(f"{name} = {made}")
     return lines
 

@@ -37,18 +37,41 @@ def partition(program: Program, stage: Stage) -> tuple[Group, ...]:
     for step in program.steps:
         earliest = max((home[v.source] for v in step.views if v.source in home), default=0)
         chosen = next(
-            (i for i in range(len(groups) - 1, earliest - 1, -1) if _joins(program, groups[i], step, stage)), None
+            (
+                i
+                for i in range(len(groups) - 1, earliest - 1, -1)
+                if _joins(program, groups[i], [step], stage)
+            ),
+            None,
         )
         if chosen is None:
             groups.append([])
             chosen = len(groups) - 1
         groups[chosen].append(step)
         home[step.name] = chosen
-    return tuple(_group(program, tuple(steps)) for steps in groups)
+    return tuple(_group(program, tuple(steps)) for steps in _fused(program, groups, stage))
 
 
-def _joins(program: Program, group: list[Step], step: Step, stage: Stage) -> bool:
-    together = (*group, step)
+def _fused(program: Program, groups: list[list[Step]], stage: Stage) -> list[list[Step]]:
+    """Neighbouring groups joined wherever one pattern holds both; what is joined keeps the program's order."""
+    for later in range(1, len(groups)):
+        for earlier in range(later):
+            if _may_move(groups, earlier, later) and _joins(program, groups[earlier], groups[later], stage):
+                joined = [s for s in program.steps if s in groups[earlier] or s in groups[later]]
+                rest = [g for i, g in enumerate(groups) if i not in (earlier, later)]
+                return _fused(program, [*rest[: later - 1], joined, *rest[later - 1 :]], stage)
+    return groups
+
+
+def _may_move(groups: list[list[Step]], earlier: int, later: int) -> bool:
+    """Whether the earlier group can wait until the later one: nothing between them reads its values."""
+    made = {s.name for s in groups[earlier]}
+    between = (s for group in groups[earlier + 1 : later] for s in group)
+    return not any(v.source in made for s in between for v in s.views)
+
+
+def _joins(program: Program, group: list[Step], others: list[Step], stage: Stage) -> bool:
+    together = tuple(s for s in program.steps if s in group or s in others)
     if stage == 1 and not all(s.is_pointwise for s in together):
         return False
     return not isinstance(_matched(program, together), Mismatch)

@@ -17,6 +17,7 @@ from pytorch_to_triton.convert.draft.kernel import (
     Plan,
     Rows,
     Stage,
+    Variant,
     blocks_of,
     call,
     drafted,
@@ -30,7 +31,14 @@ from pytorch_to_triton.convert.draft.kernel import (
 WALK = {"BLOCK_K": 256, "num_warps": 4}
 LOOPS = tuple(
     {"BLOCK_N": down, "BLOCK_K": across, "num_warps": warps}
-    for down, across, warps in ((32, 128, 4), (64, 64, 4), (64, 128, 8), (128, 64, 8), (256, 32, 8), (16, 256, 4))
+    for down, across, warps in (
+        (32, 128, 4),
+        (64, 64, 4),
+        (64, 128, 8),
+        (128, 64, 8),
+        (256, 32, 8),
+        (16, 256, 4),
+    )
 )
 LARGEST_IN_REGISTERS = 1024
 """Elements down one column; a program then holds at least eight columns."""
@@ -65,7 +73,10 @@ def write(plan: Plan, stage: Stage) -> Kernel:
     assert at is not None
     outer, inner = plan.nest.axes[:at], plan.nest.axes[at + 1 :]
     fallbacks = ("n_outer",) if len(outer) == 1 else tuple(f"outer_{i}" for i in range(len(outer)))
-    fallbacks += ("n_rows", *(("n_cols",) if len(inner) == 1 else tuple(f"inner_{i}" for i in range(len(inner)))))
+    fallbacks += (
+        "n_rows",
+        *(("n_cols",) if len(inner) == 1 else tuple(f"inner_{i}" for i in range(len(inner)))),
+    )
     names = named(plan.nest.axes, fallbacks)
     across = rows(inner, names, index="col", count="n_cols")
     above = rows(outer, names, index="outer", count="n_outer")
@@ -121,6 +132,7 @@ def loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
         loop=f"for start in range(0, {n}, BLOCK_N):",
         loop_setup=(("row", "start + tl.arange(0, BLOCK_N)[:, None]"), ("row_mask", f"row < {n}")),
         tile="[BLOCK_N, BLOCK_K]",
+        collapsed="[1, BLOCK_K]",
         collapse="axis=0, keep_dims=True",
     )
     return drafted(plan, form, names, statistics="online", row_length=n)
@@ -143,7 +155,7 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
         collapse="axis=0, keep_dims=True",
     )
     short = drafted(plan, form, names, row_length=n)
-    config = plan.tuned or COLUMNS[0]
+    config = plan.tuned.get(plan.name, COLUMNS[0])
     text = source(plan, short, ("BLOCK_N", "BLOCK_K"))
     launch = (
         f"block_n = triton.next_power_of_2({n if n.isdigit() else f'max({n}, 1)'})",
@@ -156,23 +168,29 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
             {"BLOCK_N": "block_n", "BLOCK_K": "block_k", "num_warps": "num_warps", **short.options},
         ),
     )
-    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, COLUMNS)
+    variant = Variant(
+        plan.name, COLUMNS, f"{plan.nest.axes[plan.nest.reduced or 0].size} <= {LARGEST_IN_REGISTERS}"
+    )
+    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
     return kernel_ if n.isdigit() else with_tall_columns(kernel_, plan, names, (above, across))
 
 
 def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
     """The loop with one configuration."""
     draft = loop(plan, names, above, across)
-    config = plan.tuned or LOOPS[2]
+    config = plan.tuned.get(plan.name, LOOPS[2])
     text = source(plan, draft, blocks_of(LOOPS[2]))
     launch = grid(above, across).format(**config)
     lines = call(plan.name, f"({launch},)", draft.arguments, {**config, **draft.options})
-    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, LOOPS)
+    variant = Variant(
+        plan.name, LOOPS, f"{plan.nest.axes[plan.nest.reduced or 0].size} > {LARGEST_IN_REGISTERS}"
+    )
+    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
 
 
 def with_tall_columns(short: Kernel, plan: Plan, names: Names, around: tuple[Rows, Rows]) -> Kernel:
     """The kernel beside a loop for columns that do not fit into registers."""
-    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"), tuned=None)
+    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"))
     tall = launched_loop(tall_plan, names, *around)
     launch = (
         f"if {names.axes[plan.nest.reduced or 0]} <= {LARGEST_IN_REGISTERS}:",
@@ -185,4 +203,5 @@ def with_tall_columns(short: Kernel, plan: Plan, names: Names, around: tuple[Row
         source=f"{short.source}\n\n\n{tall.source}",
         launch=launch,
         helpers=short.helpers | tall.helpers,
+        variants=(*short.variants, *tall.variants),
     )

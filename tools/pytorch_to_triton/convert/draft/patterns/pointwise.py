@@ -23,7 +23,8 @@ FLAT = tuple(
     {"BLOCK_SIZE": block, "num_warps": warps} for block, warps in ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
 )
 TILES = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": 8} for m, n in ((1, 2048), (2, 1024), (4, 1024), (8, 512), (64, 64))
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": 8}
+    for m, n in ((1, 2048), (2, 1024), (4, 1024), (8, 512), (64, 64))
 )
 
 EXAMPLES = (

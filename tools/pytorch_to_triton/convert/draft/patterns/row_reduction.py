@@ -18,6 +18,7 @@ from pytorch_to_triton.convert.draft.kernel import (
     Plan,
     Rows,
     Stage,
+    Variant,
     blocks_of,
     call,
     drafted,
@@ -30,10 +31,11 @@ from pytorch_to_triton.convert.draft.kernel import (
 )
 
 LOOPS = tuple(
-    {"BLOCK_N": block, "num_warps": warps} for block, warps in ((512, 4), (1024, 4), (2048, 8), (4096, 8), (8192, 16))
+    {"BLOCK_N": block, "num_warps": warps}
+    for block, warps in ((512, 4), (1024, 4), (2048, 8), (4096, 8), (8192, 16))
 )
-LONGEST_IN_REGISTERS = 16384
-"""Columns; float32 values of one row across 16 warps."""
+LONGEST_IN_REGISTERS = 32768
+"""Columns: float32 values of one row across 32 warps, 32 a thread."""
 ROWS = tuple(
     {"ELEMENTS": elements, "PER_WARP": per_warp}
     for elements, per_warp in ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (4096, 256), (1024, 256))
@@ -110,12 +112,12 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
         flat=(tuple(range(len(row.indices))), "row"),
     )
     short = drafted(plan, form, names, row_length=n_cols)
-    config = plan.tuned or ROWS[1]
+    config = plan.tuned.get(plan.name, ROWS[1])
     text = source(plan, short, ("BLOCK_M", "BLOCK_N"))
     launch = (
         f"block_n = triton.next_power_of_2({n_cols if n_cols.isdigit() else f'max({n_cols}, 1)'})",
         f"block_m = max({config['ELEMENTS']} // block_n, 1)",
-        f"num_warps = min(max(block_m * block_n // {config['PER_WARP']}, 1), 16)",
+        f"num_warps = min(max(block_m * block_n // {config['PER_WARP']}, 1), 32)",
         *call(
             plan.name,
             f"(triton.cdiv({row.count}, block_m),)",
@@ -123,22 +125,24 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
             {"BLOCK_M": "block_m", "BLOCK_N": "block_n", "num_warps": "num_warps", **short.options},
         ),
     )
-    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, ROWS)
+    variant = Variant(plan.name, ROWS, f"{plan.nest.axes[-1].size} <= {LONGEST_IN_REGISTERS}")
+    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
     return kernel_ if n_cols.isdigit() else with_long_rows(kernel_, plan, names, row)
 
 
 def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
     """The loop with one configuration."""
     draft = loop(plan, names, row, 3)
-    config = {**(plan.tuned or LOOPS[3]), **draft.options}
+    config = {**plan.tuned.get(plan.name, LOOPS[3]), **draft.options}
     text = source(plan, draft, blocks_of(LOOPS[3]))
     lines = call(plan.name, f"({row.count},)", draft.arguments, config)
-    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, LOOPS)
+    variant = Variant(plan.name, LOOPS, f"{plan.nest.axes[-1].size} > {LONGEST_IN_REGISTERS}")
+    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
 
 
 def with_long_rows(short: Kernel, plan: Plan, names: Names, row: Rows) -> Kernel:
     """The kernel beside a loop for rows that do not fit into registers."""
-    long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"), tuned=None)
+    long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"))
     long = launched_loop(long_plan, names, row)
     launch = (
         f"if {names.axes[-1]} <= {LONGEST_IN_REGISTERS}:",
@@ -151,4 +155,5 @@ def with_long_rows(short: Kernel, plan: Plan, names: Names, row: Rows) -> Kernel
         source=f"{short.source}\n\n\n{long.source}",
         launch=launch,
         helpers=short.helpers | long.helpers,
+        variants=(*short.variants, *long.variants),
     )

@@ -1,0 +1,88 @@
+"""What the pages promise is there: files, make targets, commands, and examples that run."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.declaration import parse_declaration, parse_options
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton_server.catalogue import TOOLS
+
+ROOT = Path(__file__).parents[2]
+REFERENCES = ROOT / "references"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SKILL.md")),
+    *sorted(REFERENCES.glob("*.md")),
+]
+FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+@pages
+def test_a_page_links_only_to_files_that_exist(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)#]+)\)", prose)
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pages
+def test_a_page_names_only_paths_that_exist(page: Path) -> None:
+    named = re.findall(rf"(?:^|[`\s])((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./-]*)", page.read_text())
+    ours = [path for path in named if "NAME" not in path and not path.startswith(("converted/", ".venv/"))]
+    assert [path for path in ours if not (ROOT / path.rstrip(".")).exists()] == []
+
+
+@pages
+def test_a_page_names_only_targets_of_the_makefile(page: Path) -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^|`)make (?:-C \S+ |[A-Z]+=\S+ )?([a-z]+)", page.read_text(), re.MULTILINE)
+    assert set(named) <= targets
+
+
+@pages
+def test_a_page_shows_only_commands_that_exist(page: Path) -> None:
+    commands = {tool.name for tool in TOOLS} | {"serve"}
+    assert set(re.findall(r"^\S*pytorch-to-triton (\w+)", page.read_text(), re.MULTILINE)) <= commands
+
+
+def test_continuous_integration_calls_only_what_the_makefile_offers() -> None:
+    script = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in script if line.startswith("make ")] == ["make check", "make test"]
+
+
+@pytest.mark.anyio
+async def test_the_kernel_file_of_the_references_is_right(
+    tmp_path: Path, door: Door, interpreter: Mode
+) -> None:
+    (source,) = blocks(REFERENCES / "kernel_file.md", "python")
+    kernel = tmp_path / "scaled_rows.py"
+    kernel.write_text(source, encoding="utf-8")
+    verdict = await validate(door, Request(candidate=Target(path=kernel), limit_elements=2**18), interpreter)
+    assert verdict.verdict == "passed", verdict.summary
+
+
+def test_the_declarations_of_the_references_parse() -> None:
+    (source,) = blocks(REFERENCES / "declaring_inputs.md", "python")
+    declared: dict[str, Any] = {}
+    exec(source, declared)
+    declaration = parse_declaration(declared["INPUTS"], declared["DIMS"], declared["REQUIRES"])
+    assert declaration.shape_of("keep", {"M": 7, "N": 64}) == (7, 64)
+
+
+def test_the_options_of_the_references_parse() -> None:
+    (line,) = blocks(REFERENCES / "declaring_inputs.md", "sh")
+    inputs = re.findall(r"--input \"?([^\s\"]+)", line)
+    dims = re.findall(r"--dim (\S+)", line)
+    assert parse_options(inputs, dims).dims.keys() == {"M", "N"}

@@ -1,0 +1,55 @@
+"""The house keeps its shape: floors, names, docstrings, and a server that does not load torch."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = (ROOT / "tools" / "pytorch_to_triton", ROOT / "server" / "pytorch_to_triton_server")
+MODULES = sorted(file for source in SOURCES for file in source.rglob("*.py"))
+DUMPING_GROUNDS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
+HEAVY = ("torch", "triton", "numpy", "rich", "httpx", "markdownify")
+
+
+def name_of(module: Path) -> str:
+    return str(module.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_module_says_what_it_is_for(module: Path) -> None:
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree) or not tree.body
+
+
+def test_no_module_is_a_dumping_ground() -> None:
+    places = [module for module in MODULES if {module.stem, module.parent.name} & DUMPING_GROUNDS]
+    assert places == []
+
+
+@pytest.mark.parametrize("root", ["tools", "server"])
+def test_a_source_root_cannot_be_imported_under_its_own_name(root: str) -> None:
+    assert not (ROOT / root / "__init__.py").exists()
+
+
+def test_the_floors_name_every_package() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    floors = {module.strip() for layer in layers for module in layer.split("|")}
+    package = SOURCES[0]
+    packages = {f"{package.name}.{folder.parent.name}" for folder in package.glob("*/__init__.py")}
+    modules = {
+        f"{package.name}.{module.stem}" for module in package.glob("*.py") if module.stem != "__init__"
+    }
+    assert floors == (packages | modules | {SOURCES[1].name}) - {f"{package.name}.worker"}
+
+
+@pytest.mark.parametrize("module", ["catalogue", "serve", "cli"])
+def test_importing_a_face_loads_nothing_heavy(module: str) -> None:
+    code = f"import sys, pytorch_to_triton_server.{module}; print(*({HEAVY!r} & sys.modules.keys()))"
+    code = code.replace(repr(HEAVY), repr(set(HEAVY)))
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

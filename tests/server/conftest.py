@@ -1,0 +1,109 @@
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [40]}
+
+
+def reference(x):
+    return 2 * x
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, FACTOR * x, mask=offsets < n)
+
+
+def run(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    if x.numel():
+        double_kernel[(triton.cdiv(x.numel(), 32),)](x, out, x.numel(), BLOCK=32)
+    return out
+"""
+SPINNING = """
+import os
+import pathlib
+
+INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [4]}
+
+
+def reference(x):
+    return x
+
+
+def run(x):
+    pathlib.Path(MARKER).write_text(str(os.getpid()))
+    while True:
+        pass
+"""
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's cache folder, away from the real one."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("PYTORCH_TO_TRITON_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def server(cache: Path) -> StdioServerParameters:
+    """How an assistant starts the server."""
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "pytorch_to_triton_server", "serve"],
+        env={"PYTORCH_TO_TRITON_CACHE": str(cache)},
+    )
+
+
+@pytest.fixture(scope="session")
+async def client(anyio_backend: str, server: StdioServerParameters) -> AsyncIterator[Client]:
+    """A client of one real server for all tests: its fork server starts once."""
+    async with Client(server) as client:
+        yield client
+
+
+@pytest.fixture
+def right_kernel(tmp_path: Path) -> Path:
+    file = tmp_path / "double.py"
+    file.write_text(KERNEL.replace("FACTOR", "2"))
+    return file
+
+
+@pytest.fixture
+def wrong_kernel(tmp_path: Path) -> Path:
+    file = tmp_path / "treble.py"
+    file.write_text(KERNEL.replace("FACTOR", "3"))
+    return file
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """Written by the spinning kernel when it runs; holds its process id."""
+    return tmp_path / "spinning"
+
+
+@pytest.fixture
+def spinning_kernel(tmp_path: Path, marker: Path) -> Path:
+    file = tmp_path / "spin.py"
+    file.write_text(SPINNING.replace("MARKER", repr(str(marker))))
+    return file

@@ -1,0 +1,94 @@
+"""The catalogue is light to import, and both faces offer what it holds."""
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer.main
+from mcp import Client
+from typer.core import TyperArgument, TyperGroup
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton_server.catalogue import TOOLS, Tool
+from pytorch_to_triton_server.cli import build_app
+
+HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify"}
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level modules that a fresh Python holds after the statement."""
+    code = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def commands() -> dict[str, Any]:
+    group = typer.main.get_command(build_app())
+    assert isinstance(group, TyperGroup)
+    return dict(group.commands)
+
+
+def tool_named(name: str) -> Tool:
+    return next(tool for tool in TOOLS if tool.name == name)
+
+
+def test_importing_the_server_leaves_torch_and_other_heavy_modules_unloaded() -> None:
+    loaded = modules_after("from pytorch_to_triton_server.serve import build_server\nbuild_server()")
+    assert "mcp" in loaded
+    assert not loaded & (HEAVY | {"typer"})
+
+
+def test_importing_the_catalogue_loads_no_tool_and_no_face() -> None:
+    loaded = modules_after("import pytorch_to_triton_server.catalogue")
+    assert not loaded & (HEAVY | {"mcp", "typer", "rich"})
+
+
+def test_the_command_line_never_imports_mcp() -> None:
+    loaded = modules_after("from pytorch_to_triton_server.cli import main\nmain(['validate', 'absent.py'])")
+    assert "typer" in loaded
+    assert not loaded & (HEAVY | {"mcp"})
+
+
+@pytest.mark.anyio
+async def test_both_faces_offer_the_same_tools_with_the_same_parameters(client: Client) -> None:
+    served = {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+    commanded = {
+        name: {p.name for p in command.params} - {"json", "help"} for name, command in commands().items()
+    }
+    assert served.pop("job") == {"job_id", "action"}
+    assert commanded.pop("serve") == {"http", "port"}
+    assert served == commanded == {tool.name: {p.name for p in tool.parameters} for tool in TOOLS}
+
+
+def test_only_what_is_required_is_positional() -> None:
+    for tool in TOOLS:
+        positional = {p.name for p in commands()[tool.name].params if isinstance(p, TyperArgument)}
+        assert positional == {p.name for p in tool.parameters if p.default is inspect.Parameter.empty}
+
+
+@pytest.mark.anyio
+async def test_every_tool_says_what_it_does_what_it_takes_and_what_it_may_change(client: Client) -> None:
+    for tool in (await client.list_tools()).tools:
+        assert tool.title
+        assert tool.description
+        assert len(tool.description) < 2048
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is not None
+        assert tool.annotations.destructive_hint is not None
+        assert tool.input_schema["additionalProperties"] is False
+        assert all(schema["description"] for schema in tool.input_schema["properties"].values())
+
+
+def test_arguments_are_checked_and_left_at_their_defaults_when_not_given() -> None:
+    checked = tool_named("validate").checked({"kernel": "a.py", "dim": ["M=1"], "timeout": "5"})
+    assert checked == {"kernel": "a.py", "dim": ("M=1",), "timeout": 5.0}
+
+
+def test_each_wrong_argument_is_named_with_what_the_tool_takes() -> None:
+    with pytest.raises(BadInput) as refused:
+        tool_named("validate").checked({"kernel": "a.py", "timeout": -1, "dims": ["M=1"]})
+    assert "timeout: Input should be greater than 0." in refused.value.message
+    assert "dims: no such argument." in refused.value.message
+    assert "kernel, reference, input, dim" in refused.value.hint

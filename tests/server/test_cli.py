@@ -1,0 +1,117 @@
+"""What a script and a person get from the commands: exit status, stdout, stderr."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pytorch_to_triton_server.cli import main
+
+KERNEL_FILE = "double.py"
+"""What fixture `right_kernel` writes."""
+
+
+class Mistake(NamedTuple):
+    """Arguments of `validate`, and what stderr says to them."""
+
+    arguments: tuple[str, ...]
+    problem: str
+    mend: str
+
+
+MISTAKES = {
+    "missing file": Mistake(("absent.py",), "absent.py does not exist.", "Check the path."),
+    "no such name": Mistake((f"{KERNEL_FILE}:trouble",), "no `trouble`", "Name a function or an nn.Module"),
+    "syntax error": Mistake(("syntax.py",), "syntax.py, line 1", "Correct the file"),
+    "bad dtype": Mistake((KERNEL_FILE, "--input", "x=float31[N]"), "float31[N]", "float32"),
+    "unbound dimension": Mistake((KERNEL_FILE, "--input", "x=float32[K]"), "no dimension 'K'", "--dim K="),
+    "negative size": Mistake((KERNEL_FILE, "--dim", "N=-4"), "the size -4 is negative", "0 or more"),
+    "wrong arity": Mistake((KERNEL_FILE, "--input", "y=float32[N]"), "not taken: y", "name by name"),
+    "bad time limit": Mistake((KERNEL_FILE, "--timeout", "0"), "timeout: Input should be", "validate takes"),
+    "not a name": Mistake((f"{KERNEL_FILE}:1x",), "'1x'", "path.py:name"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
+def test_bad_input_exits_2_with_one_message_and_its_mend(
+    mistake: Mistake, right_kernel: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(right_kernel.parent)
+    Path("syntax.py").write_text("def run(x:\n")
+    status = main(["validate", *mistake.arguments, "--device", "interpreter"])
+    said = capfd.readouterr()
+    assert status == 2
+    assert mistake.problem in said.err
+    assert mistake.mend in said.err
+    assert said.err.count("error: ") == 1
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["validate"], ["validate", "a.py", "--dims", "M=1"], ["validat"], []])
+def test_a_call_that_does_not_parse_exits_2(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capfd.readouterr()
+    assert "Usage" in said.out + said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_right_kernel_exits_0_and_shows_its_cases(
+    right_kernel: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", str(right_kernel), "--device", "interpreter", "--dim", "N=8,40"]) == 0
+    out = capfd.readouterr().out
+    assert "N=8 " in out
+    assert "passed" in out
+    assert "Right in all" in out
+
+
+def test_json_prints_only_json_and_a_wrong_kernel_exits_1(
+    wrong_kernel: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", str(wrong_kernel), "--device", "interpreter", "--json"]) == 1
+    told = json.loads(capfd.readouterr().out)
+    assert list(told)[:3] == ["summary", "next_step", "verdict"]
+    assert told["verdict"] == "failed"
+    assert any(case["status"] == "failed" for case in told["cases"])
+
+
+def test_device_tells_what_kernels_run_on(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["device", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["mode"] == ("cuda" if told["devices"] else "interpreter")
+
+
+def test_what_the_machine_lacks_exits_3(right_kernel: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status = main(["validate", str(right_kernel), "--python", str(right_kernel.parent / "no_python")])
+    said = capfd.readouterr().err
+    assert status == 3
+    assert "cannot be started" in said
+    assert "Name a Python that has torch and triton." in said
+
+
+def test_convert_writes_its_results_into_the_folder_that_was_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ops.py"
+    file.write_text("import torch\n\n\ndef shifted_relu(x):\n    return torch.relu(x + 1)\n")
+    into = tmp_path / "results"
+    arguments = ["--input", "x=float32[M, N]", "--dim", "M=3", "--dim", "N=5", "--into", str(into)]
+    assert main(["convert", f"{file}:shifted_relu", *arguments, "--device", "interpreter"]) == 0
+    out = capfd.readouterr().out
+    assert "3 tuned" in out
+    assert "not measured" in out
+    assert (into / "shifted_relu_triton.py").is_file()
+
+
+def test_a_folder_for_results_that_is_a_file_is_refused(
+    right_kernel: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", str(right_kernel), "--into", str(right_kernel)]) == 2
+    assert "is a file" in capfd.readouterr().err
+
+
+def test_the_version_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out.strip()

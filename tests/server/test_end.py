@@ -1,0 +1,112 @@
+"""However the server or a command ends, no process of it is left."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+SERVE = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
+Process = subprocess.Popen[str]
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[Process]:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def tell(server: Process, method: str, number: int | None, **parameters: Any) -> None:
+    message = {"jsonrpc": "2.0", "method": method, "params": parameters}
+    assert server.stdin is not None
+    server.stdin.write(json.dumps(message if number is None else {**message, "id": number}) + "\n")
+    server.stdin.flush()
+
+
+def initialize(server: Process) -> dict[str, Any]:
+    client = {"name": "test", "version": "0"}
+    tell(server, "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+    assert server.stdout is not None
+    answer: dict[str, Any] = json.loads(server.stdout.readline())
+    tell(server, "notifications/initialized", None)
+    return answer
+
+
+def wait_for(marker: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not marker.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def are_gone(processes: list[psutil.Process]) -> bool:
+    _, left = psutil.wait_procs(processes, timeout=20)
+    return not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def close_stdin(server: Process) -> None:
+    assert server.stdin is not None
+    server.stdin.close()
+
+
+def terminate(server: Process) -> None:
+    server.send_signal(signal.SIGTERM)
+
+
+def kill(server: Process) -> None:
+    server.send_signal(signal.SIGKILL)
+
+
+def interrupt(server: Process) -> None:
+    server.send_signal(signal.SIGINT)
+
+
+def test_initialize_is_answered_before_torch_is_loaded_or_any_process_started() -> None:
+    with started(SERVE) as server:
+        answer = initialize(server)
+        assert answer["result"]["serverInfo"]["name"] == "pytorch-to-triton"
+        process = psutil.Process(server.pid)
+        assert not process.children()
+        assert not [mapped.path for mapped in process.memory_maps() if "libtorch" in mapped.path]
+
+
+@pytest.mark.parametrize("end", [close_stdin, terminate, kill, interrupt])
+def test_a_server_with_a_running_job_leaves_no_process(
+    spinning_kernel: Path, marker: Path, end: Callable[[Process], None]
+) -> None:
+    with started(SERVE) as server:
+        initialize(server)
+        arguments = {"kernel": str(spinning_kernel), "device": "interpreter"}
+        tell(server, "tools/call", 2, name="validate", arguments=arguments)
+        wait_for(marker)
+        processes = psutil.Process(server.pid).children(recursive=True)
+        assert int(marker.read_text()) in [process.pid for process in processes]
+        end(server)
+        server.wait(20)
+        assert are_gone(processes)
+
+
+def test_an_interrupted_command_ends_with_130_and_leaves_no_process(
+    spinning_kernel: Path, marker: Path
+) -> None:
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "validate", str(spinning_kernel)]
+    with started([*command, "--device", "interpreter"]) as process:
+        wait_for(marker)
+        processes = psutil.Process(process.pid).children(recursive=True)
+        interrupt(process)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert "Traceback" not in said
+        assert are_gone(processes)

@@ -1,0 +1,105 @@
+"""A real client talks to a real server, as an assistant does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import TextContent
+
+pytestmark = pytest.mark.anyio
+
+
+def text_of(result: Any) -> str:
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+async def test_device_tells_what_kernels_run_on(client: Client) -> None:
+    result = await client.call_tool("device", {})
+    told = result.structured_content
+    assert told is not None
+    assert list(told)[:2] == ["summary", "next_step"]
+    assert told["torch"] in told["summary"]
+    assert told["mode"] == ("cuda" if told["devices"] else "interpreter")
+
+
+async def test_a_right_kernel_passes_and_its_cases_are_told_by_name(
+    client: Client, right_kernel: Path
+) -> None:
+    result = await client.call_tool("validate", {"kernel": str(right_kernel), "device": "interpreter"})
+    told = result.structured_content
+    assert told is not None
+    assert told["verdict"] == "passed"
+    assert told["cases"] == []
+    assert "N=40" in told["passed_cases"]
+    assert json.loads(text_of(result)) == told
+
+
+async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client, wrong_kernel: Path) -> None:
+    arguments = {"kernel": str(wrong_kernel), "device": "interpreter", "seed": 7}
+    result = await client.call_tool("validate", arguments)
+    told = result.structured_content
+    assert not result.is_error
+    assert told is not None
+    assert told["verdict"] == "failed"
+    assert told["seed"] == 7
+    first = told["cases"][0]
+    assert first["mismatches"][0]["kind"] == "constant_factor"
+    assert len([case for case in told["cases"] if "mismatches" in case]) <= 8
+    assert all(case["why"] for case in told["cases"])
+
+
+async def test_progress_is_reported_with_growing_figures(client: Client, right_kernel: Path) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    await client.call_tool(
+        "validate", {"kernel": str(right_kernel), "device": "interpreter"}, progress_callback=on_progress
+    )
+    assert told
+    assert [progress for progress, _ in told] == sorted({progress for progress, _ in told})
+    assert all(message for _, message in told)
+
+
+async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
+    result = await client.call_tool("validate", {"kernel": "a.py", "dims": ["M=1"]})
+    assert result.is_error
+    assert "dims: no such argument" in text_of(result)
+    assert "reference, input, dim" in text_of(result)
+
+
+async def test_a_refusal_reaches_the_client_with_its_mend(client: Client, right_kernel: Path) -> None:
+    arguments = {"kernel": str(right_kernel), "input": ["x=float99[N]"]}
+    result = await client.call_tool("validate", arguments)
+    assert result.is_error
+    assert "float99" in text_of(result)
+    assert "^" in text_of(result)
+    assert "float32" in text_of(result)
+
+
+async def test_an_unknown_tool_is_refused_with_the_tools_there_are(client: Client) -> None:
+    result = await client.call_tool("benchmrk", {})
+    assert result.is_error
+    assert "validate, convert, device, job" in text_of(result)
+
+
+async def test_the_prompt_names_only_tools_that_exist(client: Client) -> None:
+    [message] = (await client.get_prompt("pytorch-to-triton", {"target": "ops.py:gelu"})).messages
+    assert isinstance(message.content, TextContent)
+    assert message.content.text.startswith("Convert ops.py:gelu")
+    tools = {tool.name for tool in (await client.list_tools()).tools}
+    starts = [line.split("`")[1] for line in message.content.text.splitlines() if line[:4].endswith("`")]
+    assert starts
+    assert set(starts) <= tools
+
+
+async def test_reference_kernels_are_resources(client: Client) -> None:
+    uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+    assert "kernel://layer_norm" in uris
+    [content] = (await client.read_resource("kernel://layer_norm")).contents
+    assert "def reference" in content.model_dump()["text"]
