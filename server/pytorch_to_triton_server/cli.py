@@ -24,11 +24,12 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; `arguments` without the program's name. Returns the exit status."""
     try:
-        return int(build_app()(arguments, prog_name=NAME, standalone_mode=True) or 0)
+        build_app()(arguments, prog_name=NAME)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
         return INTERRUPTED
+    return 0
 
 
 def build_app() -> "Typer":

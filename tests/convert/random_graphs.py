@@ -124,7 +124,7 @@ class Composer:
 
 
 def random_target(seed: int) -> str:
-    """The text of a file with a function `f` of 3 to 8 statements and its declaration; the same for a seed."""
+    """A file with a function `f` of 3 to 8 statements and its declaration; always the same for a seed."""
     choose = random.Random(seed)
     composer = Composer(choose.choice((TWO_DIMS, TWO_DIMS, THREE_DIMS)), choose)
     for _ in range(choose.randint(3, 8)):
@@ -136,7 +136,7 @@ def random_target(seed: int) -> str:
     inputs = {value.name: f"float32[{', '.join(value.shape)}]" for value in used}
     return (
         f"import torch\nimport torch.nn.functional as F\n\nINPUTS = {inputs!r}\n"
-        f"DIMS = {({d: SIZES[d] for d in dims})!r}\n\n\ndef f({', '.join(inputs)}):\n{body}\n"
+        f"DIMS = { ({d: SIZES[d] for d in dims})!r}\n\n\ndef f({', '.join(inputs)}):\n{body}\n"
     )
 
 

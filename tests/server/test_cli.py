@@ -77,12 +77,6 @@ def test_json_prints_only_json_and_a_wrong_kernel_exits_1(
     assert any(case["status"] == "failed" for case in told["cases"])
 
 
-def test_device_tells_what_kernels_run_on(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["device", "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert told["mode"] == ("cuda" if told["devices"] else "interpreter")
-
-
 def test_what_the_machine_lacks_exits_3(right_kernel: Path, capfd: pytest.CaptureFixture[str]) -> None:
     status = main(["validate", str(right_kernel), "--python", str(right_kernel.parent / "no_python")])
     said = capfd.readouterr().err

@@ -44,11 +44,13 @@ def initialize(server: Process) -> dict[str, Any]:
     return answer
 
 
-def wait_for(marker: Path) -> None:
+def pid_in(marker: Path) -> int:
+    """The spinning kernel's process, once it spins."""
     deadline = time.monotonic() + 60
-    while not marker.exists():
+    while not (marker.exists() and marker.read_text()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+    return int(marker.read_text())
 
 
 def are_gone(processes: list[psutil.Process]) -> bool:
@@ -90,9 +92,9 @@ def test_a_server_with_a_running_job_leaves_no_process(
         initialize(server)
         arguments = {"kernel": str(spinning_kernel), "device": "interpreter"}
         tell(server, "tools/call", 2, name="validate", arguments=arguments)
-        wait_for(marker)
+        spinning = pid_in(marker)
         processes = psutil.Process(server.pid).children(recursive=True)
-        assert int(marker.read_text()) in [process.pid for process in processes]
+        assert spinning in [process.pid for process in processes]
         end(server)
         server.wait(20)
         assert are_gone(processes)
@@ -103,7 +105,7 @@ def test_an_interrupted_command_ends_with_130_and_leaves_no_process(
 ) -> None:
     command = [sys.executable, "-m", "pytorch_to_triton_server", "validate", str(spinning_kernel)]
     with started([*command, "--device", "interpreter"]) as process:
-        wait_for(marker)
+        assert pid_in(marker)
         processes = psutil.Process(process.pid).children(recursive=True)
         interrupt(process)
         _, said = process.communicate(timeout=20)

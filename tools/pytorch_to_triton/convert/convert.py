@@ -129,7 +129,8 @@ class Work:
         found = await versions(self.door, self.mode)
         dims = " ".join(f"{k}={v}" for k, v in self.timing_case().dims.items())
         today = datetime.datetime.now(tz=datetime.UTC).date()
-        note = f"# Launch configurations measured on {found.devices[0].name}, Triton {found.triton}, {today}, at {dims}."
+        where = f"{found.devices[0].name}, Triton {found.triton}, {today}, at {dims}"
+        note = f"# Launch configurations measured on {where}."
         return Source(**{**vars(self.source), "note": note})
 
     async def validated(self, stage: Stage, drafted: Drafted, file: Path) -> StageReport:
@@ -237,7 +238,7 @@ def written(
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
     conversion = Conversion(
-        summary=summary_of(target, stages, table),
+        summary=summary_of(work.traced.graph.function, stages, table),
         next_step=next_step_of(stages, kernel, table),
         verdict="converted" if passed and passed[-1].stage == STAGES[-1] else "stopped",
         target=target,

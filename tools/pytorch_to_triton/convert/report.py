@@ -11,16 +11,16 @@ from pytorch_to_triton.schema.verdict import Verdict
 EAGER = "PyTorch eager"
 
 
-def summary_of(target: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
+def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
     """What a person would say about the conversion."""
     passed = [s for s in stages if s.passed]
     shut = next((s for s in stages if not s.passed), None)
     if shut is None:
-        words = f"{target}: all three stages are validated"
+        words = f"{name}: all three stages are validated"
     elif passed:
-        words = f"{target}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_shut(shut)}"
+        words = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_shut(shut)}"
     else:
-        words = f"{target}: no stage passed; {why_shut(shut)}"
+        words = f"{name}: no stage passed; {why_shut(shut)}"
     return f"{words}; {speed_words(passed, table)}."
 
 
@@ -45,7 +45,7 @@ def speed_words(passed: Sequence[StageReport], table: TimingTable | None) -> str
 
 def sizes_of(table: TimingTable) -> str:
     """Where the timing was taken."""
-    dims = " ".join(f"{name}={size}" for name, size in table.dims.items())
+    dims = " ".join(f"{name}={size}" for name, size in table.dims.items()) or "its own sizes"
     return (
         f"{dims} ({', '.join(dict.fromkeys(table.dtypes.values()))}, {table.bytes_moved / 1e6:.0f} MB moved)"
     )
@@ -54,16 +54,18 @@ def sizes_of(table: TimingTable) -> str:
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
     """What to do with the result."""
     if kernel is None:
-        return (
-            "Read the first failing case above; mend the target or write that kernel by hand and validate it."
-        )
+        return "Look at the failing cases; mend the target, or write that kernel by hand and validate it."
+    use = f"Use `run` of {nearby(kernel)}"
     if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
-        return f"Use `run` of {kernel.name}, and look at the failing stage's cases before going on."
+        return f"{use}, and look at the failing stage's cases before going on."
     if table is None:
-        return (
-            f"Use `run` of {kernel.name}; run the same command on a machine with a GPU to measure its speed."
-        )
-    return f"Use `run` of {kernel.name} in place of the PyTorch function."
+        return f"{use}; run the same command on a machine with a GPU to measure its speed."
+    return f"{use} in place of the PyTorch function."
+
+
+def nearby(path: Path) -> str:
+    """The path as seen from the working directory, where it lies below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def markdown(conversion: Conversion) -> str:
@@ -128,7 +130,8 @@ def timing_section(table: TimingTable | None) -> list[str]:
 def timing_row(timing: Timing, eager: Timing | None) -> str:
     ratio = f"{eager.median_ms / timing.median_ms:.2f}" if eager else "not available"
     rate = f"{timing.gbytes_per_s:.0f}" if timing.gbytes_per_s else "not available"
-    return f"| {timing.label} | {timing.median_ms:.4f} | {timing.low_ms:.4f} to {timing.high_ms:.4f} | {rate} | {ratio} |"
+    interval = f"{timing.low_ms:.4f} to {timing.high_ms:.4f}"
+    return f"| {timing.label} | {timing.median_ms:.4f} | {interval} | {rate} | {ratio} |"
 
 
 def skipped_section(stages: Sequence[StageReport]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What torch's operators mean to the drafter: which reduce, which normalise, which compute element by element.
+"""What torch's operators mean to the drafter: which reduce, which normalise, which work element by element.
 
 Adding an operator is adding a row here; how it is written in Triton stands in convert/draft/expressions.py.
 """

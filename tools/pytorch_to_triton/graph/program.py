@@ -115,7 +115,7 @@ def program(graph: Graph, reserved: frozenset[str] = frozenset()) -> Program:
 
 
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
-    """A readable, unique name for every computing node: the caller's variable, `out`, or the operator's word."""
+    """A readable, unique name for every computing node: the caller's variable, `out`, or a word for it."""
     taken = set(reserved) | set(graph.parameters) | set(graph.dims) | {i.name for i in graph.inputs}
     returned = {o.name for o in graph.outputs}
     names = {}
@@ -161,7 +161,7 @@ def _take_item(node: Node, parts: Mapping[str, tuple[View, ...]], views: dict[st
     items = parts[source.name]
     if not isinstance(index.value, int) or index.value >= len(items):
         raise NotConvertible(
-            f"Line {node.line}: the indices of a maximum or minimum are used; only the values can be drafted.",
+            f"Line {node.line}: the indices of a maximum or minimum are used; only values can be drafted.",
             "Compute the indices apart, or write that kernel by hand and validate it.",
         )
     views[node.name] = replace(items[index.value], label=node.source_name)

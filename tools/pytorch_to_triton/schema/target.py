@@ -11,7 +11,7 @@ file with `Model` and `ModelNew`."""
 
 
 class Target(Value):
-    """`path.py` (kernel file, or a file with Model and get_inputs) or `path.py:name` (function or nn.Module)."""
+    """`path.py` (kernel file, or one with Model and get_inputs) or `path.py:name` (function or nn.Module)."""
 
     path: Path
     """Absolute path of the file."""

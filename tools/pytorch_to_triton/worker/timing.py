@@ -17,7 +17,7 @@ WARM_UP_CALLS = 5
 def work(
     report: Report, subjects: list[dict[str, Any]], case: dict[str, Any], seed: int, rounds: int
 ) -> dict[str, Any]:
-    """Milliseconds of each call, by subject; `subjects` are {label, target, role}, the first is the reference.
+    """Milliseconds of each call, by subject; `subjects` are {label, target, role}, the reference first.
 
     Outputs are not looked at: only validated kernels are timed. A subject that raises is named in `failed`.
     """

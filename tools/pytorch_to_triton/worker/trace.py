@@ -1,4 +1,4 @@
-"""Job `trace`: run torch.export over the target and hand back its operators as plain data (schema/graph.py)."""
+"""Job `trace`: run torch.export over the target and hand back its operators as schema/graph.py has them."""
 
 import dataclasses
 import types

@@ -55,6 +55,8 @@ class Form:
     """Arguments that collapse a tile along the reduced axis; None where the accumulator is the result."""
     both: str = "mask"
     """Name for the conjunction of all masks."""
+    narrow: frozenset[str] = frozenset()
+    """Indices of 32 bits, which are widened before a stride multiplies them beyond 2**31."""
     flat: tuple[tuple[int, ...], str] = ((), "")
     """Axes that share one flattened index, and its name."""
 
@@ -216,7 +218,7 @@ class Writer:
                 twice = repeated(user.template)
                 if any(o == cell.name and i in twice for i, o in enumerate(user.operands)):
                     continue
-            elif isinstance(user, Online) or self.padding[cell.name] is None and isinstance(user, Reduce):
+            elif isinstance(user, Online) or (self.padding[cell.name] is None and isinstance(user, Reduce)):
                 continue
             if Text.of(self._expression(cell, inline)).weight <= INLINE_WEIGHT:
                 inline.add(cell.name)
@@ -256,12 +258,21 @@ class Writer:
         return f"tl.store({memory.buffer}_ptr{self._offset(memory)}, {value}{rest})"
 
     def _offset(self, memory: Memory) -> str:
-        terms = [self._named(term) for term in memory.offset]
+        terms = [self._start(term) for term in memory.offset]
         terms += [
-            index if stride.is_one else f"{index} * {self._named(stride, factor=True)}"
+            index if stride.is_one else f"{self._wide(index)} * {self._named(stride)}"
             for index, stride in self._strided(memory)
         ]
         return "".join(f" + {t}" for t in terms)
+
+    def _wide(self, index: str) -> str:
+        """An index that may be multiplied: 64 bits, so that neither it nor the product overflows."""
+        return f"{index}.to(tl.int64)" if index in self.form.narrow else index
+
+    def _start(self, term: Size) -> str:
+        """Where a cut tensor starts; a product of sizes may need 64 bits."""
+        first, _, rest = self._named(term).partition(" * ")
+        return f"tl.cast({first}, tl.int64) * {rest}" if rest else first
 
     def _strided(self, memory: Memory) -> Iterable[tuple[str, Size]]:
         """Each index with the stride it is multiplied by; flattened where the tensor allows it."""
@@ -276,10 +287,9 @@ class Writer:
             if i not in together and not stride.is_zero:
                 yield self.form.index[i], stride
 
-    def _named(self, size: Size, *, factor: bool = False) -> str:
-        """A size in this kernel's own names."""
-        text = size_text(size, self.names)
-        return f"({text})" if factor and " " in text and not text.startswith("(") else text
+    def _named(self, size: Size) -> str:
+        """A size in this kernel's own names; behind an index of 64 bits, products need no parentheses."""
+        return size_text(size, self.names)
 
     def _mask(self, memory: Memory) -> str | None:
         names = [m for m, s in zip(self.form.masks, memory.strides, strict=True) if m and not s.is_zero]

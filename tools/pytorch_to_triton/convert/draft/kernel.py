@@ -18,11 +18,13 @@ Stage = Literal[1, 2, 3]
 Config = Mapping[str, int]
 """Block sizes and `num_warps` of one launch."""
 
-RESERVED = frozenset(
-    "tl triton torch libdevice row col row_mask col_mask mask start pid outer reference run delta share shift "
-    "new_max block_length block_mean deviation "
-    "and or not if else for in is lambda def return class None True False".split()
+KERNEL_NAMES = (
+    *("row", "col", "row_mask", "col_mask", "mask", "start", "pid", "outer", "i", "n_col_blocks"),
+    *("delta", "share", "shift", "new_max", "block_length", "block_mean", "deviation"),
+    *("block_m", "block_n", "block_k", "num_warps"),
 )
+"""Names that the written kernels and launches use themselves."""
+RESERVED = frozenset(KERNEL_NAMES) | {"tl", "triton", "torch", "libdevice", "reference", "run"}
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,8 @@ def rows(axes: Sequence[Axis], names: Names, *, index: str = "row", count: str =
         return Rows(names.text(axes[0].size), (), (index,), ())
     setup = []
     for i, axis in enumerate(axes):
-        inner = product(a.size for a in axes[i + 1 :])
-        text = index if inner.is_one else f"{index} // {names.text(inner)}"
+        # One division after the other: the product of the sizes might not fit 32 bits.
+        text = " // ".join([index, *(names.text(a.size) for a in reversed(axes[i + 1 :]))])
         text = text if i == 0 else f"{text} % {names.text(axis.size)}"
         setup.append((f"{axis_name(axis, f'axis_{i}').lower()}_index", text))
     total = product(a.size for a in axes)

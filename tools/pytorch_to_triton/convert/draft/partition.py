@@ -53,7 +53,7 @@ def partition(program: Program, stage: Stage) -> tuple[Group, ...]:
 
 
 def _fused(program: Program, groups: list[list[Step]], stage: Stage) -> list[list[Step]]:
-    """Neighbouring groups joined wherever one pattern holds both; what is joined keeps the program's order."""
+    """Groups joined wherever one pattern holds both; what is joined keeps the program's order."""
     for later in range(1, len(groups)):
         for earlier in range(later):
             if _may_move(groups, earlier, later) and _joins(program, groups[earlier], groups[later], stage):
@@ -82,7 +82,7 @@ def _group(program: Program, steps: tuple[Step, ...]) -> Group:
     if isinstance(matched, Mismatch):
         raise NotConvertible(
             f"Line {steps[0].line}: no pattern drafts {steps[0].op} here: {matched.reason}.",
-            "Leave that operator outside of the function to convert, or write its kernel by hand and validate it.",
+            "Leave that operator outside of the function, or write its kernel by hand and validate it.",
         )
     return matched
 

@@ -117,6 +117,7 @@ def walk(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
         masks=(*(None for _ in above.indices), None, *("col_mask" for _ in across.indices)),
         loop=f"for row in range({n}):",
         tile="[BLOCK_K]",
+        narrow=frozenset({"row"}),
         collapse=None,
     )
     return drafted(plan, form, names, row_length=n)
@@ -133,6 +134,7 @@ def loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
         loop_setup=(("row", "start + tl.arange(0, BLOCK_N)[:, None]"), ("row_mask", f"row < {n}")),
         tile="[BLOCK_N, BLOCK_K]",
         collapsed="[1, BLOCK_K]",
+        narrow=frozenset({"row"}),
         collapse="axis=0, keep_dims=True",
     )
     return drafted(plan, form, names, statistics="online", row_length=n)
@@ -153,6 +155,7 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
         index=(*above.indices, "row", *across.indices),
         masks=(*(None for _ in above.indices), "row_mask", *("col_mask" for _ in across.indices)),
         collapse="axis=0, keep_dims=True",
+        narrow=frozenset({"row"}),
     )
     short = drafted(plan, form, names, row_length=n)
     config = plan.tuned.get(plan.name, COLUMNS[0])

@@ -86,6 +86,7 @@ def loop(plan: Plan, names: Names, row: Rows, stage: Stage) -> Draft:
         loop=f"for start in range(0, {n_cols}, BLOCK_N):",
         loop_setup=(("col", "start + tl.arange(0, BLOCK_N)"), ("mask", f"col < {n_cols}")),
         tile="[BLOCK_N]",
+        narrow=frozenset({"col"}),
         flat=(tuple(range(len(row.indices))), "row"),
     )
     statistics: Statistics = "in_passes" if stage == 1 else "online"
@@ -109,6 +110,7 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
         index=(*row.indices, "col"),
         masks=(*("row_mask" for _ in row.indices), "col_mask"),
         collapse="axis=1, keep_dims=True",
+        narrow=frozenset({"col"}),
         flat=(tuple(range(len(row.indices))), "row"),
     )
     short = drafted(plan, form, names, row_length=n_cols)

@@ -1,0 +1,59 @@
+"""Small graphs written by hand, in the words of schema/graph.py."""
+
+from math import prod
+
+from pytorch_to_triton.schema.case import DType
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+    Output,
+    Shape,
+    TensorInput,
+)
+
+DIMS = {"B": 11, "S": 13, "H": 17, "M": 19, "N": 23}
+
+
+def shape(*dims: str) -> Shape:
+    """A shape over DIMS; `1` and products like `B*S` are allowed."""
+    sizes = (prod(DIMS.get(f) or int(f) for f in d.split("*")) for d in dims)
+    return Shape(expressions=dims, traced=tuple(sizes))
+
+
+def node(name: str, op: str, arguments: tuple[object, ...], to: tuple[str, ...], dtype: DType = "float32") -> Node:
+    """An operator call; text arguments are values, lists are lists of whole numbers."""
+    args = tuple(_argument(a) for a in arguments)
+    return Node(name=name, op=f"aten.{op}", args=args, kwargs={}, shape=shape(*to), dtype=dtype, line=1)
+
+
+def graph(inputs: dict[str, tuple[str, ...]], nodes: tuple[Node, ...], outputs: tuple[str, ...]) -> Graph:
+    """A function of float32 tensors that returns the named values."""
+    used = {d: n for d, n in DIMS.items() if any(d in dims for dims in inputs.values())}
+    return Graph(
+        function="f",
+        parameters=tuple(inputs),
+        inputs=tuple(TensorInput(name=n, shape=shape(*dims), dtype="float32") for n, dims in inputs.items()),
+        state={},
+        constants={},
+        fixed=(),
+        nodes=nodes,
+        outputs=tuple(Output(path=f"out[{i}]", name=name) for i, name in enumerate(outputs)),
+        structure="tuple",
+        dims=used,
+        guards=(),
+    )
+
+
+def _argument(value: object) -> NodeArgument:
+    match value:
+        case str():
+            return NodeRef(name=value)
+        case list():
+            return ArgumentList(items=tuple(_argument(v) for v in value))
+        case bool() | int() | float() | None:
+            return Literal_(value=value)
+    raise AssertionError(value)

@@ -1,0 +1,35 @@
+"""Long lines of a drafted file are broken without changing what they say."""
+
+import ast
+
+import pytest
+
+from pytorch_to_triton.convert.draft.lines import WIDTH, listed, wrapped
+
+LONG = "a_rather_long_name_of_a_variable"
+
+
+def test_a_short_line_stays_as_it_is() -> None:
+    assert wrapped("    y = tl.exp(x)") == ("    y = tl.exp(x)",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"y = tl.where({LONG}, {LONG} + 1.0, tl.exp({LONG} - {LONG}))",
+        f"tl.store({LONG} + row * {LONG} + col, {LONG}, mask={LONG})",
+        f"{LONG} += {LONG} * {LONG} + {LONG} - tl.exp({LONG})",
+    ],
+)
+def test_a_long_line_is_broken_and_means_the_same(line: str) -> None:
+    parts = wrapped(f"    {line}")
+    assert max(len(part) for part in parts) <= WIDTH
+    assert all(part.startswith("    ") for part in parts)
+    assert ast.dump(ast.parse("\n".join(p[4:] for p in parts))) == ast.dump(ast.parse(line))
+
+
+def test_a_list_of_arguments_fills_its_lines() -> None:
+    lines = listed([f"argument_{n}" for n in range(20)])
+    assert max(len(line) for line in lines) <= WIDTH
+    assert len(lines) == 3
+    assert ", ".join(line.strip().rstrip(",") for line in lines) == ", ".join(f"argument_{n}" for n in range(20))

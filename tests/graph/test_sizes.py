@@ -1,0 +1,45 @@
+"""Symbolic sizes stay products, so that equal sizes look equal and print as a person would write them."""
+
+import pytest
+
+from pytorch_to_triton.graph.sizes import ONE, ZERO, Size, contiguous_strides, product
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("N", Size(1, ("N",))),
+        ("12", Size(12)),
+        ("2*H", Size(2, ("H",))),
+        ("H*2*B", Size(2, ("B", "H"))),
+        ("N + 1", Size(1, ("(N + 1)",))),
+        ("2*(N//2)", Size(2, ("(N // 2)",))),
+    ],
+)
+def test_text_is_read_as_a_product(text: str, size: Size) -> None:
+    assert Size.parse(text) == size
+
+
+def test_the_order_of_factors_does_not_matter() -> None:
+    assert Size.parse("H*B") == Size.parse("B*H") == Size.parse("B") * Size.parse("H")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(ONE, "1"), (ZERO, "0"), (Size(1, ("N",)), "N"), (Size(2, ("B", "H")), "2 * B * H"), (Size(7), "7")],
+)
+def test_a_size_prints_as_python(size: Size, text: str) -> None:
+    assert str(size) == text
+
+
+def test_a_product_with_zero_is_plain_zero() -> None:
+    assert Size.parse("N") * ZERO == ZERO
+
+
+def test_the_product_of_nothing_is_one() -> None:
+    assert product([]).is_one
+
+
+def test_contiguous_strides_are_row_major() -> None:
+    sizes = tuple(Size.parse(t) for t in ("B", "S", "2*H"))
+    assert [str(s) for s in contiguous_strides(sizes)] == ["2 * H * S", "2 * H", "1"]

@@ -1,0 +1,129 @@
+"""What a name means where it stands: which import, definition or assignment binds it."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+"""What opens a scope of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """One place that gives a name its meaning."""
+
+    node: ast.AST
+    path: str | None = None
+    """The dotted path that an import gives the name."""
+    value: ast.expr | None = None
+    """What a plain assignment to this one name assigns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The names of a module or a function, and the scope around it."""
+
+    bindings: Mapping[str, tuple[Binding, ...]]
+    parent: "Scope | None" = None
+
+    def find(self, name: str) -> Binding | None:
+        """What binds the name, in the innermost scope that has it.
+
+        None where nothing does, or several places do and may differ. `tl = None`, as where an import may
+        fail, does not count beside that import.
+        """
+        scope = self.holder(name)
+        if scope is None:
+            return None
+        bindings = [b for b in scope.bindings[name] if not _is_none(b.value)] or scope.bindings[name]
+        first = bindings[0]
+        same = all(first.path is not None and other.path == first.path for other in bindings[1:])
+        return first if same else None
+
+    def holder(self, name: str) -> "Scope | None":
+        """The innermost scope that binds the name."""
+        if name in self.bindings:
+            return self
+        return self.parent.holder(name) if self.parent else None
+
+    def path(self, node: ast.AST) -> str | None:
+        """The dotted path of a name or attribute: `triton.language.load` for `tl.load`; None for others."""
+        match node:
+            case ast.Attribute(value=owner, attr=attribute):
+                path = self.path(owner)
+                return f"{path}.{attribute}" if path else None
+            case ast.Name(id=name):
+                binding = self.find(name)
+                return binding.path if binding else None
+        return None
+
+
+def module_scope(tree: ast.Module) -> Scope:
+    """The scope of a file."""
+    return Scope(_bindings(tree.body))
+
+
+def function_scope(function: ast.FunctionDef | ast.AsyncFunctionDef, parent: Scope) -> Scope:
+    """The scope of a function's body."""
+    found = dict(_bindings(function.body))
+    for parameter in parameters_of(function):
+        found[parameter.arg] = (Binding(parameter), *found.get(parameter.arg, ()))
+    return Scope(found, parent)
+
+
+def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    """All parameters, in order."""
+    given = function.args
+    stars = [star for star in (given.vararg, given.kwarg) if star]
+    return [*given.posonlyargs, *given.args, *given.kwonlyargs, *stars]
+
+
+def own_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes in source order; a nested function or class is one node, what is in it is left out."""
+    ahead: list[ast.AST] = [*body][::-1]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        if not isinstance(node, Definition):
+            ahead += [*ast.iter_child_nodes(node)][::-1]
+
+
+def _bindings(body: Iterable[ast.stmt]) -> Mapping[str, tuple[Binding, ...]]:
+    found: dict[str, list[Binding]] = defaultdict(list)
+    values = {}
+    for node in own_nodes(body):
+        match node:
+            case ast.Assign(targets=[ast.Name() as target], value=value):
+                values[target] = value
+            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                values[target] = value
+        for name, path in _bound_by(node):
+            value = values.get(node) if isinstance(node, ast.Name) else None
+            found[name].append(Binding(node, path, value))
+    return {name: tuple(bindings) for name, bindings in found.items()}
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Each name that this node itself binds, with the path that an import gives it."""
+    match node:
+        case ast.Import(names=names):
+            for name in names:
+                yield (name.asname, name.name) if name.asname else (name.name.split(".")[0],) * 2
+        case ast.ImportFrom(module=module, names=names, level=level):
+            for name in names:
+                origin = "." * level + (module or "")
+                yield name.asname or name.name, f"{origin}.{name.name}"
+        case ast.Name(id=identifier, ctx=ast.Store() | ast.Del()):
+            yield identifier, None
+        case ast.FunctionDef(name=identifier) | ast.AsyncFunctionDef(name=identifier):
+            yield identifier, None
+        case ast.ClassDef(name=identifier) | ast.ExceptHandler(name=str(identifier)):
+            yield identifier, None
+        case ast.Global(names=identifiers) | ast.Nonlocal(names=identifiers):
+            for identifier in identifiers:
+                yield identifier, None
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None

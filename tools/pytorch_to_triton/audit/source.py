@@ -1,0 +1,185 @@
+"""The evidence that a rule may ask for: a file, or one kernel in it."""
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pytorch_to_triton.audit.scope import (
+    Scope,
+    function_scope,
+    module_scope,
+    own_nodes,
+    parameters_of,
+)
+from pytorch_to_triton.errors import BadInput
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """`kernel[grid](...)`."""
+
+    call: ast.Call
+    function: Function | None
+    """Where it stands; None at the top of the file."""
+    scope: Scope
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One @triton.jit function: a kernel, or a function that kernels call."""
+
+    file: "SourceFile"
+    node: ast.FunctionDef
+    scope: Scope
+    """Of its body."""
+    decorators: Mapping[str, ast.expr]
+    """By path, `triton.autotune` for one; those whose path is unknown are left out."""
+    plain: bool
+    """Every decorator's path is known."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(parameter.arg for parameter in parameters_of(self.node))
+
+    @cached_property
+    def runtime_parameters(self) -> frozenset[str]:
+        """Those that are not tl.constexpr and that the body never rebinds."""
+        return frozenset(
+            parameter.arg
+            for parameter in parameters_of(self.node)
+            if not self._is_constexpr(parameter) and len(self.scope.bindings[parameter.arg]) == 1
+        )
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the body, in source order."""
+        return tuple(own_nodes(self.node.body))
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """Where the file launches it."""
+        return tuple(launch for launch in self.file.launches if self.file.kernel_of(launch) is self)
+
+    @property
+    def is_launched(self) -> bool:
+        """Whether it certainly is a kernel: autotuned, or launched in this file."""
+        return "triton.autotune" in self.decorators or bool(self.launches)
+
+    def calls(self) -> Iterator[tuple[str, ast.Call]]:
+        """Each call in the body of something with a known path, with that path."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and (path := self.scope.path(node.func)):
+                yield path, node
+
+    def _is_constexpr(self, parameter: ast.arg) -> bool:
+        """As Triton decides it: the annotation's text says so."""
+        annotation = parameter.annotation
+        if annotation is None:
+            return False
+        path = self.scope.path(annotation) or ast.unparse(annotation)
+        return "constexpr" in path
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFile:
+    """A whole file: its kernels and the functions that launch them."""
+
+    path: Path
+    tree: ast.Module
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The names of the file."""
+        return module_scope(self.tree)
+
+    @property
+    def imports_triton(self) -> bool:
+        """Whether triton or something in it is imported anywhere."""
+        return any(
+            binding.path is not None and binding.path.split(".")[0] == "triton"
+            for scope in (self.scope, *(scope for _, scope in self.functions))
+            for bindings in scope.bindings.values()
+            for binding in bindings
+        )
+
+    @cached_property
+    def functions(self) -> tuple[tuple[Function, Scope], ...]:
+        """Every function, nested ones and methods included, with the scope of its body."""
+        return tuple(_functions(self.tree.body, self.scope))
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every @triton.jit function."""
+        return tuple(
+            kernel
+            for function, scope in self.functions
+            if isinstance(function, ast.FunctionDef) and (kernel := self._kernel(function, scope))
+        )
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
+        places: list[tuple[Function | None, Scope, list[ast.stmt]]] = [(None, self.scope, self.tree.body)]
+        places += [(function, scope, function.body) for function, scope in self.functions]
+        found = (
+            Launch(node, function, scope)
+            for function, scope, body in places
+            for node in own_nodes(body)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+        )
+        return tuple(launch for launch in found if self.kernel_of(launch))
+
+    def kernel_of(self, launch: Launch) -> Kernel | None:
+        """The kernel that a launch names; None where it is none of this file."""
+        match launch.call.func:
+            case ast.Subscript(value=ast.Name(id=name)) if binding := launch.scope.find(name):
+                return self._kernel_at.get(binding.node)
+        return None
+
+    @cached_property
+    def _kernel_at(self) -> Mapping[ast.AST, Kernel]:
+        return {kernel.node: kernel for kernel in self.kernels}
+
+    def _kernel(self, function: ast.FunctionDef, scope: Scope) -> Kernel | None:
+        """The function as a kernel; None where it is not decorated with triton.jit."""
+        around = scope.parent or self.scope
+        paths = [
+            (around.path(decorator.func if isinstance(decorator, ast.Call) else decorator), decorator)
+            for decorator in function.decorator_list
+        ]
+        decorators = {path: decorator for path, decorator in paths if path}
+        if not decorators.keys() & _JIT:
+            return None
+        return Kernel(self, function, scope, decorators, plain=len(decorators) == len(paths))
+
+
+def parse(path: Path, source: bytes) -> SourceFile:
+    """The file as evidence. Raises BadInput where it is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, filename=str(path))
+    except SyntaxError as error:
+        where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else str(path)
+        raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
+    return SourceFile(path, tree)
+
+
+def _functions(body: list[ast.stmt], scope: Scope) -> Iterator[tuple[Function, Scope]]:
+    for node in own_nodes(body):
+        if isinstance(node, Function):
+            own = function_scope(node, scope)
+            yield node, own
+            yield from _functions(node.body, own)
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, scope)
