@@ -24,7 +24,9 @@ def shape(*dims: str) -> Shape:
     return Shape(expressions=dims, traced=tuple(sizes))
 
 
-def node(name: str, op: str, arguments: tuple[object, ...], to: tuple[str, ...], dtype: DType = "float32") -> Node:
+def node(
+    name: str, op: str, arguments: tuple[object, ...], to: tuple[str, ...], dtype: DType = "float32"
+) -> Node:
     """An operator call; text arguments are values, lists are lists of whole numbers."""
     args = tuple(_argument(a) for a in arguments)
     return Node(name=name, op=f"aten.{op}", args=args, kwargs={}, shape=shape(*to), dtype=dtype, line=1)

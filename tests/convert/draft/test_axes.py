@@ -19,6 +19,13 @@ def sizes(found: Nest | Mismatch) -> list[str]:
     return [str(a.size) for a in found.axes]
 
 
+def strides(found: Nest | Mismatch, buffer: str) -> list[str]:
+    """How the kernel walks a tensor that it reads."""
+    assert isinstance(found, Nest), found
+    (memory,) = (m for m in found.loads.values() if m.buffer == buffer)
+    return [str(s) for s in memory.strides]
+
+
 def test_elementwise_work_on_one_tensor_is_one_flat_axis() -> None:
     exp = node("e", "exp.default", ("x",), ("B", "S", "H"))
     assert sizes(nest_of(graph({"x": ("B", "S", "H")}, (exp,), ("e",)))) == ["B * H * S"]
@@ -28,13 +35,16 @@ def test_a_row_vector_keeps_its_axis_apart() -> None:
     add = node("a", "add.Tensor", ("x", "w"), ("B", "S", "H"))
     found = nest_of(graph({"x": ("B", "S", "H"), "w": ("H",)}, (add,), ("a",)))
     assert sizes(found) == ["B * S", "H"]
-    assert isinstance(found, Nest)
-    assert [str(s) for s in found.loads["add", 1].strides] == ["0", "1"]
+    assert strides(found, "w") == ["0", "1"]
 
 
 def test_a_middle_axis_that_is_broadcast_keeps_all_three_apart() -> None:
     add = node("a", "add.Tensor", ("x", "y"), ("B", "S", "H"))
-    assert sizes(nest_of(graph({"x": ("B", "S", "H"), "y": ("B", "1", "H")}, (add,), ("a",)))) == ["B", "S", "H"]
+    assert sizes(nest_of(graph({"x": ("B", "S", "H"), "y": ("B", "1", "H")}, (add,), ("a",)))) == [
+        "B",
+        "S",
+        "H",
+    ]
 
 
 def test_a_transposed_operand_keeps_axes_apart_and_swaps_strides() -> None:
@@ -42,8 +52,7 @@ def test_a_transposed_operand_keeps_axes_apart_and_swaps_strides() -> None:
     add = node("a", "add.Tensor", ("x", "t"), ("M", "N"))
     found = nest_of(graph({"x": ("M", "N"), "y": ("N", "M")}, (turned, add), ("a",)))
     assert sizes(found) == ["M", "N"]
-    assert isinstance(found, Nest)
-    assert [str(s) for s in found.loads["add", 1].strides] == ["1", "M"]
+    assert strides(found, "y") == ["1", "M"]
 
 
 def test_axes_around_a_reduced_one_are_not_merged_with_it() -> None:
@@ -91,9 +100,8 @@ def test_a_sum_over_an_expanded_dimension_is_refused() -> None:
     wide = node("w", "expand.default", ("v", [19, 23]), ("M", "N"))
     total = node("s", "sum.dim_IntList", ("w", [1], False), ("M",))
     found = nest_of(graph({"v": ("M", "1")}, (wide, total), ("s",)))
-    assert found == Mismatch("sum reduces a dimension that only repeats values") or (
-        isinstance(found, Mismatch) and "only repeats values" in found.reason
-    )
+    assert isinstance(found, Mismatch)
+    assert "only repeats values" in found.reason
 
 
 def test_a_computed_value_read_through_a_slice_starts_another_nest() -> None:

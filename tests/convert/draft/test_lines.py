@@ -18,6 +18,7 @@ def test_a_short_line_stays_as_it_is() -> None:
     [
         f"y = tl.where({LONG}, {LONG} + 1.0, tl.exp({LONG} - {LONG}))",
         f"tl.store({LONG} + row * {LONG} + col, {LONG}, mask={LONG})",
+        f"x = tl.load(x_ptr + {LONG} * {LONG}, mask={LONG}, other=0.0).to(tl.float32)",
         f"{LONG} += {LONG} * {LONG} + {LONG} - tl.exp({LONG})",
     ],
 )
@@ -32,4 +33,6 @@ def test_a_list_of_arguments_fills_its_lines() -> None:
     lines = listed([f"argument_{n}" for n in range(20)])
     assert max(len(line) for line in lines) <= WIDTH
     assert len(lines) == 3
-    assert ", ".join(line.strip().rstrip(",") for line in lines) == ", ".join(f"argument_{n}" for n in range(20))
+    assert ", ".join(line.strip().rstrip(",") for line in lines) == ", ".join(
+        f"argument_{n}" for n in range(20)
+    )

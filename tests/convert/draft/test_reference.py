@@ -82,14 +82,16 @@ def test_a_module_becomes_a_call_with_its_state() -> None:
     assert "def gate(x):" in text_of(reference)
 
 
-def test_a_decorated_function_is_copied_without_its_decorator() -> None:
+def test_a_decorated_function_keeps_its_decorator() -> None:
     text = "import torch\n\n\n@torch.no_grad()\ndef f(x):\n    return x + 1\n"
     own = function_reference(text, "f").definitions[-1]
-    assert own == "def reference(x):\n    return x + 1"
+    assert own == "@torch.no_grad()\ndef reference(x):\n    return x + 1"
 
 
 def test_a_decorated_helper_keeps_its_decorator() -> None:
-    text = "import functools\n\n\n@functools.cache\ndef c():\n    return 2\n\n\ndef f(x):\n    return x * c()\n"
+    text = (
+        "import functools\n\n\n@functools.cache\ndef c():\n    return 2\n\n\ndef f(x):\n    return x * c()\n"
+    )
     reference = function_reference(text, "f")
     assert reference.imports == ("import functools",)
     assert reference.definitions[0] == "@functools.cache\ndef c():\n    return 2"

@@ -29,7 +29,7 @@ async def audit(
     executed. Raises TargetNotFound where a path does not exist, BadInput where a named file is not Python.
     """
     rules = [rule for rule in all_rules() if focus in (None, rule.category)]
-    named, found = _files(paths)
+    named, found = await to_thread.run_sync(_files, paths)
     findings: list[Finding] = []
     audited: list[SourceFile] = []
     unread: list[Unread] = []
@@ -64,7 +64,7 @@ def _files(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The *.py files in a folder and below that speak of triton; not in hidden folders or environments."""
+    """The *.py files in a folder and below, but for those in hidden folders and virtual environments."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
             name
@@ -78,7 +78,9 @@ def _read(path: Path) -> SourceFile:
     try:
         return parse(path, path.read_bytes())
     except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}.", "Name files that you may read.") from error
+        raise BadInput(
+            f"{path} cannot be read: {error.strerror}.", "Name files that you may read."
+        ) from error
 
 
 def _findings(file: SourceFile, rules: Sequence[Rule]) -> list[Finding]:
@@ -120,7 +122,9 @@ def _next_step(findings: Sequence[Finding], kernels: int) -> str:
         return f"Mend {first.file}:{first.line} first: {first.instead}"
     if not kernels:
         return "Name files that define @triton.jit functions."
-    return "The source has none of the faults that the rules know; validate tells whether the kernel is right."
+    return (
+        "The source has none of the faults that the rules know; validate tells whether the kernel is right."
+    )
 
 
 def _counted(count: int, noun: str) -> str:

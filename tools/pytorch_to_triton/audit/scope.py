@@ -17,7 +17,7 @@ class Binding:
     path: str | None = None
     """The dotted path that an import gives the name."""
     value: ast.expr | None = None
-    """What a plain assignment to this one name assigns."""
+    """What a plain assignment gives the name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,26 +81,26 @@ def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.
 
 def own_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """All nodes in source order; a nested function or class is one node, what is in it is left out."""
-    ahead: list[ast.AST] = [*body][::-1]
+    ahead: list[ast.AST] = [*reversed([*body])]
     while ahead:
         node = ahead.pop()
         yield node
         if not isinstance(node, Definition):
-            ahead += [*ast.iter_child_nodes(node)][::-1]
+            ahead += reversed([*ast.iter_child_nodes(node)])
 
 
 def _bindings(body: Iterable[ast.stmt]) -> Mapping[str, tuple[Binding, ...]]:
     found: dict[str, list[Binding]] = defaultdict(list)
-    values = {}
+    values: dict[ast.Name, ast.expr] = {}
     for node in own_nodes(body):
         match node:
-            case ast.Assign(targets=[ast.Name() as target], value=value):
-                values[target] = value
-            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
-                values[target] = value
+            case ast.Assign(targets=targets, value=value):
+                values |= {target: value for target in targets if isinstance(target, ast.Name)}
+            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as annotated):
+                values[target] = annotated
         for name, path in _bound_by(node):
-            value = values.get(node) if isinstance(node, ast.Name) else None
-            found[name].append(Binding(node, path, value))
+            assigned = values.get(node) if isinstance(node, ast.Name) else None
+            found[name].append(Binding(node, path, assigned))
     return {name: tuple(bindings) for name, bindings in found.items()}
 
 

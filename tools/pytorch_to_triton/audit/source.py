@@ -170,7 +170,7 @@ def parse(path: Path, source: bytes) -> SourceFile:
     except SyntaxError as error:
         where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else str(path)
         raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
     return SourceFile(path, tree)
 

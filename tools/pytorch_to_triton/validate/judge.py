@@ -139,7 +139,7 @@ def summary_of(decision: Decision, results: Sequence[CaseResult]) -> str:
 def next_step_of(decision: Decision, results: Sequence[CaseResult]) -> str:
     """What to do about it."""
     if decision == "passed":
-        return "Benchmark it."
+        return "Use it; that it is right says nothing yet about its speed."
     if decision == "undecided":
         return "Mend the declared inputs so that the reference runs on each of them, then validate again."
     wrong = [result for result in results if result.status in WRONG]

@@ -35,7 +35,7 @@ class Sizes:
                         self.replacements[expression] = (
                             declared if declared is not None else sympy.Symbol(f"({text})", integer=True)
                         )
-                elif expression is None and text in dims:
+                elif (expression is None or expression.is_number) and not text.isdigit():
                     self.fixed[text] = int(size)
 
     def expression(self, size: int | torch.SymInt) -> str:
@@ -66,7 +66,7 @@ class Sizes:
         return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
 
     def guards(self) -> list[str]:
-        """Dims that torch.export could not keep free."""
+        """Sizes that torch.export could not keep free."""
         return [f"{name} == {size}" for name, size in self.fixed.items()]
 
 

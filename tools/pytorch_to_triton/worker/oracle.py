@@ -19,6 +19,7 @@ from .draw import draw_arguments, generator, perturbed_state
 from .exchange import Call, Exchange, all_outputs, written_to
 from .failure import describe_failure
 from .report import Report
+from .rounding import Rounding
 from .target import Loaded, ModuleCall, keyword, load
 from .tensors import write_outputs, write_values
 
@@ -91,10 +92,12 @@ class Oracle:
     def write_truth(self, case_id: str, precision: str, written: list[str]) -> None:
         reference = in_float64(self.reference) if precision == "float64" else self.reference
         for place in ("truth", "nearby"):
-            call = precise(self.exchange.call(case_id, self.device), precision)
+            original = self.exchange.call(case_id, self.device)
+            call = precise(original, precision)
             if place == "nearby":
-                call = moved(call, self.exchange.call(case_id, self.device), self.seed)
-            with in_precision(precision):
+                call = moved(call, original, self.seed)
+            rounding = Rounding(arithmetic_eps(original), self.seed) if place == "nearby" else no_rounding()
+            with in_precision(precision), rounding:
                 result = self.run(reference, call)
             write_outputs(all_outputs(result, call, written), self.exchange.case(place, case_id))
 
@@ -181,6 +184,18 @@ def moved(call: Call, original: Call, seed: int) -> Call:
         return tensor * (1 + torch.finfo(arithmetic).eps * steps.double()).to(tensor.dtype)
 
     return mapped(call, move)
+
+
+def arithmetic_eps(call: Call) -> float:
+    """One rounding error of the arithmetic that good kernels of these inputs compute in."""
+    floating = [t.dtype for t in call.tensors().values() if t.is_floating_point()]
+    only_float64 = bool(floating) and all(dtype == torch.float64 for dtype in floating)
+    return torch.finfo(torch.float64 if only_float64 else torch.float32).eps
+
+
+def no_rounding() -> contextlib.AbstractContextManager[None]:
+    """The run for the truth, as exact as its precision."""
+    return contextlib.nullcontext()
 
 
 def mapped(call: Call, change: Callable[[str, torch.Tensor], torch.Tensor]) -> Call:

@@ -106,22 +106,15 @@ class Writer:
         return len({self._pass_of(c) for c in self.cells if self._pass_of(c) is not None})
 
     @property
-    def recomputes_maximum(self) -> bool:
-        """Whether a computed value meets its own maximum below an exponential.
+    def compares_computed(self) -> bool:
+        """Whether a computed value is subtracted from another.
 
-        A fused multiply-add would round the value differently there than in the maximum, and the largest
-        exponential would not be exp(0).
+        A fused multiply-add would round one side of the difference and not the other: what should cancel
+        would not, and a value below its own maximum would not be at most 0.
         """
-        statistics = {
-            name
-            for c in self.cells
-            if (isinstance(c, Reduce) and c.kind == "max") or (isinstance(c, Online) and c.kind != "moments")
-            for name in [c.name]
-            if isinstance(self.by_name[c.operand], Compute)
-        }
-        shifts = {c.name for c in self.cells if isinstance(c, Compute) and set(inputs_of(c)) & statistics}
+        computed = {c.name for c in self.cells if not isinstance(c, Load)}
         return any(
-            isinstance(c, Compute) and "_0 - _1" in c.template and {*c.operands[1:2]} & (statistics | shifts)
+            isinstance(c, Compute) and c.varies and "_0 - _1" in c.template and set(inputs_of(c)) <= computed
             for c in self.cells
         )
 

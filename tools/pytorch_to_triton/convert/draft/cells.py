@@ -117,12 +117,13 @@ class Lowering:
             self.loaded[memory] = name
         return self.loaded[memory]
 
-    def _name(self, wanted: str) -> str:
+    def _name(self, wanted: str, *, accumulates: bool = False) -> str:
+        """A free name; for a reduction, one whose accumulator's name is free as well."""
         name, n = wanted, 1
-        while name in self.taken:
+        while not self.taken.isdisjoint(made := {name, f"{name}_acc"} if accumulates else {name}):
             n += 1
             name = f"{wanted}_{n}"
-        self.taken.add(name)
+        self.taken |= made
         return name
 
     def _compute(self, template: str, *operands: str | Text, name: str, given: bool = False) -> str:
@@ -140,7 +141,7 @@ class Lowering:
 
     def _reduce(self, kind: str, operand: str | Text, *, name: str, keeps_nan: bool = False) -> str:
         assert isinstance(operand, str)
-        chosen = self._name(name)
+        chosen = self._name(name, accumulates=True)
         whole = self._is_whole_number(operand)
         if whole:
             operand = self._compute("_0.to(tl.int64)", operand, name=f"{operand}_long")
@@ -223,7 +224,7 @@ class Lowering:
     def _online(
         self, kind: Literal["softmax", "logsumexp", "moments"], x: str, first: str, second: str
     ) -> tuple[str, str]:
-        a, b = self._name(first), self._name(second)
+        a, b = self._name(first, accumulates=True), self._name(second, accumulates=True)
         self.cells.append(Online(a, False, True, b, kind, x))
         return a, b
 
@@ -255,7 +256,8 @@ class Lowering:
         correction = step.options.get("correction")
         value = correction.value if isinstance(correction, Literal_) else 1
         _, _, squares = self._moments(operands[0])
-        count = self.row_length if not value else f"({self.row_length} - {value})"
+        # Rows of no more than `correction` elements have no variance: NaN, not a negative number.
+        count = self.row_length if not value else f"tl.maximum({self.row_length} - {value}, 0)"
         return self._result(step, f"_0 / {count}", squares)
 
     def _layer_norm(self, step: Step, operands: list[str | Text]) -> str:

@@ -146,8 +146,18 @@ def axis_name(axis: Axis, fallback: str) -> str:
     return axis.size.factors[0] if plain else fallback
 
 
-def rows(axes: Sequence[Axis], names: Names, *, index: str = "row", count: str = "n_rows") -> Rows:
-    """`axes` flattened into one index; where there are several, each gets an index of its own back."""
+def rows(
+    axes: Sequence[Axis],
+    names: Names,
+    *,
+    index: str = "row",
+    count: str = "n_rows",
+    taken: Sequence[str] = (),
+) -> Rows:
+    """`axes` flattened into one index; where there are several, each gets an index of its own back.
+
+    No index gets a name that is `taken`.
+    """
     if not axes:
         return Rows("1", (), (), ())
     if len(axes) == 1:
@@ -157,7 +167,9 @@ def rows(axes: Sequence[Axis], names: Names, *, index: str = "row", count: str =
         # One division after the other: the product of the sizes might not fit 32 bits.
         text = " // ".join([index, *(names.text(a.size) for a in reversed(axes[i + 1 :]))])
         text = text if i == 0 else f"{text} % {names.text(axis.size)}"
-        setup.append((f"{axis_name(axis, f'axis_{i}').lower()}_index", text))
+        name = f"{axis_name(axis, f'axis_{i}').lower()}_index"
+        # Two axes of one size would otherwise share a name.
+        setup.append((f"{index}_{i}_index" if name in (*taken, *(n for n, _ in setup)) else name, text))
     total = product(a.size for a in axes)
     return Rows(count, tuple(setup), tuple(n for n, _ in setup), ((count, str(total)),))
 
@@ -202,7 +214,7 @@ def drafted(
         tuple(n for n in graph.constants if mentions(text, n)),
         frozenset(writer.used_helpers),
         writer.passes,
-        {"enable_fp_fusion": False} if writer.recomputes_maximum else {},
+        {"enable_fp_fusion": False} if writer.compares_computed else {},
     )
 
 
@@ -270,7 +282,7 @@ def call(name: str, grid: str, arguments: tuple[str, ...], keywords: Mapping[str
     given = [*arguments, *(f"{k}={v}" for k, v in keywords.items())]
     line = f"{name}[{grid}]({', '.join(given)})"
     if "enable_fp_fusion" in keywords:
-        comment = "# Fused, a value would round differently below the exponential than in its own maximum."
+        comment = "# Fused multiply-adds would round one side of a difference and not the other."
         return (comment, *call_lines(name, grid, given, line))
     return call_lines(name, grid, given, line)
 

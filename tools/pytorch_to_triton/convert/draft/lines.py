@@ -19,18 +19,37 @@ def listed(items: Sequence[str]) -> tuple[str, ...]:
 
 
 def wrapped(line: str) -> tuple[str, ...]:
-    """A statement as it is where it fits, else its value, or each argument of its call, on a line of its own."""
+    """A statement as it is where it fits, else each argument of its call, or each term, on its own line."""
     text = line.lstrip()
     margin = line[: len(line) - len(text)]
     if len(line) <= WIDTH or text.endswith(":"):
         return (line,)
     (statement,) = ast.parse(text).body
     assert isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr)
-    value = statement.value
-    before = text[: value.col_offset]
-    if isinstance(value, ast.Call):
-        given = [ast.get_source_segment(text, a) or "" for a in (*value.args, *value.keywords)]
-        head, inside = before + (ast.get_source_segment(text, value.func) or ""), [f"{g}," for g in given]
+    call = _first_call(statement.value)
+    if call:
+        opened, closed = call.func.end_col_offset or 0, (call.end_col_offset or 0) - 1
+        given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+        inside = [f"{text[a.col_offset : a.end_col_offset]}," for a in given]
+        head, tail = f"{text[:opened]}(", text[closed:]
     else:
-        head, inside = before, [text[value.col_offset :]]
-    return (f"{margin}{head}(", *(f"{margin}{INDENT}{part}" for part in inside), f"{margin})")
+        inside = _terms(text, statement.value)
+        head, tail = f"{text[: statement.value.col_offset]}(", ")"
+    return (margin + head, *(f"{margin}{INDENT}{part}" for part in inside), margin + tail)
+
+
+def _first_call(value: ast.expr) -> ast.Call | None:
+    """The first call of a chain such as `tl.load(...).to(...)`."""
+    found = None
+    while isinstance(value, ast.Call):
+        found = value
+        value = value.func.value if isinstance(value.func, ast.Attribute) else value.func
+    return found
+
+
+def _terms(text: str, value: ast.expr) -> list[str]:
+    """The expression before each of its outermost operators while it is too long for one line."""
+    start, end = value.col_offset, value.end_col_offset
+    if isinstance(value, ast.BinOp) and len(text[start:end]) > WIDTH // 2 and value.left.col_offset == start:
+        return [*_terms(text, value.left), text[value.left.end_col_offset : end].strip()]
+    return [text[start:end]]

@@ -35,11 +35,9 @@ def function_reference(text: str, name: str) -> Reference:
         )
     function = functions[name]
     needed = _needed(tree, function)
-    copy = ast.parse(ast.get_source_segment(text, function) or "").body[0]
-    assert isinstance(copy, ast.FunctionDef)
     source = _renamed(text, function)
     return Reference(
-        _imports(needed),
+        _imports([*needed, function]),
         (*_definitions(text, needed), source),
         ast.unparse(_plain(function.args)),
     )
@@ -89,8 +87,14 @@ def _plain(arguments: ast.arguments) -> ast.arguments:
 
 
 def _renamed(text: str, function: ast.FunctionDef) -> str:
-    segment = ast.get_source_segment(text, function) or ""
-    return segment.replace(f"def {function.name}(", "def reference(", 1)
+    return _segment(text, function).replace(f"def {function.name}(", "def reference(", 1)
+
+
+def _segment(text: str, node: ast.stmt) -> str:
+    """The statement's source, its decorators included."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+    above = (f"@{ast.get_source_segment(text, d)}" for d in decorators)
+    return "\n".join((*above, ast.get_source_segment(text, node) or ""))
 
 
 def _needed(tree: ast.Module, start: ast.AST) -> list[ast.stmt]:
@@ -110,7 +114,7 @@ def _needed(tree: ast.Module, start: ast.AST) -> list[ast.stmt]:
 def _made(node: ast.stmt) -> Iterable[str]:
     match node:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return [(n.asname or n.name).partition(".")[0] for n in names]
+            return [_bound(n) for n in names]
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
         case ast.Assign(targets=targets):
@@ -126,7 +130,9 @@ def _used(node: ast.AST) -> set[str]:
 
 
 def _imports(needed: Iterable[ast.stmt]) -> tuple[str, ...]:
-    lines = [ast.unparse(single) for n in needed for single in _one_by_one(n)]
+    nodes = list(needed)
+    used = set().union(*(_used(n) for n in nodes))
+    lines = [ast.unparse(single) for n in nodes for single in _one_by_one(n, used)]
     if any("from ." in line for line in lines):
         raise NotConvertible(
             "The function needs a relative import, which a file outside of the package cannot repeat.",
@@ -135,11 +141,18 @@ def _imports(needed: Iterable[ast.stmt]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _one_by_one(node: ast.stmt) -> Iterable[ast.stmt]:
-    """An import of several modules as several imports."""
-    if isinstance(node, ast.Import):
-        return [ast.Import([name]) for name in node.names]
-    return [node] if isinstance(node, ast.ImportFrom) else []
+def _one_by_one(node: ast.stmt, used: set[str]) -> Iterable[ast.stmt]:
+    """What an import makes that is used; an import of several modules as several imports."""
+    match node:
+        case ast.Import(names=names):
+            return [ast.Import([n]) for n in names if _bound(n) in used]
+        case ast.ImportFrom(module=module, names=names, level=level):
+            return [ast.ImportFrom(module, [n for n in names if _bound(n) in used], level)]
+    return []
+
+
+def _bound(alias: ast.alias) -> str:
+    return (alias.asname or alias.name).partition(".")[0]
 
 
 def _definitions(text: str, needed: Iterable[ast.stmt]) -> tuple[str, ...]:
@@ -150,4 +163,4 @@ def _definitions(text: str, needed: Iterable[ast.stmt]) -> tuple[str, ...]:
             f"The function needs `{clash[0]}` of its file, a name that the drafted file uses itself.",
             f"Rename `{clash[0]}`.",
         )
-    return tuple(ast.get_source_segment(text, n) or "" for n in kept)
+    return tuple(_segment(text, n) for n in kept)

@@ -79,7 +79,7 @@ def write(plan: Plan, stage: Stage) -> Kernel:
     )
     names = named(plan.nest.axes, fallbacks)
     across = rows(inner, names, index="col", count="n_cols")
-    above = rows(outer, names, index="outer", count="n_outer")
+    above = rows(outer, names, index="outer", count="n_outer", taken=across.indices)
     names = Names(names.axes, names.of_size, (*names.defined, *above.defined, *across.defined))
     if stage == 3:
         return in_registers(plan, names, above, across)

@@ -32,13 +32,13 @@ from pytorch_to_triton.convert.draft.kernel import (
 
 LOOPS = tuple(
     {"BLOCK_N": block, "num_warps": warps}
-    for block, warps in ((512, 4), (1024, 4), (2048, 8), (4096, 8), (8192, 16))
+    for block, warps in ((128, 1), (512, 4), (1024, 4), (2048, 8), (4096, 8), (8192, 16))
 )
-LONGEST_IN_REGISTERS = 32768
-"""Columns: float32 values of one row across 32 warps, 32 a thread."""
+LONGEST_IN_REGISTERS = 16384
+"""Columns. Longer rows leave one program a multiprocessor, whose loads nothing overlaps: a loop is faster."""
 ROWS = tuple(
     {"ELEMENTS": elements, "PER_WARP": per_warp}
-    for elements, per_warp in ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (4096, 256), (1024, 256))
+    for elements, per_warp in ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (4096, 256), (1024, 256), (4096, 2048))
 )
 """Elements a program holds at least (short rows share a program), and elements a warp."""
 
@@ -135,8 +135,8 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
 def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
     """The loop with one configuration."""
     draft = loop(plan, names, row, 3)
-    config = {**plan.tuned.get(plan.name, LOOPS[3]), **draft.options}
-    text = source(plan, draft, blocks_of(LOOPS[3]))
+    config = {**plan.tuned.get(plan.name, LOOPS[4]), **draft.options}
+    text = source(plan, draft, blocks_of(LOOPS[4]))
     lines = call(plan.name, f"({row.count},)", draft.arguments, config)
     variant = Variant(plan.name, LOOPS, f"{plan.nest.axes[-1].size} > {LONGEST_IN_REGISTERS}")
     return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))

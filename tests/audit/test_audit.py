@@ -1,0 +1,151 @@
+"""Which files are audited, what the report says, and how mistakes of the caller's are answered."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.audit.audit import audit
+from pytorch_to_triton.errors import BadInput, TargetNotFound
+from pytorch_to_triton.schema.finding import AuditReport
+
+pytestmark = pytest.mark.anyio
+
+CLEAN = "import triton\n\n@triton.jit\ndef kernel(x_ptr):\n    pass\n"
+BROKEN = "import triton\n\n@triton.jit\ndef kernel(n):\n    while n:\n        break\n"
+SLOW = """import torch
+import triton
+
+@triton.jit
+def kernel(x):
+    pass
+
+def run(x):
+    kernel[(1,)](x)
+    torch.cuda.synchronize()
+    return x
+"""
+
+
+class Steps:
+    """A Watch that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float | None]] = []
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        self.seen.append((done, total))
+
+    async def item(self, result: dict[str, Any]) -> None:
+        raise AssertionError("an audit has no single results")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder with Triton files, others, and some in places that are not searched."""
+    files = {
+        "clean.py": CLEAN,
+        "deep/er/broken.py": BROKEN,
+        "deep/slow.py": SLOW,
+        "plain.py": "def triton(): ...\n",
+        "notes.txt": BROKEN,
+        ".hidden/broken.py": BROKEN,
+        "env/pyvenv.cfg": "",
+        "env/lib/broken.py": BROKEN,
+    }
+    for name, text in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def names(report: AuditReport, folder: Path) -> list[str]:
+    return [str(file.relative_to(folder)) for file in report.files]
+
+
+async def test_a_folder_is_searched_for_files_that_import_triton(tree: Path) -> None:
+    steps = Steps()
+    report = await audit([tree], steps)
+    assert sorted(names(report, tree)) == ["clean.py", "deep/er/broken.py", "deep/slow.py"]
+    assert report.kernels == 3
+    assert report.summary == "2 findings (1 critical, 1 medium) in 3 Triton functions in 3 files."
+    assert steps.seen == [(done, 4) for done in range(4)]
+
+
+async def test_findings_come_by_severity_and_the_next_step_is_the_worst(tree: Path) -> None:
+    report = await audit([tree], Steps())
+    assert [finding.severity for finding in report.findings] == ["critical", "medium"]
+    worst = report.findings[0]
+    assert (worst.file, worst.line, worst.column) == (tree / "deep/er/broken.py", 6, 9)
+    assert report.next_step.startswith(f"Mend {worst.file}:6 first: ")
+
+
+async def test_a_file_that_is_named_twice_is_audited_once(tree: Path) -> None:
+    report = await audit([tree / "deep/slow.py", tree / "deep", tree], Steps())
+    assert len(report.files) == 3
+    assert len(report.findings) == 2
+
+
+async def test_a_named_file_is_audited_even_where_it_has_no_kernels(tree: Path) -> None:
+    report = await audit([tree / "plain.py"], Steps())
+    assert (report.verdict, report.kernels) == ("clean", 0)
+    assert names(report, tree) == ["plain.py"]
+    assert "@triton.jit" in report.next_step
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "verdict"),
+    [("info", "faulty"), ("medium", "faulty"), ("high", "clean"), ("critical", "clean")],
+)
+async def test_findings_below_fail_on_are_told_and_leave_the_verdict_clean(
+    tree: Path, fail_on: Any, verdict: str
+) -> None:
+    report = await audit([tree / "deep/slow.py"], Steps(), fail_on=fail_on)
+    assert [finding.rule for finding in report.findings] == ["host_sync_in_run"]
+    assert report.verdict == verdict
+
+
+async def test_focus_keeps_the_rules_of_one_category(tree: Path) -> None:
+    report = await audit([tree], Steps(), focus="performance")
+    assert [finding.category for finding in report.findings] == ["performance"]
+    assert (await audit([tree], Steps(), focus="memory access")).findings == ()
+
+
+async def test_a_named_file_that_does_not_parse_is_refused_with_the_place(tmp_path: Path) -> None:
+    file = tmp_path / "half.py"
+    file.write_text("import triton\ndef kernel(:\n", encoding="utf-8")
+    with pytest.raises(BadInput) as refusal:
+        await audit([file], Steps())
+    assert refusal.value.message.startswith(f"{file}:2:12: ")
+    assert "syntax" in refusal.value.hint
+
+
+@pytest.mark.parametrize("content", [b"\x00\x01\x02", b"# coding: nonsense\n", b"x = '\xff'\n"])
+async def test_a_named_file_that_is_not_python_text_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_bytes(content)
+    with pytest.raises(BadInput, match=r"kernel\.py"):
+        await audit([file], Steps())
+
+
+async def test_a_file_in_a_folder_that_does_not_parse_is_listed_and_the_rest_is_audited(tree: Path) -> None:
+    (tree / "half.py").write_text("import triton\ndef kernel(:\n", encoding="utf-8")
+    report = await audit([tree], Steps())
+    (unread,) = report.unread
+    assert unread.file == tree / "half.py"
+    assert "half.py:2:12" in unread.why
+    assert len(report.findings) == 2
+    assert report.summary.endswith("1 file could not be read.")
+
+
+async def test_a_path_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetNotFound, match=r"nowhere\.py does not exist") as refusal:
+        await audit([tmp_path / "nowhere.py"], Steps())
+    assert "folders" in refusal.value.hint
+
+
+async def test_invalid_escapes_in_the_audited_code_raise_no_warning(tmp_path: Path) -> None:
+    file = tmp_path / "escapes.py"
+    file.write_text(CLEAN + "pattern = '\\d'\n", encoding="utf-8")
+    assert (await audit([file], Steps())).verdict == "clean"

@@ -1,0 +1,97 @@
+"""A file in rules/ is a rule, or is refused with all that it lacks."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.audit import rules
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.registry import MalformedRule, all_rules, load
+from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
+
+
+def named_bad(kernel: Kernel) -> Iterator[Fault]:
+    if kernel.node.name == "bad":
+        yield Fault(kernel.node, "It is called bad.", "Call it good.")
+
+
+def named_badly_anywhere(file: SourceFile) -> Iterator[Fault]:
+    for kernel in file.kernels:
+        yield from named_bad(kernel)
+
+
+def needs_nothing_known(kernel: ast.Module) -> Iterator[Fault]:
+    yield from ()
+
+
+def needs_too_much(kernel: Kernel, file: SourceFile) -> Iterator[Fault]:
+    yield from ()
+
+
+def module(**changes: Any) -> ModuleType:
+    """A sound rule as a module, with some of its attributes changed, or left out where None."""
+    made = ModuleType("rules.named_bad", "A kernel is called bad.\n\nNobody likes that.\n\nInstead, be good.")
+    made.__file__ = "/rules/named_bad.py"
+    sound = {
+        "SEVERITY": "info",
+        "CATEGORY": "best practices",
+        "BAD": ("@triton.jit\ndef bad(): ...\n",),
+        "GOOD": ("@triton.jit\ndef good(): ...\n",),
+        "check": named_bad,
+    }
+    vars(made).update({name: value for name, value in (sound | changes).items() if value is not None})
+    return made
+
+
+def test_every_file_in_the_folder_is_a_rule_of_its_name() -> None:
+    (folder,) = rules.__path__
+    files = {file.stem for file in Path(folder).glob("*.py")} - {"__init__"}
+    assert {rule.name for rule in all_rules()} == files
+    assert len(files) >= 6
+
+
+@pytest.mark.parametrize("check", [named_bad, named_badly_anywhere])
+def test_a_rule_gets_the_evidence_that_its_annotation_names(check: Any) -> None:
+    source = b"import triton\n\n@triton.jit\ndef bad():\n    pass\n\n@triton.jit\ndef good():\n    pass\n"
+    (finding,) = load(module(check=check)).find(parse(Path("kernels.py"), source))
+    assert (finding.rule, finding.line, finding.column) == ("named_bad", 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks"),
+    [
+        ({"SEVERITY": None}, "SEVERITY"),
+        ({"SEVERITY": "error"}, "SEVERITY"),
+        ({"CATEGORY": "style"}, "CATEGORY"),
+        ({"BAD": ()}, "BAD"),
+        ({"GOOD": "@triton.jit"}, "GOOD"),
+        ({"check": None}, "check"),
+        ({"check": "named_bad"}, "check"),
+        ({"check": needs_nothing_known}, "check"),
+        ({"check": needs_too_much}, "check"),
+        ({"__doc__": "A kernel is called bad."}, "docstring"),
+    ],
+)
+def test_a_malformed_rule_is_refused_with_its_file_and_what_it_lacks(
+    changes: dict[str, Any], lacks: str
+) -> None:
+    with pytest.raises(MalformedRule, match=rf"^/rules/named_bad\.py lacks .*{lacks}"):
+        load(module(**changes))
+
+
+def test_all_that_a_malformed_rule_lacks_is_named_at_once() -> None:
+    with pytest.raises(MalformedRule, match=r"SEVERITY .*; BAD .*; check "):
+        load(module(SEVERITY=None, BAD=None, check=None))
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_a_rule_s_docstring_begins_with_the_fault_in_one_line(rule: Any) -> None:
+    fault, why, *instead = rule.about.split("\n\n")
+    assert "\n" not in fault
+    assert fault.endswith(".")
+    assert why
+    assert instead[-1].startswith("Instead, ")

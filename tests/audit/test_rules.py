@@ -1,0 +1,233 @@
+"""Each rule finds its own BAD sources and is silent on its GOOD ones and on kernels known to be right."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton import places
+from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
+from pytorch_to_triton.audit.source import parse
+from pytorch_to_triton.schema.finding import Finding
+
+TESTS = Path(__file__).parents[1]
+CHECKS = TESTS / "worker" / "interpreter_checks"
+RIGHT = [
+    *sorted(places.shipped("reference_kernels").glob("*.py")),
+    *sorted((TESTS / "convert" / "draft" / "golden").glob("*.py")),
+    *sorted({*CHECKS.glob("*.py")} - {CHECKS / "run.py"}),
+]
+BAD = [
+    pytest.param(rule, source, id=f"{rule.name}-{index}")
+    for rule in all_rules()
+    for index, source in enumerate(rule.bad)
+]
+GOOD = [
+    pytest.param(rule, source, id=f"{rule.name}-{index}")
+    for rule in all_rules()
+    for index, source in enumerate(rule.good)
+]
+
+
+def findings(source: str, *rules: Rule) -> list[Finding]:
+    """What the rules, or else all rules, find in a file of this text."""
+    file = parse(Path("kernel.py"), source.encode())
+    return [finding for rule in rules or all_rules() for finding in rule.find(file)]
+
+
+def found_by(source: str) -> Counter[str]:
+    """How often each rule finds something in the source below the usual imports."""
+    return Counter(finding.rule for finding in findings(PREAMBLE + source))
+
+
+@pytest.mark.parametrize(("rule", "source"), BAD)
+def test_a_rule_finds_its_bad_source(rule: Rule, source: str) -> None:
+    assert findings(PREAMBLE + source, rule)
+
+
+@pytest.mark.parametrize(("rule", "source"), GOOD)
+def test_a_rule_is_silent_on_its_good_source(rule: Rule, source: str) -> None:
+    assert findings(PREAMBLE + source, rule) == []
+
+
+@pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
+def test_all_rules_are_silent_on_a_right_kernel(file: Path) -> None:
+    checked = parse(file, file.read_bytes())
+    assert checked.kernels
+    assert [finding for rule in all_rules() for finding in rule.find(checked)] == []
+
+
+def test_a_finding_points_at_the_fault_and_says_what_to_write() -> None:
+    (finding,) = findings(PREAMBLE + "@triton.jit\ndef kernel(x_ptr):\n    i = tl.arange(0, 100)\n")
+    assert (finding.rule, finding.severity, finding.category) == (
+        "block_not_power_of_two",
+        "critical",
+        "correctness",
+    )
+    assert (finding.line, finding.column, finding.evidence) == (7, 9, "source")
+    assert finding.message == "The length of tl.arange must be a power of two; 100 is none."
+    assert finding.instead == "Use 128 and mask what lies beyond the end."
+
+
+def test_every_fault_of_one_kernel_is_found_once() -> None:
+    source = """
+SCALE = 0.5
+
+@triton.jit
+def kernel(x_ptr, n, BLOCK):
+    i = tl.arange(0, BLOCK)
+    for j in range(n):
+        if j > 3:
+            break
+    tl.store(x_ptr + i, tl.relu(tl.load(x_ptr + i, padding=0.0)) * SCALE)
+
+def run(x):
+    kernel[(1,)](x.data_ptr(), x.numel())
+    torch.cuda.synchronize()
+    return x
+"""
+    assert found_by(source) == dict.fromkeys(
+        (
+            "block_size_not_constexpr",
+            "unsupported_syntax",
+            "nonexistent_api",
+            "unknown_keyword",
+            "global_not_constexpr",
+            "data_ptr_as_argument",
+            "missing_launch_argument",
+            "host_sync_in_run",
+        ),
+        1,
+    )
+
+
+HARMLESS = {
+    "a condition that the compiler decides": """
+@triton.jit
+def kernel(x_ptr, bias_ptr, n, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    if HAS_BIAS:
+        x += tl.load(bias_ptr + i, mask=i < n)
+    tl.store(x_ptr + i, x, mask=i < n)
+""",
+    "a spin lock that waits in a while loop": """
+@triton.jit
+def kernel(x_ptr, lock_ptr):
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(x_ptr, tl.load(x_ptr) + 1)
+    tl.atomic_xchg(lock_ptr, 0)
+""",
+    "an own function of a name that tl lacks": """
+@triton.jit
+def mean(x, n):
+    return tl.sum(x, axis=0) / n
+
+@triton.jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    tl.store(x_ptr, mean(tl.load(x_ptr + tl.arange(0, BLOCK)), n))
+""",
+    "torch's keywords outside of kernels": """
+@triton.jit
+def kernel(x_ptr, n):
+    tl.store(x_ptr, n)
+
+def run(x):
+    total = torch.sum(x, dim=0, keepdim=True)
+    kernel[(1,)](total, [size for size in x.shape if size > 1][0])
+    return total
+""",
+    "an import with a fallback": """
+try:
+    from triton.language.extra.libdevice import tanh
+except ModuleNotFoundError:
+    from triton.language.math import tanh
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tanh(tl.load(x_ptr)))
+""",
+    "a launch with arguments that only Python knows": """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, x_stride, y_stride, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK) * x_stride, tl.load(y_ptr + y_stride), mask=n > 0)
+
+def run(x, y, **options):
+    launch = kernel[(1,)]
+    launch(x)
+    kernel[(1,)](x, y, *x.shape, *x.stride(), BLOCK=16)
+    kernel[(1,)](x, y, **options)
+""",
+    "a constant of an enclosing function": """
+def make(BLOCK):
+    width = tl.constexpr(BLOCK)
+
+    @triton.jit
+    def kernel(x_ptr):
+        tl.store(x_ptr + tl.arange(0, width), 0.0)
+
+    return kernel
+""",
+    "a table of addresses": """
+@triton.jit
+def kernel(addresses_ptr, n):
+    x_ptr = tl.load(addresses_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    tl.store(x_ptr, n)
+
+def run(xs):
+    addresses = torch.tensor([x.data_ptr() for x in xs], device="cuda")
+    kernel[(len(xs),)](addresses, 0)
+    return xs
+""",
+    "an autotuned kernel that writes elsewhere than it reads": """
+@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + n + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+""",
+    "a result that is written before it is read again": """
+@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
+@triton.jit
+def kernel(x_ptr, scratch_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(scratch_ptr + i, tl.load(x_ptr + i))
+    tl.debug_barrier()
+    tl.store(x_ptr + n, tl.sum(tl.load(scratch_ptr + i)))
+""",
+    "a jit of another project": """
+from numba import jit
+
+@jit
+def kernel(xs):
+    for x in xs:
+        if x:
+            break
+""",
+}
+
+
+@pytest.mark.parametrize("source", HARMLESS.values(), ids=HARMLESS)
+def test_nothing_is_found_in(source: str) -> None:
+    assert found_by(source) == {}
+
+
+def test_a_loop_over_a_tuple_and_its_break_are_two_faults() -> None:
+    source = "@triton.jit\ndef kernel(x_ptr):\n    for i in (1, 2):\n        break\n"
+    assert found_by(source) == {"unsupported_syntax": 2}
+
+
+def test_what_is_named_in_restore_value_is_not_told_and_the_rest_is() -> None:
+    source = """
+@triton.autotune(
+    [triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"], restore_value=["x_ptr"]
+)
+@triton.jit
+def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
+    tl.store(y_ptr + i, tl.load(y_ptr + i) + 1)
+"""
+    (finding,) = findings(PREAMBLE + source)
+    assert 'restore_value=["y_ptr"]' in finding.instead

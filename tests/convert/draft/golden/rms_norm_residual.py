@@ -1,0 +1,143 @@
+"""rms_norm_residual in Triton, stage 3 of 3 (tuned).
+
+Drafted from examples/rms_norm_residual.py:rms_norm_residual. Shapes:
+
+    x: [M, N]
+    residual: [M, N]
+    weight: [N]
+    ->
+    out[0]: [M, N]
+    out[1]: [M, N]
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+INPUTS = {
+    "x": "float32|bfloat16[M, N]",
+    "residual": "float32|bfloat16[M, N]",
+    "weight": "float32|bfloat16[N]",
+    "eps": 1e-06,
+}
+DIMS = {"M": [1, 7, 64], "N": [1, 33, 1000]}
+
+
+def reference(
+    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """x, residual: [M, N]; weight: [N]. Returns the normalised sum and the sum, both [M, N]."""
+    h = x + residual
+    mean_square = h.float().pow(2).mean(dim=-1, keepdim=True)
+    normed = h.float() * torch.rsqrt(mean_square + eps)
+    return normed.to(x.dtype) * weight, h
+
+
+@triton.jit
+def rms_norm_residual_kernel(
+    x_ptr,
+    residual_ptr,
+    weight_ptr,
+    h_ptr,
+    out_ptr,
+    M,
+    N,
+    eps,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Compute h, out in one pass over each row."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    col = tl.arange(0, BLOCK_N)[None, :]
+    row_mask = row < M
+    col_mask = col < N
+    mask = row_mask & col_mask
+    x = tl.load(x_ptr + row * N + col, mask=mask).to(tl.float32)
+    residual = tl.load(residual_ptr + row * N + col, mask=mask).to(tl.float32)
+    h = x + residual
+    tl.store(h_ptr + row * N + col, h, mask=mask)
+    power = h * h
+    power_sum = tl.sum(tl.where(col_mask, power, 0.0), axis=1, keep_dims=True)
+    mean_square = power_sum / N
+    normed = h * tl.rsqrt(mean_square + eps)
+    weight = tl.load(weight_ptr + col, mask=col_mask).to(tl.float32)
+    out = normed * weight
+    tl.store(out_ptr + row * N + col, out, mask=mask)
+
+
+@triton.jit
+def rms_norm_residual_long_rows_kernel(
+    x_ptr,
+    residual_ptr,
+    weight_ptr,
+    h_ptr,
+    out_ptr,
+    N,
+    eps,
+    BLOCK_N: tl.constexpr,
+):
+    """Compute h, out in 2 passes over each row."""
+    row = tl.program_id(0).to(tl.int64)
+    power_sum_acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=mask).to(tl.float32)
+        residual = tl.load(residual_ptr + row * N + col, mask=mask).to(tl.float32)
+        h = x + residual
+        tl.store(h_ptr + row * N + col, h, mask=mask)
+        power = h * h
+        power_sum_acc += tl.where(mask, power, 0.0)
+    power_sum = tl.sum(power_sum_acc, axis=0)
+    mean_square = power_sum / N
+    rsqrt = tl.rsqrt(mean_square + eps)
+    for start in range(0, N, BLOCK_N):
+        col = start + tl.arange(0, BLOCK_N)
+        mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=mask).to(tl.float32)
+        residual = tl.load(residual_ptr + row * N + col, mask=mask).to(tl.float32)
+        h = x + residual
+        normed = h * rsqrt
+        weight = tl.load(weight_ptr + col, mask=mask).to(tl.float32)
+        out = normed * weight
+        tl.store(out_ptr + row * N + col, out, mask=mask)
+
+
+def run(x, residual, weight, eps):
+    """The same as `reference`, by the kernels above."""
+    M, N = x.shape
+    assert residual.shape == (M, N), f"residual: {tuple(residual.shape)}"
+    assert weight.shape == (N,), f"weight: {tuple(weight.shape)}"
+    x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
+    h = torch.empty_like(x)
+    out = torch.empty_like(x)
+    if N <= 32768:
+        block_n = triton.next_power_of_2(max(N, 1))
+        block_m = max(4096 // block_n, 1)
+        num_warps = min(max(block_m * block_n // 512, 1), 32)
+        rms_norm_residual_kernel[(triton.cdiv(M, block_m),)](
+            x,
+            residual,
+            weight,
+            h,
+            out,
+            M,
+            N,
+            eps,
+            BLOCK_M=block_m,
+            BLOCK_N=block_n,
+            num_warps=num_warps,
+        )
+    else:
+        rms_norm_residual_long_rows_kernel[(M,)](
+            x,
+            residual,
+            weight,
+            h,
+            out,
+            N,
+            eps,
+            BLOCK_N=4096,
+            num_warps=8,
+        )
+    return out, h

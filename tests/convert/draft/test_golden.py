@@ -1,0 +1,73 @@
+"""The text of a draft is kept: whoever changes the drafter sees what becomes of whole files.
+
+`REWRITE_GOLDEN=1 pytest tests/convert/draft/test_golden.py` writes the files in golden/ anew; read the diff.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.convert import declared, reference_of
+from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.convert.tracing import trace
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.declaration import NO_OPTIONS
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.target import declaration_of, describe
+
+pytestmark = pytest.mark.anyio
+
+GOLDEN = Path(__file__).parent / "golden"
+CHECKOUT = Path(__file__).parents[3]
+EXAMPLES = CHECKOUT / "examples"
+STAGES: tuple[Stage, ...] = (1, 2, 3)
+KEPT = ("softmax", "rms_norm_residual", "channel_logsumexp")
+
+Drafting = Callable[[str, Stage], Awaitable[str]]
+
+
+@pytest.fixture
+def drafted(door: Door, interpreter: Mode) -> Drafting:
+    """Drafts a stage of an example, by the example's name."""
+
+    async def drafted(name: str, stage: Stage) -> str:
+        target = Target(path=EXAMPLES / f"{name}.py", name=name)
+        description = await describe(door, target, "reference", interpreter)
+        declaration = declaration_of(description, description, NO_OPTIONS)
+        traced = await trace(door, target, declaration, interpreter)
+        reference = reference_of(target, description, traced)
+        origin = f"examples/{name}.py:{name}"
+        source = Source(origin, reference, declared(declaration, traced), traced.output_dtypes)
+        return draft(traced.graph, source, stage).text
+
+    return drafted
+
+
+@pytest.mark.parametrize("name", KEPT)
+async def test_the_last_stage_is_drafted_as_it_was(name: str, drafted: Drafting) -> None:
+    text, golden = await drafted(name, 3), GOLDEN / f"{name}.py"
+    if os.environ.get("REWRITE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [*KEPT, "layer_norm", "swiglu", "gelu_bias"])
+async def test_drafted_files_pass_the_projects_linter(name: str, drafted: Drafting, tmp_path: Path) -> None:
+    ruff = Path(sys.executable).with_name("ruff")
+    command = str(ruff) if ruff.exists() else shutil.which("ruff")
+    assert command, "ruff is a development dependency"
+    for stage in STAGES:
+        (tmp_path / f"stage{stage}.py").write_text(await drafted(name, stage), encoding="utf-8")
+    # A kernel's parameters are as many as it takes, as in reference_kernels/.
+    options = ["--config", str(CHECKOUT / "pyproject.toml"), "--ignore", "PLR0913", "--no-cache"]
+    checked = subprocess.run(
+        [command, "check", *options, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout

@@ -1,0 +1,128 @@
+"""A whole conversion: three open gates, files that stand alone, and refusals that say what is in the way."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options, parse_options
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.validate import Request, validate
+
+from .conftest import Conversions, Written
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
+FUNCTIONS = {
+    "channel_logsumexp": ["B=2", "S=33", "H=7"],
+    "gelu_bias": ["M=3", "N=33"],
+    "layer_norm": ["M=3", "N=33"],
+    "rms_norm_residual": ["M=3", "N=33"],
+    "softmax": ["M=3", "N=33"],
+    "swiglu": ["M=3", "H=17"],
+}
+
+
+def sized(*dims: str) -> Options:
+    """Fewer and smaller sizes than the example declares."""
+    return parse_options([], list(dims)) if dims else NO_OPTIONS
+
+
+def all_open(conversion: Conversion) -> None:
+    """All three gates opened, no speed was claimed, and all files are there."""
+    assert conversion.verdict == "converted", conversion.summary
+    assert [s.passed for s in conversion.stages] == [True] * 3
+    assert {s.speed for s in conversion.stages} == {"not measured"}
+    assert conversion.timing is None
+    assert "not measured" in conversion.summary
+    assert all(s.file.exists() for s in conversion.stages)
+    assert (conversion.folder / "report.md").exists()
+    report = json.loads((conversion.folder / "report.json").read_text(encoding="utf-8"))
+    assert Conversion.model_validate(report) == conversion
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+async def test_an_example_is_converted_with_all_gates_open(name: str, converted: Conversions) -> None:
+    all_open(await converted(Target(path=EXAMPLES / f"{name}.py", name=name), sized(*FUNCTIONS[name])))
+
+
+async def test_a_module_is_converted_with_its_parameters_as_arguments(converted: Conversions) -> None:
+    conversion = await converted(Target(path=EXAMPLES / "module.py", name="GatedResidual"), sized("M=3"))
+    all_open(conversion)
+    assert conversion.kernel is not None
+    text = conversion.kernel.read_text(encoding="utf-8")
+    assert "def run(x, gate, norm_weight, norm_bias):" in text
+    assert "functional_call" in text
+
+
+async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(
+    converted: Conversions, tmp_path: Path
+) -> None:
+    text = (EXAMPLES / "kernelbench_style.py").read_text(encoding="utf-8")
+    path = tmp_path / "problem.py"
+    path.write_text(text.replace("64, 1000", "3, 33"), encoding="utf-8")
+    all_open(await converted(Target(path=path)))
+
+
+async def test_the_kernel_file_validates_on_its_own(
+    door: Door, interpreter: Mode, converted: Conversions, written: Written, tmp_path: Path
+) -> None:
+    target = written(DECLARED + "def f(x):\n    return torch.softmax(x, dim=-1) * 2.0\n")
+    kernel = (await converted(target)).kernel
+    assert kernel is not None
+    alone = tmp_path / "elsewhere" / "kernel.py"
+    alone.parent.mkdir()
+    alone.write_text(kernel.read_text(encoding="utf-8"), encoding="utf-8")
+    target.path.unlink()
+    verdict = await validate(door, Request(candidate=Target(path=alone), seed=3), interpreter)
+    assert verdict.verdict == "passed", verdict.summary
+
+
+async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
+    converted: Conversions, tmp_path: Path
+) -> None:
+    for package, text in (
+        ("tools", 'INPUTS = {"x": "float32[M, N]"}\n'),
+        ("server", 'DIMS = {"M": [3], "N": [9]}\n'),
+    ):
+        folder = tmp_path / package
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+        (folder / "declared.py").write_text(text)
+    path = tmp_path / "tools" / "target.py"
+    path.write_text(
+        "import torch\nfrom server.declared import DIMS\n\nfrom tools.declared import INPUTS\n\n\n"
+        "def f(x):\n    return torch.sigmoid(x) * 0.5\n",
+        encoding="utf-8",
+    )
+    all_open(await converted(Target(path=path, name="f")))
+
+
+REFUSED = {
+    "an unknown operator": (
+        "def f(x):\n    y = x + 1.0\n    return torch.cumsum(y, dim=-1)\n",
+        "Line 10.*cumsum",
+    ),
+    "a matrix product": ("def f(x):\n    return x @ x.t()\n", "Line 9.*(mm|matmul)"),
+    "a reduction to one number": ("def f(x):\n    return x.sum()\n", "Line 9.*one number"),
+    "an argmax": ("def f(x):\n    return x.argmax(dim=-1)\n", "Line 9.*argmax"),
+    "the indices of a maximum": ("def f(x):\n    return x.max(dim=-1).indices\n", "Line 9.*indices"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+async def test_what_no_pattern_drafts_is_refused_with_its_line(
+    what: str, converted: Callable[[Target], Awaitable[Conversion]], written: Written
+) -> None:
+    body, says = REFUSED[what]
+    with pytest.raises(NotConvertible, match=says) as refusal:
+        await converted(written(DECLARED + body))
+    assert refusal.value.exit_code == 1
+    assert refusal.value.hint

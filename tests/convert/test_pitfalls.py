@@ -1,0 +1,39 @@
+"""Functions that drafts have got wrong before."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.target import Target
+
+pytestmark = pytest.mark.anyio
+
+ROWS = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
+PITFALLS = {
+    "two axes of one size": "def f(x):\n    return (x[:, None, :] - x[None, :, :]).abs().sum(-1)\n",
+    "a variable named like an accumulator": (
+        "def f(x):\n    total_acc = x * 2.0\n    total = total_acc.sum(-1, keepdim=True)\n"
+        "    return total_acc / (total.abs() + 1.0)\n"
+    ),
+    "the standard deviation of rows with too few elements": "def f(x):\n    return x.std(-1)\n",
+    "two normalisations of one row": (
+        "def f(x):\n    y = x + x.square()\n    return F.layer_norm(x, x.shape[-1:]), F.layer_norm(y, y.shape[-1:])\n"
+    ),
+    "moments and a maximum of one row": (
+        "def f(x):\n    return F.layer_norm(x, x.shape[-1:]) + F.log_softmax(x, dim=-1)\n"
+    ),
+    "reductions over different axes": "def f(x):\n    return torch.softmax(x - x.mean(0, keepdim=True), dim=-1)\n",
+    "variables named like the kernel's own": (
+        "def f(x):\n    mask = x * 2.0\n    col = mask.sum(-1, keepdim=True)\n    row = col + mask\n"
+        "    count = row * 2.0\n    return count\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PITFALLS)
+async def test_a_known_pitfall_is_right_in_all_stages(
+    what: str, written: Callable[[str], Target], converted: Callable[[Target], Awaitable[Conversion]]
+) -> None:
+    conversion = await converted(written(ROWS + PITFALLS[what]))
+    assert conversion.verdict == "converted", conversion.summary

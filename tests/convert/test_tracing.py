@@ -1,0 +1,118 @@
+"""The graph speaks the caller's own words, and what cannot be traced is refused with a way out."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from pytorch_to_triton.convert.tracing import Traced, trace_dims
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.schema.graph import Graph, Literal_, ScalarRef
+from pytorch_to_triton.schema.target import Target
+
+pytestmark = pytest.mark.anyio
+
+Tracing = Callable[[Target], Awaitable[Traced]]
+Written = Callable[[str], Target]
+
+DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [5], "N": [9]}\n\n\n'
+WITH_EPS = DECLARED.replace('"}', '", "eps": 1e-5}', 1)
+
+
+def arguments_of(graph: Graph, op: str) -> list[object]:
+    return [argument for node in graph.nodes if node.op == op for argument in node.args]
+
+
+async def test_values_bear_the_names_of_the_callers_variables(written: Written, traced: Tracing) -> None:
+    body = (
+        "def f(x):\n    scaled = x * 2.0\n    low, high = scaled.sin(), scaled.cos()\n    return low + high\n"
+    )
+    graph = (await traced(written(DECLARED + body))).graph
+    names = {node.op: node.source_name for node in graph.nodes}
+    assert names["aten.mul.Tensor"] == "scaled"
+    assert {node.line for node in graph.nodes if node.op == "aten.mul.Tensor"} == {9}
+
+
+async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(
+    written: Written, traced: Tracing
+) -> None:
+    body = "def f(x, eps=1e-5):\n    return (x + eps) * 1e-5\n"
+    graph = (await traced(written(WITH_EPS + body))).graph
+    assert arguments_of(graph, "aten.add.Tensor")[1] == ScalarRef(name="eps")
+    assert arguments_of(graph, "aten.mul.Tensor")[1] == Literal_(value=1e-5)
+    assert graph.fixed == ()
+
+
+async def test_control_flow_that_depends_on_a_scalar_is_refused_with_a_hint(
+    written: Written, traced: Tracing
+) -> None:
+    body = "def f(x, eps=1e-5):\n    return x.exp() if eps > 0.1 else x.sin()\n"
+    with pytest.raises(NotConvertible, match="another value of a float argument") as refusal:
+        await traced(written(WITH_EPS + body))
+    assert "constant in the function" in refusal.value.hint
+
+
+async def test_a_number_computed_from_a_scalar_is_refused_with_a_hint(
+    written: Written, traced: Tracing
+) -> None:
+    body = "def f(x, eps=1e-5):\n    return x + eps ** 2\n"
+    with pytest.raises(NotConvertible, match="computed from a float argument") as refusal:
+        await traced(written(WITH_EPS + body))
+    assert "Pass the derived value" in refusal.value.hint
+
+
+async def test_a_flag_fixes_the_trace(written: Written, traced: Tracing) -> None:
+    declared = DECLARED.replace('"}', '", "inverse": True}', 1)
+    body = "def f(x, inverse=True):\n    return 1.0 / x if inverse else x * 2.0\n"
+    assert (await traced(written(declared + body))).graph.fixed == ("inverse",)
+
+
+async def test_writing_to_an_argument_is_refused_with_a_hint(written: Written, traced: Tracing) -> None:
+    with pytest.raises(NotConvertible) as refusal:
+        await traced(written(DECLARED + "def f(x):\n    x.add_(1.0)\n    return x * 2.0\n"))
+    assert refusal.value.hint == "Return the new value instead of writing to the argument."
+
+
+async def test_control_flow_that_depends_on_values_is_refused_with_a_hint(
+    written: Written, traced: Tracing
+) -> None:
+    with pytest.raises(NotConvertible, match="cannot be traced") as refusal:
+        await traced(written(DECLARED + "def f(x):\n    return x if x.sum() > 0 else -x\n"))
+    assert "no data-dependent control flow" in refusal.value.hint
+
+
+async def test_a_constant_tensor_made_inside_is_refused_with_a_hint(
+    written: Written, traced: Tracing
+) -> None:
+    with pytest.raises(NotConvertible, match="constant tensor") as refusal:
+        await traced(
+            written(DECLARED + "TABLE = torch.arange(9.0)\n\n\ndef f(x):\n    return x * TABLE[:1]\n")
+        )
+    assert refusal.value.hint == "Pass the tensor as an argument."
+
+
+async def test_a_dim_that_export_fixed_is_a_guard(written: Written, traced: Tracing) -> None:
+    body = "def f(x):\n    assert x.shape[1] == 13\n    return x * 2.0\n"
+    graph = (await traced(written(DECLARED + body))).graph
+    assert graph.guards == ("N == 13",)
+
+
+async def test_an_output_follows_the_dtype_of_its_input(written: Written, traced: Tracing) -> None:
+    declared = DECLARED.replace("float32", "float32|bfloat16")
+    found = await traced(written(declared + "def f(x):\n    return x * 2.0, x.float().sum(-1)\n"))
+    assert found.output_dtypes == {"out[0]": "x.dtype", "out[1]": "torch.float32"}
+
+
+def test_sizes_of_a_trace_are_distinct() -> None:
+    declaration = parse_declaration({"x": "float32[M, N]"}, {"M": [4], "N": [16]}, ["N % 16 == 0"])
+    dims = trace_dims(declaration)
+    assert len(set(dims.values())) == 2
+    assert dims["N"] % 16 == 0
+    assert min(dims.values()) >= 11
+
+
+def test_dims_that_must_be_equal_are_refused_with_a_hint() -> None:
+    declaration = parse_declaration({"x": "float32[M, N]"}, {"M": [4], "N": [4]}, ["M == N"])
+    with pytest.raises(NotConvertible, match="No distinct sizes") as refusal:
+        trace_dims(declaration)
+    assert "REQUIRES" in refusal.value.hint

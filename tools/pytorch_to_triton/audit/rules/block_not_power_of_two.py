@@ -1,0 +1,100 @@
+"""A block has a size that is no power of two.
+
+Triton lays a block out over threads by halving it, and refuses any other size when the kernel is compiled.
+
+Instead, round the size up to a power of two and mask what lies beyond the end.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "critical"
+CATEGORY = "correctness"
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(0, 100), 0.0)
+""",
+    """
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(start=0, end=3 * 32), 0.0)
+""",
+    """
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(4, 4), 0.0)
+""",
+    """
+@triton.jit
+def kernel(x_ptr):
+    total = tl.zeros([16, 48], dtype=tl.float32)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, B: tl.constexpr):
+    low = tl.full((B, 3), -1.0, tl.float32)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n):
+    row = tl.broadcast_to(n, (1, 100))
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, n):
+    i = tl.arange(0, 128)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(1, 1 + 8), 0.0)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, B: tl.constexpr):
+    a = tl.zeros((B, 1), tl.float32)
+    b = tl.full((), 3, tl.int32)
+    c = tl.full((B,), 100, tl.int32)
+""",
+    """
+def run(x):
+    return tl.arange(0, 100)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Literal sizes of ranges and new blocks."""
+    for path, call in kernel.calls():
+        if path == "triton.language.arange":
+            yield from _range(call)
+        for size in shape_of(path, call):
+            elements = whole_number(size)
+            if elements is not None and elements > 0 and elements.bit_count() != 1:
+                yield Fault(
+                    size, f"A block's size must be a power of two; {elements} is none.", _next(elements)
+                )
+
+
+def _range(call: ast.Call) -> Iterator[Fault]:
+    start, end = whole_number(argument(call, 0, "start")), whole_number(argument(call, 1, "end"))
+    if start is None or end is None:
+        return
+    length = end - start
+    if length <= 0:
+        yield Fault(call, f"The range from {start} to {end} is empty.", "Let it end above its start.")
+    elif length.bit_count() != 1:
+        yield Fault(call, f"The length of tl.arange must be a power of two; {length} is none.", _next(length))
+
+
+def _next(size: int) -> str:
+    return f"Use {1 << size.bit_length()} and mask what lies beyond the end."

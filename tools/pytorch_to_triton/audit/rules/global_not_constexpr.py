@@ -1,0 +1,145 @@
+"""A kernel reads a global that is not wrapped in tl.constexpr.
+
+A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
+`LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
+
+Instead, write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.scope import Binding
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "critical"
+CATEGORY = "correctness"
+BAD = (
+    """
+LOG2E = 1.4426950408889634
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
+""",
+    """
+BLOCK: tl.constexpr = 128
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
+""",
+    """
+LOWEST = -float('inf')
+
+@triton.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr, other=LOWEST)
+""",
+    """
+SIZE = 4 * 32
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(0, SIZE), 0.0)
+""",
+    """
+IS_CAUSAL = True
+
+@triton.jit
+def kernel(x_ptr):
+    if IS_CAUSAL:
+        tl.store(x_ptr, 0.0)
+""",
+)
+GOOD = (
+    """
+LOG2E = tl.constexpr(1.44)
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr) * LOG2E)
+""",
+    """
+DTYPE = tl.float32
+
+@triton.jit
+def kernel(x_ptr):
+    total = tl.zeros((16,), DTYPE)
+""",
+    """
+n = 3
+
+@triton.jit
+def kernel(x_ptr, n):
+    tl.store(x_ptr, n)
+""",
+    """
+SIZE = 128
+
+@triton.jit
+def kernel(x_ptr, SIZE: tl.constexpr = SIZE):
+    i = tl.arange(0, SIZE)
+""",
+    """
+BLOCK = 128
+
+@triton.jit
+def kernel(x_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+
+def run(x):
+    kernel[(1,)](x, BLOCK)
+""",
+    """
+NOTHING = None
+
+@triton.jit
+def kernel(x_ptr):
+    if NOTHING is None:
+        tl.store(x_ptr, 0.0)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """The first use of each global that holds a plain number, string, tuple, list or dict."""
+    told: set[str] = set()
+    for node in kernel.nodes:
+        if not isinstance(node, ast.Name) or node.id in told or not _is_global(node.id, kernel):
+            continue
+        binding = kernel.scope.find(node.id)
+        if binding and _is_plain(binding):
+            told.add(node.id)
+            yield Fault(
+                node,
+                f"Triton refuses the global {node.id} in a kernel: it is not a tl.constexpr.",
+                f"Write `{node.id} = tl.constexpr(...)`, or pass it as an argument.",
+            )
+
+
+def _is_global(name: str, kernel: Kernel) -> bool:
+    return kernel.scope.holder(name) is kernel.file.scope
+
+
+def _is_plain(binding: Binding) -> bool:
+    """Whether it is assigned a value that only Python knows; None is allowed in kernels."""
+    match binding.value:
+        case None | ast.Constant(value=None):
+            return False
+        case value:
+            return _is_literal(value)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant() | ast.Tuple() | ast.List() | ast.Dict():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_literal(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_literal(left) and _is_literal(right)
+        case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[ast.Constant()]):
+            return True
+    return False

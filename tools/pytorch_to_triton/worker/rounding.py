@@ -1,0 +1,45 @@
+"""How far rounding inside the reference carries: each inexact operator's result moved by one rounding error.
+
+Monte Carlo arithmetic (Parker, UCLA CSD-970002, 1997) with one sample. Moving the inputs alone says nothing
+about a value that is clamped and then meets its own mean, where every kernel still rounds the mean.
+"""
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+EXACT = frozenset(
+    "abs alias amax amin any argmax argmin as_strided bitwise_and bitwise_not bitwise_or cat clamp clamp_max "
+    "clamp_min clone copy_ detach empty empty_like eq expand fill_ flip full full_like gather ge gt index "
+    "index_select le lift_fresh logical_and logical_not logical_or lt masked_fill max maximum min minimum ne neg "
+    "new_empty new_full new_ones new_zeros ones ones_like permute relu repeat round select sign slice sort split "
+    "split_with_sizes squeeze stack t threshold topk transpose tril triu unbind unfold unsqueeze view where zeros "
+    "zeros_like _local_scalar_dense _reshape_alias _to_copy _unsafe_view ceil floor trunc arange hardtanh".split()
+)
+"""Operators that pick, move or compare values and so round nothing."""
+
+
+class Rounding(TorchDispatchMode):
+    """Inside, floating results of all other operators are moved by up to `eps` of themselves."""
+
+    def __init__(self, eps: float, seed: int) -> None:
+        super().__init__()
+        self.eps = eps
+        self.seed = seed
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        if name in EXACT or name.endswith("_"):
+            return result
+        if isinstance(result, tuple):
+            return (self.moved(result[0]), *result[1:])
+        return self.moved(result)
+
+    def moved(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        random = torch.Generator(device=value.device).manual_seed(self.seed)
+        steps = torch.rand(value.shape, generator=random, device=value.device, dtype=torch.float64)
+        return value * (1 + self.eps * (2 * steps - 1)).to(value.dtype)
