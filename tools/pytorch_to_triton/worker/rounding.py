@@ -10,13 +10,19 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 EXACT = frozenset(
-    "abs alias amax amin any argmax argmin as_strided bitwise_and bitwise_not bitwise_or cat clamp clamp_max "
-    "clamp_min clone copy_ detach empty empty_like eq expand fill_ flip full full_like gather ge gt index "
-    "index_select le lift_fresh logical_and logical_not logical_or lt masked_fill max maximum min minimum ne neg "
-    "new_empty new_full new_ones new_zeros ones ones_like permute relu repeat round select sign slice sort split "
-    "split_with_sizes squeeze stack t threshold topk transpose tril triu unbind unfold unsqueeze view where zeros "
-    "zeros_like _local_scalar_dense _reshape_alias _to_copy _unsafe_view ceil floor trunc arange hardtanh".split()
-)
+    {
+        "abs", "alias", "amax", "amin", "any", "arange", "argmax", "argmin", "as_strided",
+        "bitwise_and", "bitwise_not", "bitwise_or", "cat", "ceil", "clamp", "clamp_max", "clamp_min",
+        "clone", "copy_", "detach", "empty", "empty_like", "eq", "expand", "fill_", "flip", "floor",
+        "full", "full_like", "gather", "ge", "gt", "hardtanh", "index", "index_select", "le",
+        "lift_fresh", "logical_and", "logical_not", "logical_or", "lt", "masked_fill", "max", "maximum",
+        "min", "minimum", "ne", "neg", "new_empty", "new_full", "new_ones", "new_zeros", "ones",
+        "ones_like", "permute", "relu", "repeat", "round", "select", "sign", "slice", "sort", "split",
+        "split_with_sizes", "squeeze", "stack", "t", "threshold", "topk", "transpose", "tril", "triu",
+        "trunc", "unbind", "unfold", "unsqueeze", "view", "where", "zeros", "zeros_like",
+        "_local_scalar_dense", "_reshape_alias", "_to_copy", "_unsafe_view",
+    }
+)  # fmt: skip
 """Operators that pick, move or compare values and so round nothing."""
 
 
@@ -24,7 +30,7 @@ class Rounding(TorchDispatchMode):
     """Inside, floating results of all other operators are moved by up to `eps` of themselves."""
 
     def __init__(self, eps: float, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.eps = eps
         self.seed = seed
 

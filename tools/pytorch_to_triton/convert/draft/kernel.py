@@ -162,7 +162,7 @@ def rows(
         return Rows("1", (), (), ())
     if len(axes) == 1:
         return Rows(names.text(axes[0].size), (), (index,), ())
-    setup = []
+    setup: list[tuple[str, str]] = []
     for i, axis in enumerate(axes):
         # One division after the other: the product of the sizes might not fit 32 bits.
         text = " // ".join([index, *(names.text(a.size) for a in reversed(axes[i + 1 :]))])
@@ -295,3 +295,15 @@ def call_lines(name: str, grid: str, given: Sequence[str], line: str) -> tuple[s
 def indented(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines one level deeper."""
     return tuple(f"    {line}" for line in lines)
+
+
+def either(small: Kernel, large: Kernel, condition: str) -> Kernel:
+    """Two kernels for one group: `run` takes the first where the condition on its sizes holds."""
+    launch = (f"if {condition}:", *indented(small.launch), "else:", *indented(large.launch))
+    return replace(
+        small,
+        source=f"{small.source}\n\n\n{large.source}",
+        launch=launch,
+        helpers=small.helpers | large.helpers,
+        variants=(*small.variants, *large.variants),
+    )

@@ -21,7 +21,7 @@ from pytorch_to_triton.convert.draft.kernel import (
     blocks_of,
     call,
     drafted,
-    indented,
+    either,
     kernel,
     named,
     rows,
@@ -174,8 +174,12 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
     variant = Variant(
         plan.name, COLUMNS, f"{plan.nest.axes[plan.nest.reduced or 0].size} <= {LARGEST_IN_REGISTERS}"
     )
-    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
-    return kernel_ if n.isdigit() else with_tall_columns(kernel_, plan, names, (above, across))
+    whole_columns = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
+    if n.isdigit():
+        return whole_columns
+    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"))
+    tall_columns = launched_loop(tall_plan, names, above, across)
+    return either(whole_columns, tall_columns, f"{n} <= {LARGEST_IN_REGISTERS}")
 
 
 def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
@@ -189,22 +193,3 @@ def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel
         plan.name, LOOPS, f"{plan.nest.axes[plan.nest.reduced or 0].size} > {LARGEST_IN_REGISTERS}"
     )
     return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
-
-
-def with_tall_columns(short: Kernel, plan: Plan, names: Names, around: tuple[Rows, Rows]) -> Kernel:
-    """The kernel beside a loop for columns that do not fit into registers."""
-    tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"))
-    tall = launched_loop(tall_plan, names, *around)
-    launch = (
-        f"if {names.axes[plan.nest.reduced or 0]} <= {LARGEST_IN_REGISTERS}:",
-        *indented(short.launch),
-        "else:",
-        *indented(tall.launch),
-    )
-    return replace(
-        short,
-        source=f"{short.source}\n\n\n{tall.source}",
-        launch=launch,
-        helpers=short.helpers | tall.helpers,
-        variants=(*short.variants, *tall.variants),
-    )

@@ -22,7 +22,7 @@ from pytorch_to_triton.convert.draft.kernel import (
     blocks_of,
     call,
     drafted,
-    indented,
+    either,
     kernel,
     named,
     row_names,
@@ -38,7 +38,15 @@ LONGEST_IN_REGISTERS = 16384
 """Columns. Longer rows leave one program a multiprocessor, whose loads nothing overlaps: a loop is faster."""
 ROWS = tuple(
     {"ELEMENTS": elements, "PER_WARP": per_warp}
-    for elements, per_warp in ((2048, 512), (4096, 512), (4096, 1024), (8192, 1024), (4096, 256), (1024, 256), (4096, 2048))
+    for elements, per_warp in (
+        (2048, 512),
+        (4096, 512),
+        (4096, 1024),
+        (8192, 1024),
+        (4096, 256),
+        (1024, 256),
+        (4096, 2048),
+    )
 )
 """Elements a program holds at least (short rows share a program), and elements a warp."""
 
@@ -128,8 +136,12 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
         ),
     )
     variant = Variant(plan.name, ROWS, f"{plan.nest.axes[-1].size} <= {LONGEST_IN_REGISTERS}")
-    kernel_ = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
-    return kernel_ if n_cols.isdigit() else with_long_rows(kernel_, plan, names, row)
+    whole_rows = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
+    if n_cols.isdigit():
+        return whole_rows
+    long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"))
+    long_rows = launched_loop(long_plan, names, row)
+    return either(whole_rows, long_rows, f"{n_cols} <= {LONGEST_IN_REGISTERS}")
 
 
 def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
@@ -140,22 +152,3 @@ def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
     lines = call(plan.name, f"({row.count},)", draft.arguments, config)
     variant = Variant(plan.name, LOOPS, f"{plan.nest.axes[-1].size} > {LONGEST_IN_REGISTERS}")
     return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
-
-
-def with_long_rows(short: Kernel, plan: Plan, names: Names, row: Rows) -> Kernel:
-    """The kernel beside a loop for rows that do not fit into registers."""
-    long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"))
-    long = launched_loop(long_plan, names, row)
-    launch = (
-        f"if {names.axes[-1]} <= {LONGEST_IN_REGISTERS}:",
-        *indented(short.launch),
-        "else:",
-        *indented(long.launch),
-    )
-    return replace(
-        short,
-        source=f"{short.source}\n\n\n{long.source}",
-        launch=launch,
-        helpers=short.helpers | long.helpers,
-        variants=(*short.variants, *long.variants),
-    )
