@@ -18,12 +18,15 @@ PITFALLS = {
     ),
     "the standard deviation of rows with too few elements": "def f(x):\n    return x.std(-1)\n",
     "two normalisations of one row": (
-        "def f(x):\n    y = x + x.square()\n    return F.layer_norm(x, x.shape[-1:]), F.layer_norm(y, y.shape[-1:])\n"
+        "def f(x):\n    y = x + x.square()\n"
+        "    return F.layer_norm(x, x.shape[-1:]), F.layer_norm(y, y.shape[-1:])\n"
     ),
     "moments and a maximum of one row": (
         "def f(x):\n    return F.layer_norm(x, x.shape[-1:]) + F.log_softmax(x, dim=-1)\n"
     ),
-    "reductions over different axes": "def f(x):\n    return torch.softmax(x - x.mean(0, keepdim=True), dim=-1)\n",
+    "reductions over different axes": (
+        "def f(x):\n    return torch.softmax(x - x.mean(0, keepdim=True), dim=-1)\n"
+    ),
     "variables named like the kernel's own": (
         "def f(x):\n    mask = x * 2.0\n    col = mask.sum(-1, keepdim=True)\n    row = col + mask\n"
         "    count = row * 2.0\n    return count\n"

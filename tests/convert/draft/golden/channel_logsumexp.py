@@ -78,8 +78,10 @@ def channel_logsumexp_tall_kernel(
         ).to(tl.float32)
         new_max = tl.maximum(energies_max_acc, energies)
         shift = tl.where(tl.abs(new_max) == float("inf"), 0.0, new_max)
-        energies_exp_sum_acc = energies_exp_sum_acc * tl.exp(energies_max_acc - shift) + tl.exp(
-            energies - shift
+        energies_exp_sum_acc = (
+            energies_exp_sum_acc
+            * tl.exp(energies_max_acc - shift)
+            + tl.exp(energies - shift)
         )
         energies_max_acc = new_max
     energies_max = tl.max(energies_max_acc, axis=0, keep_dims=True)
@@ -103,22 +105,10 @@ def run(energies):
         block_k = max(8192 // block_n, 32)
         num_warps = min(max(block_n * block_k // 1024, 1), 16)
         channel_logsumexp_kernel[(B * triton.cdiv(H, block_k),)](
-            energies,
-            out,
-            S,
-            H,
-            BLOCK_N=block_n,
-            BLOCK_K=block_k,
-            num_warps=num_warps,
+            energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k, num_warps=num_warps,
         )
     else:
         channel_logsumexp_tall_kernel[(B * triton.cdiv(H, 128),)](
-            energies,
-            out,
-            S,
-            H,
-            BLOCK_N=64,
-            BLOCK_K=128,
-            num_warps=8,
+            energies, out, S, H, BLOCK_N=64, BLOCK_K=128, num_warps=8,
         )
     return out

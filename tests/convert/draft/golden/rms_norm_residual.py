@@ -111,33 +111,15 @@ def run(x, residual, weight, eps):
     x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
     h = torch.empty_like(x)
     out = torch.empty_like(x)
-    if N <= 32768:
+    if N <= 16384:
         block_n = triton.next_power_of_2(max(N, 1))
         block_m = max(4096 // block_n, 1)
         num_warps = min(max(block_m * block_n // 512, 1), 32)
         rms_norm_residual_kernel[(triton.cdiv(M, block_m),)](
-            x,
-            residual,
-            weight,
-            h,
-            out,
-            M,
-            N,
-            eps,
-            BLOCK_M=block_m,
-            BLOCK_N=block_n,
-            num_warps=num_warps,
+            x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n, num_warps=num_warps,
         )
     else:
         rms_norm_residual_long_rows_kernel[(M,)](
-            x,
-            residual,
-            weight,
-            h,
-            out,
-            N,
-            eps,
-            BLOCK_N=4096,
-            num_warps=8,
+            x, residual, weight, h, out, N, eps, BLOCK_N=4096, num_warps=8,
         )
     return out, h

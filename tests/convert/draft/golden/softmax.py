@@ -59,7 +59,11 @@ def softmax_long_rows_kernel(logits_ptr, out_ptr, N, temperature, BLOCK_N: tl.co
         scaled = tl.where(mask, logits / temperature, -float("inf"))
         new_max = tl.maximum(scaled_max_acc, scaled)
         shift = tl.where(tl.abs(new_max) == float("inf"), 0.0, new_max)
-        scaled_exp_sum_acc = scaled_exp_sum_acc * tl.exp(scaled_max_acc - shift) + tl.exp(scaled - shift)
+        scaled_exp_sum_acc = (
+            scaled_exp_sum_acc
+            * tl.exp(scaled_max_acc - shift)
+            + tl.exp(scaled - shift)
+        )
         scaled_max_acc = new_max
     scaled_max = tl.max(scaled_max_acc, axis=0)
     scaled_exp_sum = tl.sum(scaled_exp_sum_acc * tl.exp(scaled_max_acc - scaled_max), axis=0)
@@ -77,31 +81,18 @@ def run(logits, temperature):
     M, N = logits.shape
     logits = logits.contiguous()
     out = torch.empty_like(logits)
-    if N <= 32768:
+    if N <= 16384:
         block_n = triton.next_power_of_2(max(N, 1))
         block_m = max(4096 // block_n, 1)
         num_warps = min(max(block_m * block_n // 512, 1), 32)
-        # Fused, a value would round differently below the exponential than in its own maximum.
+        # Fused multiply-adds would round one side of a difference and not the other.
         softmax_kernel[(triton.cdiv(M, block_m),)](
-            logits,
-            out,
-            M,
-            N,
-            temperature,
-            BLOCK_M=block_m,
-            BLOCK_N=block_n,
-            num_warps=num_warps,
+            logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n, num_warps=num_warps,
             enable_fp_fusion=False,
         )
     else:
-        # Fused, a value would round differently below the exponential than in its own maximum.
+        # Fused multiply-adds would round one side of a difference and not the other.
         softmax_long_rows_kernel[(M,)](
-            logits,
-            out,
-            N,
-            temperature,
-            BLOCK_N=4096,
-            num_warps=8,
-            enable_fp_fusion=False,
+            logits, out, N, temperature, BLOCK_N=4096, num_warps=8, enable_fp_fusion=False,
         )
     return out

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.convert.draft import online
-from pytorch_to_triton.convert.draft.axes import Axis, Memory
+from pytorch_to_triton.convert.draft.axes import Memory
 from pytorch_to_triton.convert.draft.cells import FLOATS, Cell, Compute, Load, Online, Reduce
 from pytorch_to_triton.convert.draft.expressions import Text, filled, repeated
+from pytorch_to_triton.convert.draft.form import Addresses
 from pytorch_to_triton.convert.draft.lines import INDENT, wrapped
-from pytorch_to_triton.graph.sizes import Size
 
 INFINITY = 'float("inf")'
 NEUTRAL = {"sum": "0.0", "prod": "1.0", "max": f"-{INFINITY}", "min": INFINITY}
@@ -34,33 +34,6 @@ INLINE_WEIGHT = 5
 """A nameless value used once is written into its user while the expression stays this small."""
 
 
-@dataclass(frozen=True)
-class Form:
-    """How a kernel walks its axes."""
-
-    setup: tuple[tuple[str, str], ...]
-    """Names and their definitions before any pass; only those that are used get written."""
-    index: tuple[str, ...]
-    """The index along each axis, as text; () for axes that a decomposed index covers."""
-    masks: tuple[str | None, ...]
-    """The mask along each axis; None where the index is always inside."""
-    loop: str | None = None
-    """The loop over the reduced axis, e.g. `for start in range(0, N, BLOCK_N):`."""
-    loop_setup: tuple[tuple[str, str], ...] = ()
-    tile: str = ""
-    """Shape of an accumulator, e.g. `[BLOCK_N]`."""
-    collapsed: str = "[]"
-    """Shape of one value a row."""
-    collapse: str | None = "axis=0"
-    """Arguments that collapse a tile along the reduced axis; None where the accumulator is the result."""
-    both: str = "mask"
-    """Name for the conjunction of all masks."""
-    narrow: frozenset[str] = frozenset()
-    """Indices of 32 bits, which are widened before a stride multiplies them beyond 2**31."""
-    flat: tuple[tuple[int, ...], str] = ((), "")
-    """Axes that share one flattened index, and its name."""
-
-
 @dataclass
 class Writer:
     """Writes one kernel's body."""
@@ -68,10 +41,7 @@ class Writer:
     cells: Sequence[Cell]
     stores: dict[str, Memory]
     """Cell -> where it goes."""
-    form: Form
-    axes: tuple[Axis, ...]
-    names: dict[Size, str]
-    """Sizes that have a name in this kernel."""
+    addresses: Addresses
     compute: str
     lines: list[str] = field(default_factory=list)
     used_helpers: set[str] = field(default_factory=set)
@@ -79,6 +49,7 @@ class Writer:
     """Whether masked lanes matter in the pass being written: not where nothing is reduced."""
 
     def __post_init__(self) -> None:
+        self.form = self.addresses.form
         self.cells = live(self.cells, self.stores)
         self.by_name = {c.name: c for c in self.cells}
         self.by_name |= {c.second: c for c in self.cells if isinstance(c, Online)}
@@ -96,7 +67,7 @@ class Writer:
 
     @property
     def reduced(self) -> int | None:
-        return next((i for i, a in enumerate(self.axes) if a.reduced), None)
+        return next((i for i, a in enumerate(self.addresses.axes) if a.reduced), None)
 
     @property
     def passes(self) -> int:
@@ -124,7 +95,7 @@ class Writer:
             self._in_passes()
         else:
             self._at_once()
-        setup = used_definitions((*self.form.setup, *self._mask_definitions(in_loop=False)), self.lines)
+        setup = used_definitions((*self.form.setup, *self.addresses.definitions(in_loop=False)), self.lines)
         lines = [*(f"{INDENT}{name} = {text}" for name, text in setup), *self.lines]
         return [part for line in lines for part in wrapped(line)]
 
@@ -182,7 +153,7 @@ class Writer:
                 body.append(f"{cell.name} = {self._expression(cell, inline)}")
             if cell in ends and cell.varies and cell.name in self.stores:
                 body.append(self._store(cell))
-        definitions = (*self.form.loop_setup, *self._mask_definitions(in_loop=True))
+        definitions = (*self.form.loop_setup, *self.addresses.definitions(in_loop=True))
         setup = used_definitions(definitions, body)
         self._emit(line for c in reductions for line in self._accumulators(c))
         assert self.form.loop is not None
@@ -233,8 +204,8 @@ class Writer:
 
     def _load(self, cell: Load) -> str:
         memory = cell.memory
-        arguments = [f"{memory.buffer}_ptr{self._offset(memory)}"]
-        mask = self._mask(memory)
+        arguments = [f"{memory.buffer}_ptr{self.addresses.offset(memory)}"]
+        mask = self.addresses.mask(memory)
         if mask:
             arguments.append(f"mask={mask}")
             padding = self.padding[cell.name]
@@ -245,58 +216,10 @@ class Writer:
 
     def _store(self, cell: Cell) -> str:
         memory = self.stores[cell.name]
-        mask = self._mask(memory)
+        mask = self.addresses.mask(memory)
         value = cell.name
         rest = f", mask={mask}" if mask else ""
-        return f"tl.store({memory.buffer}_ptr{self._offset(memory)}, {value}{rest})"
-
-    def _offset(self, memory: Memory) -> str:
-        terms = [self._start(term) for term in memory.offset]
-        terms += [
-            index if stride.is_one else f"{self._wide(index)} * {self._named(stride)}"
-            for index, stride in self._strided(memory)
-        ]
-        return "".join(f" + {t}" for t in terms)
-
-    def _wide(self, index: str) -> str:
-        """An index that may be multiplied: 64 bits, so that neither it nor the product overflows."""
-        return f"{index}.to(tl.int64)" if index in self.form.narrow else index
-
-    def _start(self, term: Size) -> str:
-        """Where a cut tensor starts; a product of sizes may need 64 bits."""
-        first, _, rest = self._named(term).partition(" * ")
-        return f"tl.cast({first}, tl.int64) * {rest}" if rest else first
-
-    def _strided(self, memory: Memory) -> Iterable[tuple[str, Size]]:
-        """Each index with the stride it is multiplied by; flattened where the tensor allows it."""
-        together, name = self.form.flat
-        strides = memory.strides
-        chained = all(strides[i] == self.axes[i + 1].size * strides[i + 1] for i in together[:-1])
-        if len(together) > 1 and chained and not strides[together[-1]].is_zero:
-            yield name, strides[together[-1]]
-        else:
-            together = ()
-        for i, stride in enumerate(strides):
-            if i not in together and not stride.is_zero:
-                yield self.form.index[i], stride
-
-    def _named(self, size: Size) -> str:
-        """A size in this kernel's own names; behind an index of 64 bits, products need no parentheses."""
-        return size_text(size, self.names)
-
-    def _mask(self, memory: Memory) -> str | None:
-        names = [m for m, s in zip(self.form.masks, memory.strides, strict=True) if m and not s.is_zero]
-        distinct = list(dict.fromkeys(names))
-        if not distinct:
-            return None
-        everything = {m for m in self.form.masks if m}
-        return self.form.both if len(distinct) > 1 and set(distinct) == everything else " & ".join(distinct)
-
-    def _mask_definitions(self, *, in_loop: bool) -> tuple[tuple[str, str], ...]:
-        masks = list(dict.fromkeys(m for m in self.form.masks if m))
-        if len(masks) < 2 or in_loop != bool(self.form.loop):
-            return ()
-        return ((self.form.both, " & ".join(masks)),)
+        return f"tl.store({memory.buffer}_ptr{self.addresses.offset(memory)}, {value}{rest})"
 
     def _reduced_at_once(self, cell: Reduce, inline: set[str]) -> str:
         return f"{cell.name} = {self._collapsed(cell, self._neutralised(cell, inline))}"
@@ -418,7 +341,7 @@ class Writer:
 
     def _row_length(self) -> str:
         assert self.reduced is not None
-        return self._named(self.axes[self.reduced].size)
+        return self.addresses.named(self.addresses.axes[self.reduced].size)
 
 
 def live(cells: Sequence[Cell], stores: Iterable[str]) -> list[Cell]:
@@ -450,21 +373,3 @@ def used_definitions(definitions: Sequence[tuple[str, str]], lines: Sequence[str
             used.append((name, value))
             text += "\n" + value
     return used[::-1]
-
-
-def size_text(size: Size, names: dict[Size, str]) -> str:
-    """A size with the largest named products replaced by their names."""
-    rest, found = size, []
-    for named, name in sorted(names.items(), key=lambda item: -len(item[0].factors)):
-        while named.factors and rest.coefficient % named.coefficient == 0 and _divides(named, rest):
-            remaining = list(rest.factors)
-            for factor in named.factors:
-                remaining.remove(factor)
-            rest = Size(rest.coefficient // named.coefficient, tuple(remaining))
-            found.append(name)
-    own = [] if rest.is_one and found else [str(rest)]
-    return " * ".join([*own, *found])
-
-
-def _divides(part: Size, whole: Size) -> bool:
-    return all(whole.factors.count(f) >= part.factors.count(f) for f in part.factors)

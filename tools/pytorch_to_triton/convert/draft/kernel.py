@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pytorch_to_triton.convert.draft.axes import Axis, Nest
-from pytorch_to_triton.convert.draft.body import Form, Writer, size_text
+from pytorch_to_triton.convert.draft.body import Writer
 from pytorch_to_triton.convert.draft.cells import Lowering, Statistics
+from pytorch_to_triton.convert.draft.form import Addresses, Form, size_text
 from pytorch_to_triton.convert.draft.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.graph.program import Program, Step
 from pytorch_to_triton.graph.sizes import Size, product
@@ -108,7 +109,7 @@ class Names:
 
     def text(self, size: Size) -> str:
         """A size in these names, in parentheses where it is a product."""
-        text = size_text(size, dict(self.of_size))
+        text = size_text(size, self.of_size)
         return f"({text})" if " " in text else text
 
 
@@ -202,7 +203,8 @@ def drafted(
     lowering = Lowering(plan.program, plan.nest, statistics, plan.compute, row_length, set(taken))
     cells = lowering.lower(plan.steps)
     stores = {lowering.names[step]: memory for step, memory in plan.nest.stores.items()}
-    writer = Writer(cells, stores, form, plan.nest.axes, dict(names.of_size), plan.compute)
+    addresses = Addresses(form, plan.nest.axes, names.of_size)
+    writer = Writer(cells, stores, addresses, plan.compute)
     lines = writer.write()
     text = "\n".join(lines)
     buffers = [m.buffer for m in (*plan.nest.loads.values(), *plan.nest.stores.values())]

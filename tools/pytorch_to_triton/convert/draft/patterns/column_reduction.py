@@ -8,7 +8,7 @@ the columns in registers where they fit.
 from dataclasses import replace
 
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
-from pytorch_to_triton.convert.draft.body import Form
+from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
     Draft,
     Kernel,

@@ -5,7 +5,7 @@ a scale along the rows) a tile of rows and columns, so that no index needs a div
 """
 
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
-from pytorch_to_triton.convert.draft.body import Form
+from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
     Kernel,
     Launch,

@@ -8,8 +8,8 @@ read once, and keeps the loop for rows that do not fit.
 from dataclasses import replace
 
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
-from pytorch_to_triton.convert.draft.body import Form
 from pytorch_to_triton.convert.draft.cells import Statistics
+from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
     Draft,
     Kernel,
