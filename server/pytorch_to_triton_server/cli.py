@@ -108,7 +108,8 @@ def option(parameter: inspect.Parameter) -> inspect.Parameter:
         return parameter.replace(annotation=meant, kind=inspect.Parameter.KEYWORD_ONLY)
     repeated = get_origin(kind) is tuple
     meant = Annotated[
-        list[str] if repeated else kind, typer.Option(f"--{parameter.name}", help=field.description)
+        list[str] if repeated else kind,
+        typer.Option(f"--{parameter.name.replace('_', '-')}", help=field.description),
     ]
     default = list(parameter.default) if repeated else parameter.default
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)

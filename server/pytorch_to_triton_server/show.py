@@ -13,6 +13,7 @@ from rich.text import Text
 
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
@@ -46,12 +47,20 @@ def tables_of(result: Value) -> Iterator[Table]:
                     yield case_table(stage.verdict)
             if result.timing:
                 yield timing_table(result.timing)
+        case AuditReport() if result.findings:
+            yield finding_table(result)
 
 
 def case_table(verdict: Verdict) -> Table:
     """One row a case; errors in units of the rounding error that the problem allows."""
     rows = [(case.name, case.group, case.status, worst_error(case), case.why) for case in verdict.cases]
     return table_of(("case", "group", "outcome", "error / allowed", "why"), rows)
+
+
+def finding_table(report: AuditReport) -> Table:
+    """One row a finding."""
+    rows = [(f.severity, f"{f.file}:{f.line}", f.rule, f.message, f.instead) for f in report.findings]
+    return table_of(("severity", "where", "rule", "what", "instead"), rows)
 
 
 def worst_error(case: CaseResult) -> str:

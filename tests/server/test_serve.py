@@ -85,7 +85,7 @@ async def test_a_refusal_reaches_the_client_with_its_mend(client: Client, right_
 async def test_an_unknown_tool_is_refused_with_the_tools_there_are(client: Client) -> None:
     result = await client.call_tool("benchmrk", {})
     assert result.is_error
-    assert "validate, convert, device, job" in text_of(result)
+    assert "validate, convert, audit, device, job" in text_of(result)
 
 
 async def test_the_prompt_names_only_tools_that_exist(client: Client) -> None:

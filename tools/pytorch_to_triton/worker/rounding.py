@@ -4,6 +4,7 @@ Monte Carlo arithmetic (Parker, UCLA CSD-970002, 1997) with one sample. Moving t
 about a value that is clamped and then meets its own mean, where every kernel still rounds the mean.
 """
 
+import random
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class Rounding(TorchDispatchMode):
     def __init__(self, eps: float, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.eps = eps
-        self.seed = seed
+        self.random = random.Random(seed)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -46,6 +47,8 @@ class Rounding(TorchDispatchMode):
     def moved(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return value
-        random = torch.Generator(device=value.device).manual_seed(self.seed)
-        steps = torch.rand(value.shape, generator=random, device=value.device, dtype=torch.float64)
-        return value * (1 + self.eps * (2 * steps - 1)).to(value.dtype)
+        # Half of the error is the same for the whole tensor: an approximate division errs one way.
+        lean = self.random.choice((-0.5, 0.5))
+        generator = torch.Generator(device=value.device).manual_seed(self.random.getrandbits(62))
+        steps = torch.rand(value.shape, generator=generator, device=value.device, dtype=torch.float64)
+        return value * (1 + self.eps * (lean + steps - 0.5)).to(value.dtype)

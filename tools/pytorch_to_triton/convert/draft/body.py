@@ -234,7 +234,7 @@ class Writer:
         return f"tl.{cell.kind}({value}, {self.form.collapse})"
 
     def _collapse(self, function: str) -> str:
-        axis, *rest = (self.form.collapse or "").split(", ")
+        axis, *rest = self.form.collapse.split(", ")
         return ", ".join([axis, function, *rest])
 
     def _neutralised(self, cell: Reduce, inline: set[str]) -> str:
@@ -251,25 +251,20 @@ class Writer:
         if isinstance(cell, Online):
             return online.start(cell, self._walk(cell, set()))
         dtype = "tl.int64" if cell.whole_numbers else self.compute
-        name = self._accumulator(cell.name)
+        name = accumulator(cell.name)
         if cell.kind == "sum":
             return [f"{name} = tl.zeros({self.form.tile}, {dtype})"]
         neutral = (WHOLE_NEUTRAL if cell.whole_numbers else NEUTRAL)[cell.kind]
         return [f"{name} = tl.full({self.form.tile}, {neutral}, {dtype})"]
 
-    def _accumulator(self, name: str) -> str:
-        return name if self.form.collapse is None else f"{name}_acc"
-
     def _update(self, cell: Reduce, inline: set[str]) -> str:
         template = (NAN_UPDATE if cell.keeps_nan else UPDATE)[cell.kind]
-        return template.format(acc=self._accumulator(cell.name), value=self._neutralised(cell, inline))
+        return template.format(acc=accumulator(cell.name), value=self._neutralised(cell, inline))
 
     def _finished(self, cell: Reduce | Online) -> list[str]:
         if isinstance(cell, Online):
             return online.finish(cell, self._walk(cell, set()))
-        if self.form.collapse is None:
-            return []
-        return [f"{cell.name} = {self._collapsed(cell, self._accumulator(cell.name))}"]
+        return [f"{cell.name} = {self._collapsed(cell, accumulator(cell.name))}"]
 
     def _emit(self, lines: Iterable[str]) -> None:
         self.lines += [INDENT + line for line in lines]
@@ -333,7 +328,7 @@ class Writer:
             mask=mask,
             tile=self.form.tile,
             collapsed=self.form.collapsed,
-            collapse=self.form.collapse or "",
+            collapse=self.form.collapse,
             row_length=self._row_length(),
             compute=self.compute,
             neutral=self.padding[cell.operand] == neutral,
@@ -352,6 +347,11 @@ def live(cells: Sequence[Cell], stores: Iterable[str]) -> list[Cell]:
             kept.append(cell)
             needed |= set(inputs_of(cell))
     return kept[::-1]
+
+
+def accumulator(name: str) -> str:
+    """What a reduction is gathered in until its walk ends."""
+    return f"{name}_acc"
 
 
 def inputs_of(cell: Cell) -> tuple[str, ...]:

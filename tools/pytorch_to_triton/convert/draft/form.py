@@ -26,8 +26,8 @@ class Form:
     """Shape of an accumulator, e.g. `[BLOCK_N]`."""
     collapsed: str = "[]"
     """Shape of one value a row."""
-    collapse: str | None = "axis=0"
-    """Arguments that collapse a tile along the reduced axis; None where the accumulator is the result."""
+    collapse: str = "axis=0"
+    """Arguments that collapse a tile along the reduced axis."""
     both: str = "mask"
     """Name for the conjunction of all masks."""
     narrow: frozenset[str] = frozenset()

@@ -255,7 +255,9 @@ def _outputs(traced: Program, groups: Sequence[Group], source: Source) -> list[s
     for group in groups:
         for name in group.nest.stores:
             shape = traced.shape(name).expressions
-            sizes = f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
+            # A size such as `M - 1` is empty, not negative, where M is 0.
+            sizes = ", ".join(f"max({e}, 0)" if "-" in e else e for e in shape)
+            sizes = f"({sizes}{',' if len(shape) == 1 else ''})"
             dtype = source.output_dtypes[results[name]] if name in results else _intermediate(traced, name)
             like = _like(traced.graph.inputs, shape, dtype)
             made = (

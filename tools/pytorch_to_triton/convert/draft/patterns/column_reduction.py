@@ -1,13 +1,15 @@
 """Reductions and normalisations along an axis that others follow: each column from its own elements.
 
-Neighbouring columns lie side by side in memory, so a program takes a block of them and walks down. Stage 1
-walks one element at a time; stage 2 takes several at a time, so that more loads are in flight; stage 3 holds
-the columns in registers where they fit.
+Neighbouring columns lie side by side in memory, so a program takes a block of them and walks down, a tile at
+a time: the rows of the tile add up apart, which keeps long sums accurate. Stage 1 takes each statistic in a
+walk of its own; stage 2 takes maximum and sum, or mean and variance, together; stage 3 holds the columns in
+registers where they fit.
 """
 
 from dataclasses import replace
 
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
+from pytorch_to_triton.convert.draft.cells import Statistics
 from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
     Draft,
@@ -28,7 +30,6 @@ from pytorch_to_triton.convert.draft.kernel import (
     source,
 )
 
-WALK = {"BLOCK_K": 256, "num_warps": 4}
 LOOPS = tuple(
     {"BLOCK_N": down, "BLOCK_K": across, "num_warps": warps}
     for down, across, warps in (
@@ -83,9 +84,8 @@ def write(plan: Plan, stage: Stage) -> Kernel:
     names = Names(names.axes, names.of_size, (*names.defined, *above.defined, *across.defined))
     if stage == 3:
         return in_registers(plan, names, above, across)
-    draft = walk(plan, names, above, across) if stage == 1 else loop(plan, names, above, across)
-    fixed = LOOPS[0] if stage == 2 else WALK
-    launch = Launch(grid(above, across), fixed, LOOPS, fixed, (names.axes[at], across.count))
+    draft = loop(plan, names, (above, across), "in_passes" if stage == 1 else "online")
+    launch = Launch(grid(above, across), LOOPS[0], LOOPS, LOOPS[0], (names.axes[at], across.count))
     return kernel(plan, draft, names, launch, stage)
 
 
@@ -95,39 +95,25 @@ def grid(above: Rows, across: Rows) -> str:
     return blocks if above.count == "1" else f"{above.count} * {blocks}"
 
 
-def programs(above: Rows, across: Rows, shape: str) -> tuple[tuple[str, str], ...]:
+def programs(above: Rows, across: Rows) -> tuple[tuple[str, str], ...]:
     """Which columns a program takes."""
     return (
         ("pid", "tl.program_id(0).to(tl.int64)"),
         ("n_col_blocks", f"tl.cdiv({across.count}, BLOCK_K)"),
         ("outer", "pid // n_col_blocks"),
-        ("col", f"pid % n_col_blocks * BLOCK_K + tl.arange(0, BLOCK_K){shape}"),
+        ("col", "pid % n_col_blocks * BLOCK_K + tl.arange(0, BLOCK_K)[None, :]"),
         ("col_mask", f"col < {across.count}"),
         *above.setup,
         *across.setup,
     )
 
 
-def walk(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
-    """Down the columns one element at a time."""
+def loop(plan: Plan, names: Names, around: tuple[Rows, Rows], statistics: Statistics) -> Draft:
+    """Down the columns a tile at a time."""
+    above, across = around
     n = names.axes[plan.nest.reduced or 0]
     form = Form(
-        programs(above, across, ""),
-        index=(*above.indices, "row", *across.indices),
-        masks=(*(None for _ in above.indices), None, *("col_mask" for _ in across.indices)),
-        loop=f"for row in range({n}):",
-        tile="[BLOCK_K]",
-        narrow=frozenset({"row"}),
-        collapse=None,
-    )
-    return drafted(plan, form, names, row_length=n)
-
-
-def loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
-    """Down the columns a block at a time."""
-    n = names.axes[plan.nest.reduced or 0]
-    form = Form(
-        programs(above, across, "[None, :]"),
+        programs(above, across),
         index=(*above.indices, "row", *across.indices),
         masks=(*(None for _ in above.indices), "row_mask", *("col_mask" for _ in across.indices)),
         loop=f"for start in range(0, {n}, BLOCK_N):",
@@ -137,7 +123,7 @@ def loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Draft:
         narrow=frozenset({"row"}),
         collapse="axis=0, keep_dims=True",
     )
-    return drafted(plan, form, names, statistics="online", row_length=n)
+    return drafted(plan, form, names, statistics=statistics, row_length=n)
 
 
 def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
@@ -146,7 +132,7 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
     if n.isdigit() and int(n) > LARGEST_IN_REGISTERS:
         return launched_loop(plan, names, above, across)
     setup = (
-        *programs(above, across, "[None, :]"),
+        *programs(above, across),
         ("row", "tl.arange(0, BLOCK_N)[:, None]"),
         ("row_mask", f"row < {n}"),
     )
@@ -184,7 +170,7 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
 
 def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
     """The loop with one configuration."""
-    draft = loop(plan, names, above, across)
+    draft = loop(plan, names, (above, across), "online")
     config = plan.tuned.get(plan.name, LOOPS[2])
     text = source(plan, draft, blocks_of(LOOPS[2]))
     launch = grid(above, across).format(**config)
