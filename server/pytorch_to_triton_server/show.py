@@ -81,7 +81,7 @@ def stage_table(conversion: Conversion) -> Table:
         gate = "open" if stage.passed else "shut"
         name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
         rows.append((name, gate, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
-    return table_of(("stage", "gate", "cases passed", "than before", "kernels", "file"), rows)
+    return table_of(("stage", "gate", "cases passed", "speed against before", "kernels", "file"), rows)
 
 
 def timing_table(timing: TimingTable) -> Table:
