@@ -42,6 +42,8 @@ def spinning_parent(cache: Path, *ways: str, **environment: str) -> Iterator[Par
         stderr=subprocess.DEVNULL,
         text=True,
         env={"PYTORCH_TO_TRITON_CACHE": str(cache), **environment},
+        # Whatever started the tests may ignore the signal, and a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as parent:
         try:
             yield parent

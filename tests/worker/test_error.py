@@ -2,7 +2,7 @@
 
 import torch
 
-from pytorch_to_triton.worker.error import Budget, Errors, exact_errors, float_errors
+from pytorch_to_triton.worker.error import Budget, Errors, exact_errors, float_errors, unit
 from pytorch_to_triton.worker.facts import what_it_looks_like, where_it_fails
 
 BUDGET = Budget(factor=2.0, slack=8.0, untrusted=0.5)
@@ -110,3 +110,9 @@ def test_facts_name_the_factor_the_transposition_and_the_input() -> None:
     assert seen(truth.mT.contiguous().reshape(3, 200).float())["transposed"] is True
     assert seen(row(1).float(), x=row(2), y=row(1))["equals_input"] == "y"
     assert seen(truth.half().float())["rounded_to"] == "float16"
+
+
+def test_what_float64_itself_cannot_resolve_is_no_error() -> None:
+    nothing = torch.zeros(4, 32, dtype=torch.float64)
+    size = unit(nothing, nothing, torch.finfo(torch.float32), inputs_rms=3.0)
+    assert float(size.min()) == 3.0 * torch.finfo(torch.float64).eps

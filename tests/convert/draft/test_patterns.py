@@ -6,7 +6,8 @@ from types import ModuleType
 import pytest
 
 from pytorch_to_triton.convert.draft.kernel import RESERVED
-from pytorch_to_triton.convert.draft.partition import PATTERNS, partition
+from pytorch_to_triton.convert.draft.partition import partition
+from pytorch_to_triton.convert.draft.registry import PATTERNS, MalformedPattern, checked
 from pytorch_to_triton.convert.tracing import Traced
 from pytorch_to_triton.graph.program import program
 from pytorch_to_triton.schema.conversion import Conversion
@@ -35,7 +36,9 @@ def name_of(value: object) -> str:
 def declared(example: str) -> str:
     """The example as `f` below the declaration of the arguments that it takes."""
     name, _, rest = example.removeprefix("def ").partition("(")
-    inputs = {n: INPUTS[n] for n in rest.partition(")")[0].split(", ")}
+    names = rest.partition(")")[0].split(", ")
+    assert set(names) <= set(INPUTS), f"{name}: an example's parameters are among {', '.join(INPUTS)}"
+    inputs = {n: INPUTS[n] for n in names}
     dims = {d: sizes for d, sizes in SIZES.items() if any(d in text for text in inputs.values())}
     return f"INPUTS = {inputs!r}\nDIMS = {dims!r}\n\n\n" + example.replace(f"def {name}(", "def f(")
 
@@ -59,3 +62,10 @@ async def test_an_example_is_drafted_by_its_pattern_and_right_in_all_stages(
 def test_a_pattern_says_what_it_is_and_has_examples(pattern: ModuleType) -> None:
     assert pattern.__doc__
     assert pattern.EXAMPLES
+
+
+def test_a_file_that_is_no_pattern_is_refused_with_all_that_it_lacks() -> None:
+    half = ModuleType("half")
+    half.match = lambda nest: None  # type: ignore[attr-defined]
+    with pytest.raises(MalformedPattern, match=r"docstring.*write\(plan, stage\).*EXAMPLES"):
+        checked(half)

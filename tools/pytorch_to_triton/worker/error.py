@@ -89,6 +89,9 @@ def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_
         size = size.clamp_min(inputs_rms)
     # GPUs may flush float32's subnormal numbers to zero.
     spacing = max(limits.eps * limits.tiny, torch.finfo(torch.float32).tiny)
+    if limits.bits < 64:
+        # The float64 truth rounds too: below this it cannot tell 0 from what is left of a cancellation.
+        spacing = max(spacing, torch.finfo(torch.float64).eps * inputs_rms)
     return torch.maximum(limits.eps * size, typical_size(nearby - truth)).clamp_min(spacing)
 
 

@@ -29,7 +29,7 @@ def channel_logsumexp_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Compute out in one pass over each row."""
+    """Compute out in one pass over each column."""
     pid = tl.program_id(0).to(tl.int64)
     n_col_blocks = tl.cdiv(H, BLOCK_K)
     outer = pid // n_col_blocks
@@ -59,7 +59,7 @@ def channel_logsumexp_tall_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Compute out in one pass over each row."""
+    """Compute out in one pass over each column."""
     pid = tl.program_id(0).to(tl.int64)
     n_col_blocks = tl.cdiv(H, BLOCK_K)
     outer = pid // n_col_blocks

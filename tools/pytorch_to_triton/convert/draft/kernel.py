@@ -265,7 +265,9 @@ def documented(plan: Plan, draft: Draft) -> str:
     if plan.nest.reduced is None:
         return f"Compute {written} element by element."
     passes = "one pass" if draft.passes == 1 else f"{draft.passes} passes"
-    return f"Compute {written} in {passes} over each row."
+    walked = "row" if plan.nest.axes[-1].reduced else "column"
+    walked = "the whole tensor" if all(a.reduced for a in plan.nest.axes) else f"each {walked}"
+    return f"Compute {written} in {passes} over {walked}."
 
 
 def autotune(configs: tuple[Config, ...], key: tuple[str, ...]) -> tuple[str, ...]:

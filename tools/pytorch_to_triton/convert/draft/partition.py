@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from pytorch_to_triton.convert.draft import patterns
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest, nest
 from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.convert.draft.registry import PATTERNS
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.program import Program, Step
-
-PATTERNS: tuple[ModuleType, ...] = tuple(
-    importlib.import_module(f"{patterns.__name__}.{module.name}")
-    for module in pkgutil.iter_modules(patterns.__path__)
-)
-"""Every file in patterns/; a group goes to the first that matches it."""
 
 
 @dataclass(frozen=True)

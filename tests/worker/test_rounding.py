@@ -1,0 +1,33 @@
+"""Rounding inside the reference: which results move, and how far."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from pytorch_to_triton.worker.rounding import Rounding
+
+EPS = 2.0**-23
+
+
+def test_a_value_that_meets_its_own_mean_is_off_by_the_mean_s_rounding() -> None:
+    ones = torch.ones(8, 64, dtype=torch.float64)
+    with Rounding(EPS, seed=1):
+        rest = ones - ones.mean(dim=0)
+    assert 0 < float(rest.abs().max()) <= 2 * EPS
+
+
+@pytest.mark.parametrize("pick", [torch.amax, torch.amin])
+def test_picking_a_value_rounds_nothing(pick: Callable[..., torch.Tensor]) -> None:
+    values = torch.randn(8, 64, dtype=torch.float64)
+    with Rounding(EPS, seed=1):
+        picked = pick(values, dim=1)
+        size = torch.where(values > 0, values, -values)
+    assert torch.equal(picked, pick(values, dim=1))
+    assert torch.equal(size, values.abs())
+
+
+def test_whole_numbers_stay_as_they_are() -> None:
+    with Rounding(EPS, seed=1):
+        total = torch.arange(10).sum()
+    assert int(total) == 45
