@@ -28,7 +28,7 @@ def checked(pattern: ModuleType) -> ModuleType:
     """The module, if it has all that a pattern needs."""
     lacks = [what for name, what in NEEDED.items() if not getattr(pattern, name, None)]
     if lacks:
-        raise MalformedPattern(f"{pattern.__file__} is no drafting pattern: it lacks {'; '.join(lacks)}.")
+        raise MalformedPattern(f"{pattern.__name__} is no drafting pattern: it lacks {'; '.join(lacks)}.")
     return pattern
 
 
