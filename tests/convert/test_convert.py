@@ -125,3 +125,12 @@ async def test_what_no_pattern_drafts_is_refused_with_its_line(
         await converted(written(DECLARED + body))
     assert refusal.value.exit_code == 1
     assert refusal.value.hint
+
+
+async def test_an_argument_that_was_not_declared_is_held_to_its_default(
+    converted: Callable[[Target], Awaitable[Conversion]], written: Written
+) -> None:
+    body = "def f(x, mode='relu'):\n    return torch.relu(x) if mode == 'relu' else torch.tanh(x)\n"
+    conversion = await converted(written(DECLARED + body))
+    assert conversion.kernel is not None
+    assert "if mode != 'relu':\n        raise ValueError" in conversion.kernel.read_text(encoding="utf-8")

@@ -27,6 +27,9 @@ PITFALLS = {
     "reductions over different axes": (
         "def f(x):\n    return torch.softmax(x - x.mean(0, keepdim=True), dim=-1)\n"
     ),
+    "an infinite constant": (
+        "def f(x):\n    return torch.softmax(x.masked_fill(x > 1.0, float('-inf')), -1)\n"
+    ),
     "variables named like the kernel's own": (
         "def f(x):\n    mask = x * 2.0\n    col = mask.sum(-1, keepdim=True)\n    row = col + mask\n"
         "    count = row * 2.0\n    return count\n"

@@ -73,7 +73,7 @@ def test_the_report_lists_notes_and_what_was_not_tried() -> None:
 
 
 def test_the_report_says_how_to_run_the_validation_again() -> None:
-    assert "pytorch-to-triton validate f_triton.py --reference f.py:f --seed 7" in markdown(conversion(RIGHT))
+    assert "pytorch-to-triton validate f_triton.py --seed 7" in markdown(conversion(RIGHT))
 
 
 def test_the_report_without_a_device_says_that_speed_was_not_measured() -> None:

@@ -7,7 +7,7 @@ import pytest
 from pytorch_to_triton.convert.tracing import Traced, trace_dims
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.declaration import parse_declaration
-from pytorch_to_triton.schema.graph import Graph, Literal_, ScalarRef
+from pytorch_to_triton.schema.graph import Graph, Literal_, NonFinite, ScalarRef
 from pytorch_to_triton.schema.target import Target
 
 pytestmark = pytest.mark.anyio
@@ -43,22 +43,34 @@ async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(
     assert graph.fixed == ()
 
 
-async def test_control_flow_that_depends_on_a_scalar_is_refused_with_a_hint(
-    written: Written, traced: Tracing
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x.exp() if eps > 0.1 else x.sin()",
+        "return x.exp() if eps > 0 else x.sin()",
+        "return x + eps ** 2",
+    ],
+)
+async def test_a_scalar_that_shapes_the_computation_is_fixed_at_its_value(
+    body: str, written: Written, traced: Tracing
 ) -> None:
-    body = "def f(x, eps=1e-5):\n    return x.exp() if eps > 0.1 else x.sin()\n"
-    with pytest.raises(NotConvertible, match="another value of a float argument") as refusal:
-        await traced(written(WITH_EPS + body))
-    assert "constant in the function" in refusal.value.hint
+    graph = (await traced(written(WITH_EPS + f"def f(x, eps=1e-5):\n    {body}\n"))).graph
+    assert graph.fixed == ("eps",)
 
 
-async def test_a_number_computed_from_a_scalar_is_refused_with_a_hint(
+async def test_a_branch_on_a_size_becomes_a_guard(written: Written, traced: Tracing) -> None:
+    body = "def f(x):\n    return x * 2.0 if x.shape[0] > 100 else x * 3.0\n"
+    graph = (await traced(written(DECLARED + body))).graph
+    assert graph.guards == ("M <= 100",)
+
+
+async def test_an_infinite_constant_and_a_plain_number_in_where_are_traced(
     written: Written, traced: Tracing
 ) -> None:
-    body = "def f(x, eps=1e-5):\n    return x + eps ** 2\n"
-    with pytest.raises(NotConvertible, match="computed from a float argument") as refusal:
-        await traced(written(WITH_EPS + body))
-    assert "Pass the derived value" in refusal.value.hint
+    body = "def f(x):\n    return torch.where(x > 0.0, x.masked_fill(x > 1.0, float('-inf')), 0.0)\n"
+    graph = (await traced(written(DECLARED + body))).graph
+    assert arguments_of(graph, "aten.masked_fill.Scalar")[2] == NonFinite(value="-inf")
+    assert arguments_of(graph, "aten.where.self")[2] == Literal_(value=0.0)
 
 
 async def test_a_flag_fixes_the_trace(written: Written, traced: Tracing) -> None:

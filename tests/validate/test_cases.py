@@ -71,7 +71,13 @@ def test_a_generated_size_that_is_declared_already_is_run_once() -> None:
         1,
         9,
         13,
+        15,
     ]
+
+
+def test_an_odd_size_above_the_largest_declared_one_is_tried_too() -> None:
+    plan = plan_of({"x": "float32[M]"}, {"M": [64, 2048]})
+    assert "M=2049" in names(plan, "odd")
 
 
 def test_what_a_requirement_excludes_is_listed_with_it() -> None:
@@ -145,6 +151,7 @@ def test_every_tensor_is_laid_out_in_each_way_that_its_rank_allows() -> None:
     plan = plan_of({"x": "float32[M, N]", "w": "float32[N]", "s": "float32[]"}, {"M": [8], "N": [64]})
     assert names(plan, "layout") == [
         "M=8 N=64 x transposed",
+        "M=8 N=64 x expanded",
         "M=8 N=64 x sliced",
         "M=8 N=64 x offset",
         "M=8 N=64 w sliced",
@@ -208,7 +215,7 @@ def test_tensors_that_claim_different_dtypes_change_apart() -> None:
 
 def test_fixed_shapes_run_once_and_in_every_layout_and_special_value() -> None:
     plan = plan_of({"x": "float32[16, 16]"}, {})
-    assert names(plan)[:4] == ["base", "x transposed", "x sliced", "x offset"]
+    assert names(plan)[:5] == ["base", "x transposed", "x expanded", "x sliced", "x offset"]
     assert len(names(plan, "special")) == 8
 
 

@@ -16,6 +16,7 @@ from pytorch_to_triton.convert.draft.reference import Reference, function_refere
 from pytorch_to_triton.convert.gates import gated, label_of
 from pytorch_to_triton.convert.report import EAGER, markdown, next_step_of, summary_of
 from pytorch_to_triton.convert.tracing import Traced, trace
+from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
@@ -64,7 +65,12 @@ async def convert(
     declaration = declaration_of(description, description, request.options)
     traced = await trace(door, request.target, declaration, mode)
     folder = (request.into or Path("converted") / snake(traced.graph.function)).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise BadInput(
+            f"The folder {folder} cannot be made: {problem.strerror}.", "Name another folder with --into."
+        ) from problem
     source = source_of(request.target, description, declaration, traced)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     work = Work(door, request, mode, watch, folder, source, traced, declaration, seed)

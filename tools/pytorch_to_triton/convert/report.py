@@ -146,4 +146,4 @@ def commands(conversion: Conversion) -> list[str]:
     kernel = conversion.kernel or (conversion.stages[-1].file if conversion.stages else None)
     if kernel is None:
         return []
-    return [f"    pytorch-to-triton validate {kernel} --reference {conversion.target} --seed {seed}"]
+    return [f"    pytorch-to-triton validate {kernel} --seed {seed}"]

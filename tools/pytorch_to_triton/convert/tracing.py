@@ -25,9 +25,8 @@ WIDEST_FIRST = ("float64", "float32", "bfloat16", "float16")
 
 HINTS = {
     "TraceFailed": "torch.export has to see the whole computation: no data-dependent control flow, no "
-    "printing, no conversion to Python numbers.",
+    "conversion to Python numbers.",
     "MutatesArguments": "Return the new value instead of writing to the argument.",
-    "DependsOnScalar": "Pass the derived value as the argument, or make it a constant in the function.",
     "NotRepresentable": "Pass the tensor as an argument.",
 }
 

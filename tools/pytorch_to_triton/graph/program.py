@@ -16,6 +16,7 @@ from pytorch_to_triton.schema.graph import (
     Node,
     NodeArgument,
     NodeRef,
+    NonFinite,
     Output,
     ScalarRef,
     Shape,
@@ -25,7 +26,7 @@ from pytorch_to_triton.schema.graph import (
 WORDS = {"abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total"}
 """Names for values whose operator's own name is a Python builtin."""
 
-Operand = View | Literal_ | ScalarRef | SizeRef
+Operand = View | Literal_ | NonFinite | ScalarRef | SizeRef
 
 
 @dataclass(frozen=True)

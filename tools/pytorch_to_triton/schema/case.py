@@ -16,8 +16,9 @@ ITEM_BYTES: dict[DType, int] = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
 }  # fmt: skip
-Layout = Literal["contiguous", "transposed", "sliced", "offset"]
-"""contiguous; transposed: the last two dimensions swapped in memory; sliced: every second element of a
+Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset"]
+"""contiguous; transposed: the last two dimensions swapped in memory; expanded: the first
+row seen again and again, stride 0; sliced: every second element of a
 larger tensor along the last dimension; offset: contiguous, but starting one element into its storage."""
 Fill = Literal["random", "zeros", "ones", "equal_rows", "large", "small", "negative", "inf", "nan"]
 """random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row.

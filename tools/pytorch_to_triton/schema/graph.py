@@ -44,6 +44,13 @@ class Literal_(Value):
     value: Scalar
 
 
+class NonFinite(Value):
+    """An infinity or NaN, which JSON cannot say."""
+
+    form: Literal["nonfinite"] = "nonfinite"
+    value: Literal["inf", "-inf", "nan"]
+
+
 class ArgumentList(Value):
     """A list or tuple of arguments."""
 
@@ -51,7 +58,9 @@ class ArgumentList(Value):
     items: tuple[NodeArgument, ...]
 
 
-NodeArgument = Annotated[NodeRef | ScalarRef | SizeRef | Literal_ | ArgumentList, Field(discriminator="form")]
+NodeArgument = Annotated[
+    NodeRef | ScalarRef | SizeRef | Literal_ | NonFinite | ArgumentList, Field(discriminator="form")
+]
 
 
 class Shape(Value):

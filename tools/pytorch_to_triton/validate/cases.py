@@ -34,7 +34,7 @@ _NEIGHBOURS_TRIED = 2_000
 _STEPS_TRIED = 1_024
 _HEADROOM = 4
 """A reduced middle point stays this far below the limit, so that one dimension can still grow."""
-_LAYOUTS: tuple[Layout, ...] = ("transposed", "sliced", "offset")
+_LAYOUTS: tuple[Layout, ...] = ("transposed", "expanded", "sliced", "offset")
 _SPECIALS: tuple[Fill, ...] = ("zeros", "ones", "equal_rows", "large", "small", "negative")
 _NON_FINITE: tuple[Fill, ...] = ("inf", "nan")
 _TENSORS_NON_FINITE = 2
@@ -209,7 +209,8 @@ def _add_dtypes(plan: _Plan, base: Point) -> None:
 def _add_generated(plan: _Plan, base: Point) -> None:
     """Odd, one-element and empty sizes, one dimension at a time."""
     for name, size in base.items():
-        for odd in (size + 1 + size % 2, PRIME):
+        largest = max(plan.declaration.dims[name])
+        for odd in (size + 1 + size % 2, PRIME, largest + 1 + largest % 2):
             plan.add_nearest("odd", {**base, name: odd}, fixed=name)
         if (allowed := _uneven_size(plan, base, name)) is not None:
             plan.add("odd", {**base, name: allowed})
@@ -232,7 +233,7 @@ def _add_layouts(plan: _Plan, base: Point) -> None:
     if not plan.declaration.inputs:
         plan.leave_out("layouts and special values", "the target draws its own inputs")
     for name, tensor in tensors.items():
-        for layout in _LAYOUTS[len(tensor.shape) < 2 :] if tensor.shape else ():
+        for layout in _LAYOUTS[2 * (len(tensor.shape) < 2) :] if tensor.shape else ():
             plan.add("layout", base, _Change(f"{name} {layout}", layouts={name: layout}))
 
 

@@ -72,9 +72,10 @@ def declaration_of(
     """
     source = declaring(reference, candidate)
     inputs = inputs_of(source, reference)
-    dims = {name: sizes for name, sizes in source.dims.items() if source.draws_inputs or used(name, inputs)}
+    taken = {**inputs, **options.inputs}
+    dims = {name: sizes for name, sizes in source.dims.items() if source.draws_inputs or used(name, taken)}
     declaration = parse_declaration(
-        inputs, dims if inputs or source.draws_inputs else {}, source.requires, options
+        inputs, dims if taken or source.draws_inputs else {}, source.requires, options
     )
     if declaration.inputs or not source.draws_inputs:
         refuse_misfit(reference, declaration, state=())

@@ -35,7 +35,7 @@ def work(report: Report, target: dict[str, Any], role: Role) -> dict[str, Any]:
         "parameters": [described_parameter(p) for p in loaded.signature.parameters.values()],
         "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS"),
         "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
-        "requires": plain(getattr(contents, "REQUIRES", []), "REQUIRES"),
+        "requires": plain(conditions(contents), "REQUIRES"),
         "draws_inputs": callable(getattr(contents, "inputs", None)),
         "state": [
             {
@@ -137,3 +137,9 @@ def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
         "low": int(tensor.min()) if known else None,
         "high": int(tensor.max()) + 1 if known else None,
     }
+
+
+def conditions(contents: Any) -> Any:
+    """REQUIRES as a list; one condition may stand as plain text."""
+    given = getattr(contents, "REQUIRES", [])
+    return [given] if isinstance(given, str) else given

@@ -129,6 +129,8 @@ def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     """The same values elsewhere in memory; as they are where the shape has no room for the layout."""
     if layout == "transposed" and values.ndim >= 2:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)
+    if layout == "expanded" and values.ndim >= 2:
+        return values[:1].expand(values.shape)
     if layout == "sliced" and values.ndim:
         # What lies between differs from the tensor's own: a kernel that ignores strides is found out.
         wide = torch.stack([values, torch.ones_like(values)], dim=-1).flatten(-2)

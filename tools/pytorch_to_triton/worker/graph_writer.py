@@ -1,5 +1,6 @@
 """An exported program as the JSON of schema/graph.py: sizes as expressions over the caller's dims."""
 
+import math
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +21,14 @@ class NotRepresentable(Exception):
 class Sizes:
     """Translates torch's size symbols into expressions over the declared dims."""
 
-    def __init__(self, tensors: list[Node], inputs: list[dict[str, Any]], dims: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        tensors: list[Node],
+        inputs: list[dict[str, Any]],
+        dims: Mapping[str, int],
+        ranges: Mapping[sympy.Symbol, Any],
+    ) -> None:
+        self.ranges = ranges
         self.dims = dims
         self.replacements: dict[sympy.Symbol, sympy.Expr] = {}
         self.fixed: dict[str, int] = {}
@@ -66,8 +74,19 @@ class Sizes:
         return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
 
     def guards(self) -> list[str]:
-        """Sizes that torch.export could not keep free."""
-        return [f"{name} == {size}" for name, size in self.fixed.items()]
+        """Sizes that torch.export could not keep free, or only within a range."""
+        fixed = [f"{name} == {size}" for name, size in self.fixed.items()]
+        bounds = []
+        for symbol, allowed in self.ranges.items():
+            if symbol not in self.replacements:
+                continue
+            name = self.replacements[symbol]
+            # Sizes 0 and 1 are never traced, so 2 is where every range starts.
+            if isinstance(allowed.lower, sympy.Integer) and allowed.lower > 2:
+                bounds.append(f"{name} >= {allowed.lower}")
+            if isinstance(allowed.upper, sympy.Integer):
+                bounds.append(f"{name} <= {allowed.upper}")
+        return [*fixed, *bounds]
 
 
 class NodeWriter:
@@ -87,6 +106,8 @@ class NodeWriter:
 
     def is_operator(self, node: Node) -> bool:
         """Whether the node computes tensors; size arithmetic and assertions are left out."""
+        if str(node.target) == "aten.scalar_tensor.default":
+            return False
         value = node.meta.get("val")
         return node.op == "call_function" and isinstance(value, torch.Tensor | tuple | list)
 
@@ -113,13 +134,17 @@ class NodeWriter:
             return {"form": "list", "items": [self.argument(v) for v in value]}
         if isinstance(value, torch.dtype):
             return {"form": "literal", "value": str(value).removeprefix("torch.")}
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"form": "nonfinite", "value": str(value)}
         if value is None or isinstance(value, bool | int | float | str):
             return {"form": "literal", "value": value}
         return {"form": "literal", "value": str(value).removeprefix("torch.")}
 
     def _node(self, node: Node) -> dict[str, Any]:
         if node.name in self.lifted:
-            return {"form": "literal", "value": self.lifted[node.name]}
+            return self.argument(self.lifted[node.name])
+        if str(node.target) == "aten.scalar_tensor.default":
+            return self.argument(node.args[0])
         if node.name in self.known:
             return {"form": "node", "name": self.known[node.name]}
         value = node.meta.get("val")

@@ -8,14 +8,15 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 
-from .graph_writer import NodeWriter, Sizes, lifted_scalars, named_outputs
+from .graph_writer import NodeWriter, NotRepresentable, Sizes, lifted_scalars, named_outputs
 from .report import Report
 from .source_names import SourceNames, name_nodes
 from .target import Loaded, load
 
-# A float argument is recognised in the graph by tracing twice, the second time with values like these.
-SECOND_VALUE = 0.8414709848078965
-SECOND_STEP = 0.0078125
+# A float argument is recognised in the graph by tracing again with other values: of either sign, small and
+# large, so that a branch on it shows.
+OTHER_VALUES = (0.8414709848078965, -2.7182818284590451, 31415.926535897932)
+STEP = 0.0078125
 
 
 class TraceFailed(Exception):
@@ -45,13 +46,27 @@ def work(
     tracer = Tracer(loaded, inputs, dims, frozenset(keep))
     graph = tracer.trace(constants)
     floats = [name for name, value in constants.items() if isinstance(value, float)]
-    if floats:
-        replaced = {name: SECOND_VALUE + i * SECOND_STEP for i, name in enumerate(floats)}
-        second = tracer.trace({**constants, **replaced})
-        graph["nodes"] = [
-            bind_scalars(a, b, constants, replaced) for a, b in paired(graph["nodes"], second["nodes"])
-        ]
-    return {**graph, "fixed": [name for name in constants if name not in floats]}
+    try:
+        nodes = with_scalars(tracer, graph["nodes"], constants, floats)
+    except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
+        # The value shapes the computation, so the draft is for this value alone.
+        return {**graph, "fixed": list(constants)}
+    return {**graph, "nodes": nodes, "fixed": [name for name in constants if name not in floats]}
+
+
+def with_scalars(
+    tracer: "Tracer", nodes: list[Any], constants: Mapping[str, Any], floats: list[str]
+) -> list[Any]:
+    """The nodes with a reference to a float argument wherever one follows it.
+
+    Raises DependsOnScalar where another value gives other operators, or meets no tensor as it is.
+    """
+    bound = nodes
+    for value in OTHER_VALUES if floats else ():
+        replaced = {name: value + i * STEP for i, name in enumerate(floats)}
+        other = tracer.trace({**constants, **replaced})
+        bound = [bind_scalars(a, b, constants, replaced) for a, b in paired(nodes, other["nodes"])]
+    return bound
 
 
 class Tracer:
@@ -77,7 +92,7 @@ class Tracer:
         placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
         tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
-        sizes = Sizes(tensors, self.inputs, self.dims)
+        sizes = Sizes(tensors, self.inputs, self.dims, program.range_constraints)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
         nodes = [writer.write(node) for node in program.graph.nodes if writer.is_operator(node)]

@@ -193,7 +193,7 @@ class Writer:
             return self._load(cell)
         assert isinstance(cell, Compute)
         operands = [o if isinstance(o, Text) else self._text(o, inline) for o in cell.operands]
-        text = str(filled(cell.template, operands)).replace("float('inf')", INFINITY)
+        text = re.sub(r"float\('(-?inf|nan)'\)", r'float("\1")', str(filled(cell.template, operands)))
         if cell.name not in self.masked or not self.pads:
             return text
         assert self.reduced is not None

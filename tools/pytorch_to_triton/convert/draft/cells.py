@@ -17,7 +17,7 @@ from pytorch_to_triton.convert.draft.expressions import POWERS, TEMPLATES, Text
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.program import Operand, Program, Step
 from pytorch_to_triton.graph.views import View
-from pytorch_to_triton.schema.graph import Literal_, ScalarRef, SizeRef
+from pytorch_to_triton.schema.graph import Literal_, NonFinite, ScalarRef, SizeRef
 
 Statistics = Literal["in_passes", "online"]
 FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
@@ -100,6 +100,8 @@ class Lowering:
         match operand:
             case Literal_(value=value):
                 return constant(value)
+            case NonFinite(value=value):
+                return constant(float(value))
             case ScalarRef(name=name):
                 return Text.of(name)
             case SizeRef(expression=expression):

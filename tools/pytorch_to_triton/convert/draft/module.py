@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -165,7 +166,12 @@ def _run(traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], so
         '    """The same as `reference`, by the kernels above."""',
     ]
     launches = [line for k in kernels for line in k.launch]
-    body = [*_guards(traced.graph), *_dims(traced.graph), *_checks(traced.graph)]
+    body = [
+        *_guards(traced.graph),
+        *_defaults(traced.graph, source.reference),
+        *_dims(traced.graph),
+        *_checks(traced.graph),
+    ]
     body += [f"{name} = {text}" for name, text in _sizes(kernels, launches)]
     body += _contiguous(traced.graph, groups)
     body += _outputs(traced, groups, source)
@@ -182,6 +188,30 @@ def _guards(graph: Graph) -> list[str]:
             f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
         )
         lines += [f"if {test}:", f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")']
+    return lines
+
+
+def _defaults(graph: Graph, reference: Reference) -> list[str]:
+    """Arguments that were not declared keep their defaults."""
+    arguments = ast.parse(f"def run({reference.parameters}): ...").body[0]
+    assert isinstance(arguments, ast.FunctionDef)
+    spec = arguments.args
+    given = {i.name for i in graph.inputs} | set(graph.constants)
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
+        *((a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None),
+    ]
+    lines = []
+    for argument, default in pairs:
+        if argument.arg not in given:
+            name, value = argument.arg, ast.unparse(default)
+            lines += [
+                f"if {name} is not {value}:"
+                if value in ("None", "True", "False")
+                else f"if {name} != {value}:",
+                f'    raise ValueError(f"drafted for the default {name}, not {{{name}!r}}")',
+            ]
     return lines
 
 
