@@ -134,3 +134,22 @@ async def test_an_argument_that_was_not_declared_is_held_to_its_default(
     conversion = await converted(written(DECLARED + body))
     assert conversion.kernel is not None
     assert "if mode != 'relu':\n        raise ValueError" in conversion.kernel.read_text(encoding="utf-8")
+
+
+async def test_a_function_may_use_what_its_own_project_defines(
+    tmp_path: Path, converted: Callable[[Target], Awaitable[Conversion]]
+) -> None:
+    (tmp_path / "server").mkdir()
+    (tmp_path / "server" / "__init__.py").write_text("")
+    (tmp_path / "server" / "consts.py").write_text("SCALE = 0.25\n")
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\nfrom server.consts import SCALE\n\n"
+        + DECLARED
+        + "def f(x):\n    return torch.exp(x * SCALE)\n",
+        encoding="utf-8",
+    )
+    conversion = await converted(Target(path=path, name="f"))
+    all_open(conversion)
+    assert conversion.kernel is not None
+    assert "    from server.consts import SCALE\n" in conversion.kernel.read_text(encoding="utf-8")

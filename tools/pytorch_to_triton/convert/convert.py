@@ -211,9 +211,25 @@ def reference_of(target: Target, description: Description, traced: Traced) -> Re
     """The target's source as the drafted file's `reference`."""
     text = target.path.read_text(encoding="utf-8")
     if description.kind not in ("module", "model_file"):
-        return function_reference(text, description.name)
+        return function_reference(text, description.name, own_modules(target.path))
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
-    return module_reference(text, description.name, traced.graph.state, f"{description.name}({given})")
+    constructed = f"{description.name}({given})"
+    state = traced.graph.state
+    return module_reference(text, description.name, state, constructed, own_modules(target.path))
+
+
+def own_modules(path: Path) -> frozenset[str]:
+    """Top-level modules and packages that lie beside the target, or beside the package that holds it."""
+    root = path.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    folders = {root, path.parent}
+    return frozenset(
+        entry.stem
+        for folder in folders
+        for entry in folder.iterdir()
+        if entry.suffix == ".py" or any(entry.glob("*.py"))
+    )
 
 
 def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:

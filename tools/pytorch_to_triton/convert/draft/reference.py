@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.errors import NotConvertible
@@ -24,8 +24,12 @@ class Reference:
     """The signature's parameters, as source."""
 
 
-def function_reference(text: str, name: str) -> Reference:
-    """`reference` out of the function `name` in a file's text."""
+def function_reference(text: str, name: str, local: frozenset[str] = frozenset()) -> Reference:
+    """`reference` out of the function `name` in a file's text.
+
+    `local` are the top-level modules of the file's own project. A drafted file lies elsewhere and must load
+    without them, so `reference` imports them itself, when it is called.
+    """
     tree = ast.parse(text)
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     if name not in functions:
@@ -35,7 +39,10 @@ def function_reference(text: str, name: str) -> Reference:
         )
     function = functions[name]
     needed = _needed(tree, function)
-    source = _renamed(text, function)
+    own = [n for n in needed if _top(n) in local]
+    needed = [n for n in needed if n not in own]
+    _refuse_shared(own, needed)
+    source = _importing(_renamed(text, function), _imports([*own, function]))
     return Reference(
         _imports([*needed, function]),
         (*_definitions(text, needed), source),
@@ -43,7 +50,9 @@ def function_reference(text: str, name: str) -> Reference:
     )
 
 
-def module_reference(text: str, name: str, state: Mapping[str, str], constructed: str) -> Reference:
+def module_reference(
+    text: str, name: str, state: Mapping[str, str], constructed: str, local: frozenset[str] = frozenset()
+) -> Reference:
     """`reference` that calls the module class `name` with its state as arguments.
 
     `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module.
@@ -71,6 +80,7 @@ def module_reference(text: str, name: str, state: Mapping[str, str], constructed
         ]
     )
     needed = [classes[name], *_needed(tree, classes[name])]
+    _refuse_shared([n for n in needed if _top(n) in local], needed)
     if "get_init_inputs" in constructed:
         needed += [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
     needed = [n for n in tree.body if n in needed]
@@ -109,6 +119,45 @@ def _needed(tree: ast.Module, start: ast.AST) -> list[ast.stmt]:
                 found.append(node)
                 waiting.append(node)
     return [node for node in tree.body if node in found]
+
+
+def _top(node: ast.stmt) -> str | None:
+    """The top-level module that an import takes from."""
+    match node:
+        case ast.Import(names=[first, *_]):
+            return first.name.partition(".")[0]
+        case ast.ImportFrom(module=str(module), level=0):
+            return module.partition(".")[0]
+    return None
+
+
+def _refuse_shared(own: list[ast.stmt], others: list[ast.stmt]) -> None:
+    """Imports of the project's own modules may serve the function itself only."""
+    names = {name for node in own for name in _made(node)}
+    users = [n for n in others if not isinstance(n, ast.Import | ast.ImportFrom) and _used(n) & names]
+    if users:
+        raise NotConvertible(
+            f"Line {users[0].lineno} needs `{min(_used(users[0]) & names)}` of the project's own modules, "
+            "which a drafted file elsewhere cannot import while it loads.",
+            "Define it in the target's file, or pass it as an argument.",
+        )
+
+
+def _importing(source: str, imports: Sequence[str]) -> str:
+    """The function's source with imports before its first statement after the docstring."""
+    if not imports:
+        return source
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    after_doc = ast.get_docstring(function) is not None and len(function.body) > 1
+    first = function.body[1 if after_doc else 0]
+    lines = source.splitlines()
+    if first.lineno == function.lineno:
+        head, body = lines[first.lineno - 1][: first.col_offset], lines[first.lineno - 1][first.col_offset :]
+        lines[first.lineno - 1 : first.lineno] = [head.rstrip(), f"    {body}"]
+        return _importing("\n".join(lines), imports)
+    lines[first.lineno - 1 : first.lineno - 1] = [" " * first.col_offset + line for line in imports]
+    return "\n".join(lines)
 
 
 def _made(node: ast.stmt) -> Iterable[str]:
