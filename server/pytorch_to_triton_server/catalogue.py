@@ -56,7 +56,7 @@ Choice = Annotated[
     Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: a GPU where there is one"),
 ]
 Seed = Annotated[
-    int | None, Field(ge=0, lt=2**31, description="Draws the same inputs again; default: a fresh one")
+    int | None, Field(ge=0, lt=2**48, description="Draws the same inputs again; default: a fresh one")
 ]
 Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may take, compilation included")]
 Python = Annotated[
@@ -73,16 +73,26 @@ async def validate(
     reference: Reference = None,
     input: Inputs = (),
     dim: Dims = (),
+    case: Annotated[
+        tuple[str, ...],
+        Field(description="Run only this case, as a report names it, e.g. 'M=1 N=3 x transposed'"),
+    ] = (),
+    backward: Annotated[bool, Field(description="Compare gradients too")] = False,
+    allow_torch: Annotated[
+        tuple[str, ...],
+        Field(description="A PyTorch operator that the kernel's wrapper may call, e.g. mm; `any` allows all"),
+    ] = (),
     device: Choice = "auto",
     seed: Seed = None,
     timeout: Timeout = 120.0,
     python: Python = None,
 ) -> "Verdict":
-    """Check that a kernel computes what its PyTorch reference computes.
+    """Check that a kernel computes what its PyTorch reference computes, and that it does so itself.
 
-    Runs both on every declared size and dtype, on odd, one-element and empty sizes, non-contiguous inputs
-    and special values, and compares each output with float64. A wrong case says where the wrong elements lie
-    and what the likely cause is. Executes the code of both files.
+    Runs both, in processes of their own, on every declared size and dtype, on odd, one-element and empty
+    sizes, non-contiguous inputs and special values, and compares each output with float64. Also wrong:
+    memory accesses out of bounds, races, results cached between calls, work left to PyTorch. A wrong case
+    says where the wrong elements lie and what the likely cause is. Executes the code of both files.
     """
     from pytorch_to_triton.schema.declaration import parse_options
     from pytorch_to_triton.validate import validate as validation
@@ -94,6 +104,9 @@ async def validate(
         options=parse_options(input, dim),
         seed=seed,
         seconds=timeout,
+        cases=case,
+        allow_torch=frozenset(allow_torch),
+        backward=backward,
     )
     mode = await choose_mode(call.door, device, python)
     return await validation.validate(call.door, request, mode, call.watch)

@@ -28,9 +28,21 @@ def show(result: Value) -> None:
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, markup=False)
     for table in tables_of(result):
         console.print(table)
+    for line in closing_lines(result):
+        console.print(line, soft_wrap=True)
+
+
+def closing_lines(result: Value) -> Iterator[str]:
+    """What the result means, and what to do next."""
     told = result.model_dump(include={"summary", "next_step"})
-    console.print(told["summary"], soft_wrap=True)
-    console.print(told["next_step"], soft_wrap=True)
+    if isinstance(result, Verdict):
+        yield from (f"Note: {note}" for note in result.notes)
+    yield told["summary"]
+    yield told["next_step"]
+    if isinstance(result, Verdict) and result.verdict != "passed":
+        if result.smallest:
+            yield f"Smallest case with this mistake: {result.smallest}"
+        yield f"Run it again: {result.replay}"
 
 
 def tables_of(result: Value) -> Iterator[Table]:

@@ -6,20 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.schema.case import Case, TensorArgument, tensors_in
+from pytorch_to_triton.errors import BadDeclaration, BadInput
+from pytorch_to_triton.schema.case import Case, Layout, TensorArgument, tensors_in
 from pytorch_to_triton.schema.declaration import Declaration, parse_declaration
 from pytorch_to_triton.schema.sizes import middle_size, nearby
-from pytorch_to_triton.validate.cases import CasePlan, plan_cases
+from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
 
 LIMIT = 10_000_000
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096]}
+SPAN = 2**36
 
 
 def plan_of(
     inputs: dict[str, object], dims: dict[str, object], *requires: str, limit: int = LIMIT
 ) -> CasePlan:
-    return plan_cases(parse_declaration(inputs, dims, requires), limit_elements=limit)
+    return plan_cases(parse_declaration(inputs, dims, requires), limit_elements=limit, limit_span_bytes=SPAN)
 
 
 def names(plan: CasePlan, group: str | None = None) -> list[str]:
@@ -63,15 +64,39 @@ def test_odd_one_element_and_empty_sizes_join_the_declared_ones() -> None:
     assert plan.skipped == ()
 
 
+def test_powers_of_two_and_their_neighbours_are_tried_near_the_middle_and_near_the_largest_size() -> None:
+    plan = plan_of({"x": "float32[M, N]"}, {"M": [5], "N": [1, 70, 1000]})
+    along_m = ["M=3 N=70", "M=4 N=70"]
+    along_n = ["M=5 N=63", "M=5 N=64", "M=5 N=65", "M=5 N=1023", "M=5 N=1024", "M=5 N=1025"]
+    assert names(plan, "power_of_two") == [*along_m, *along_n]
+
+
+@pytest.mark.parametrize(("sizes", "tried"), [([1], [2]), ([0], [2, 3]), ([3], [2]), ([6], [3, 4, 5])])
+def test_a_power_of_two_is_two_at_least_and_the_lower_of_two(sizes: list[int], tried: list[int]) -> None:
+    plan = plan_of({"x": "float32[M]"}, {"M": sizes})
+    assert [case.dims["M"] for case in plan.cases if case.group == "power_of_two"] == tried
+
+
+def test_a_batch_is_tried_with_one_row_an_odd_number_and_many() -> None:
+    plan = plan_of({"x": "float32[B, N]", "w": "float32[N]"}, {"B": [2, 4], "N": [8]})
+    assert names(plan, "batch") == ["B=257 N=8"]
+    assert {"B=1 N=8", "B=3 N=8", "B=13 N=8"} <= set(names(plan))
+    assert names(plan_of({"x": "float32[B, N]"}, {"B": [4, 300], "N": [8]}), "batch") == []
+    assert names(plan_of({"x": "float32[N]"}, {"N": [8]}), "batch") == []
+
+
 def test_a_generated_size_that_is_declared_already_is_run_once() -> None:
     plan = plan_of({"x": "float32[M]"}, {"M": [0, 1, 8, 9, 13]})
-    assert [case.dims["M"] for case in plan.cases if case.group not in ("layout", "special")] == [
+    assert [case.dims["M"] for case in plan.cases if not case.label] == [
         8,
         0,
         1,
         9,
         13,
         15,
+        7,
+        16,
+        17,
     ]
 
 
@@ -170,13 +195,24 @@ def test_items_of_a_list_are_laid_out_one_at_a_time() -> None:
 
 def test_special_values_fill_all_floating_tensors_but_inf_and_nan_one() -> None:
     plan = plan_of({"x": "float32[M]", "y": "float32[M]", "i": "int32[M]"}, {"M": [8]})
-    fills = ["zeros", "ones", "equal rows", "large", "small", "negative"]
+    magnitudes = ["zeros", "ones", "equal rows", "large", "small", "tiny", "denormal"]
+    signs = ["negative", "negative zero", "alternating"]
     non_finite = ["inf in x", "nan in x", "inf in y", "nan in y"]
-    assert names(plan, "special") == [f"M=8 {label}" for label in (*fills, *non_finite)]
+    labels = (*magnitudes, *signs, "huge in x", "ties", *non_finite)
+    assert names(plan, "special") == [f"M=8 {label}" for label in labels]
     equal_rows = case_named(plan, "M=8 equal rows")
     assert [tensor(equal_rows, name).fill for name in "xyi"] == ["equal_rows", "equal_rows", "random"]
     nan = case_named(plan, "M=8 nan in y")
     assert [tensor(nan, name).fill for name in "xyi"] == ["random", "nan", "random"]
+
+
+def test_ties_are_given_to_integers_too_and_alone_where_nothing_floats() -> None:
+    plan = plan_of(
+        {"x": "float32[M]", "i": "int32[M]", "b": "bool[M]", "p": "float32[M] in 0..1"}, {"M": [8]}
+    )
+    ties = case_named(plan, "M=8 ties")
+    assert [tensor(ties, name).fill for name in "xibp"] == ["ties", "ties", "random", "random"]
+    assert names(plan_of({"i": "int64[4] in 0..9"}, {}), "special") == ["ties"]
 
 
 def test_special_values_that_are_not_tried_are_listed() -> None:
@@ -203,6 +239,20 @@ def test_further_dtypes_run_at_the_middle_and_at_both_corners() -> None:
     assert [tensor(case, name).dtype for name in "xwb"] == ["bfloat16", "bfloat16", "float32"]
 
 
+def test_further_dtypes_also_run_at_an_odd_size_and_with_inf_and_nan() -> None:
+    plan = plan_of({"x": "float32|float8_e4m3fn[M, N]", "i": "int64[N]"}, {"M": [8], "N": [64]})
+    further = [name for name in names(plan) if "float8_e4m3fn" in name]
+    assert further == [
+        "M=8 N=64 float8_e4m3fn",
+        "M=8 N=65 float8_e4m3fn",
+        "M=8 N=64 float8_e4m3fn nan in x",
+    ]
+    assert reasons(plan)["float8_e4m3fn inf in x"] == "float8_e4m3fn has no infinity"
+    nan = case_named(plan, "M=8 N=64 float8_e4m3fn nan in x")
+    assert (tensor(nan, "x").dtype, tensor(nan, "x").fill) == ("float8_e4m3fn", "nan")
+    assert (nan.group, nan.label) == ("special", "float8_e4m3fn nan in x")
+
+
 def test_tensors_that_claim_different_dtypes_change_apart() -> None:
     plan = plan_of({"x": "float32|bfloat16[4]", "i": "int64|int32|int8[4]"}, {})
     assert names(plan, "dtype") == ["bfloat16 x", "int32 i", "int8 i"]
@@ -210,13 +260,168 @@ def test_tensors_that_claim_different_dtypes_change_apart() -> None:
     assert [tensor(case, name).dtype for name in "xi"] == ["float32", "int8"]
 
 
+# Far tensors
+
+
+def test_each_tensor_is_far_once_at_the_smallest_sizes_that_leave_it_rows() -> None:
+    plan = plan_of({"x": "float32[M, N]", "w": "bfloat16[N]"}, {"M": [1, 7, 64], "N": [2, 5, 64, 512]})
+    assert names(plan, "far") == ["M=7 N=5 x far", "M=7 N=5 w far"]
+    far = case_named(plan, "M=7 N=5 x far")
+    assert [tensor(far, name).layout for name in "xw"] == ["far", "contiguous"]
+    assert 2**31 * 4 < tensor(far, "x").span_bytes < 2**31 * 4 + 1000
+    assert tensor(far, "x").elements == 35
+
+
+def test_far_tensors_that_the_run_has_no_room_for_are_listed() -> None:
+    declaration = parse_declaration({"x": "float32[4]", "h": "int8[4]", "s": "float32[]"}, {})
+    without = reasons(plan_cases(declaration, limit_elements=LIMIT))
+    what = {name: f"offsets beyond 2^31 elements in {name}" for name in "xhs"}
+    assert without[what["x"]] == "it would span 8.0 GiB, and this run sets no memory aside for that"
+    tight = plan_cases(declaration, limit_elements=LIMIT, limit_span_bytes=2**32)
+    assert names(tight, "far") == ["h far"]
+    assert reasons(tight)[what["x"]] == "8.0 GiB are over this run's limit of 4.0 GiB"
+    assert reasons(tight)[what["s"]] == "it has no two rows to move apart"
+
+
+@pytest.mark.parametrize(
+    ("layout", "shape", "elements"),
+    [
+        ("contiguous", (6, 40), 240),
+        ("transposed", (6, 40), 240),
+        ("expanded", (6, 40), 40),
+        ("expanded", (40,), 40),
+        ("sliced", (6, 40), 480),
+        ("offset", (6, 40), 241),
+        ("offset", (), 2),
+        ("far", (0, 40), 0),
+        ("expanded", (0, 40), 0),
+    ],
+)
+def test_a_tensor_knows_what_its_storage_spans(layout: Layout, shape: tuple[int, ...], elements: int) -> None:
+    assert TensorArgument(name="x", dtype="int16", shape=shape, layout=layout).span_bytes == 2 * elements
+
+
+# Repeats
+
+
+def test_the_middle_and_the_largest_declared_case_are_called_again_right_after_their_own_call() -> None:
+    plan = plan_of({"x": "float32[M, N]"}, DIMS, limit=100_000)
+    assert names(plan, "repeat") == ["M=7 N=64 called again", "M=7 N=4096 called again"]
+    for name in names(plan, "repeat"):
+        again = case_named(plan, name)
+        before = plan.cases[plan.cases.index(again) - 1]
+        assert again.again_after == before.name == name.removesuffix(" called again")
+        assert again.arguments == before.arguments
+    assert all(case.again_after is None for case in plan.cases if case.group != "repeat")
+
+
+def test_a_target_without_tensors_of_ours_is_not_called_again() -> None:
+    assert names(plan_of({}, {"M": [8]}), "repeat") == []
+    assert names(plan_of({"eps": 1.0}, {}), "repeat") == []
+
+
+# Cases by name
+
+
+def again(name: str, inputs: dict[str, object], dims: dict[str, object], *requires: str) -> Case:
+    declaration = parse_declaration(inputs, dims, requires)
+    return case_for(declaration, name, limit_elements=LIMIT, limit_span_bytes=SPAN)
+
+
+X: dict[str, object] = {"x": "float32|bfloat16[M, N]"}
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("M=3 N=5", "asked"),
+        ("M=3 N=5 x transposed", "layout"),
+        ("M=3 N=5 x far", "far"),
+        ("M=3 N=5 bfloat16", "dtype"),
+        ("M=3 N=5 bfloat16 nan in x", "special"),
+        ("M=3 N=5 equal rows", "special"),
+        ("M=3 N=5 called again", "repeat"),
+    ],
+)
+def test_a_name_makes_a_case_of_any_allowed_sizes(name: str, group: str) -> None:
+    case = again(name, X, dict(DIMS))
+    planned = plan_of(X, dict(DIMS))
+    assert (case.name, case.group, case.dims) == (name, group, {"M": 3, "N": 5})
+    assert tensor(case, "x").shape == (3, 5)
+    like = next(other for other in planned.cases if other.label == case.label)
+    for trait in ("dtype", "layout", "fill"):
+        assert getattr(tensor(case, "x"), trait) == getattr(tensor(like, "x"), trait)
+    assert case.again_after == ("M=3 N=5" if group == "repeat" else None)
+
+
+def test_sizes_in_another_order_name_the_same_case() -> None:
+    planned = case_named(plan_of(X, dict(DIMS)), "M=7 N=64 x sliced")
+    assert again(" N=64  M=7 x sliced", X, dict(DIMS)) == planned
+
+
+def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() -> None:
+    assert again("base", {"x": "float32[4]"}, {}).group == "declared"
+    assert again("base called again", {"x": "float32[4]"}, {}).again_after == "base"
+    assert again("x offset", {"x": "float32[4]"}, {}).label == "x offset"
+    assert again("M=8", {}, {"M": [8]}).arguments == ()
+    assert again("M=5", {}, {"M": [8]}).dims == {"M": 5}
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("M=7 N=64 x transpsed", "No case has the label 'x transpsed'.", "M=7 N=64 x transposed"),
+        ("M=7 K=64", "names K, which is no dimension", "Dimensions are M, N."),
+        ("M=7", "has no size of N", "Start with M=SIZE N=SIZE. Nearest: M=7 N="),
+        ("base", "has no size of M, N", "Start with M=SIZE N=SIZE."),
+        ("", "has no size of M, N", "Start with M=SIZE N=SIZE."),
+        ("M=7 N=-1", "'-1' is no size of N", "whole numbers"),
+        ("M=7 N=64 N=65", "names N twice", "Keep one N=SIZE."),
+        ("M=7 N=66", "cannot be run: requires N % 4 == 0.", "M=7 N=64"),
+        ("M=7000000 N=64", "896,000,000 elements are over this run's limit", "Name other sizes."),
+        ("M=1 N=1 x far", "cannot be run: requires N % 4 == 0.", "Name other sizes."),
+        ("M=1 N=0 x far", "it has no two rows to move apart.", "Name other sizes."),
+        ("M=7 N=64 inf in e", "inf in e is left out: float8_e4m3fn has no infinity.", "nan in e"),
+    ],
+)
+def test_a_name_that_fits_nothing_is_refused_with_the_nearest_ones(
+    name: str, message: str, hint: str
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        again(name, {**X, "e": "float8_e4m3fn[M, N]"}, dict(DIMS), "N % 4 == 0")
+    assert message in refused.value.message
+    assert hint in refused.value.hint
+
+
+def test_a_far_case_is_refused_where_the_run_has_no_room() -> None:
+    declaration = parse_declaration({"x": "float32[M]"}, {"M": [8]})
+    with pytest.raises(BadInput, match="sets no memory aside"):
+        case_for(declaration, "M=8 x far", limit_elements=LIMIT)
+
+
+# How many
+
+
+def test_a_plan_stays_small() -> None:
+    softmax = plan_of(
+        {"x": "float32|bfloat16|float16[M, N]"}, {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
+    )
+    assert len(softmax.cases) <= 60
+    many: dict[str, object] = {f"x{index}": "float32[M, N]" for index in range(12)}
+    few = len(plan_of({"x0": many["x0"]}, {"M": [8], "N": [64]}).cases)
+    each_layout_and_far, non_finite_in_a_second = 11 * 5, 2
+    plan = plan_of(many, {"M": [8], "N": [64]})
+    assert len(plan.cases) == few + each_layout_and_far + non_finite_in_a_second
+
+
 # Declarations without dimensions, tensors or inputs
 
 
 def test_fixed_shapes_run_once_and_in_every_layout_and_special_value() -> None:
     plan = plan_of({"x": "float32[16, 16]"}, {})
-    assert names(plan)[:5] == ["base", "x transposed", "x expanded", "x sliced", "x offset"]
-    assert len(names(plan, "special")) == 8
+    assert names(plan)[:2] == ["base", "base called again"]
+    assert names(plan)[2:7] == ["x transposed", "x expanded", "x sliced", "x offset", "x far"]
+    assert len(names(plan, "special")) == 14
 
 
 def test_constants_alone_run_once() -> None:
@@ -227,7 +432,7 @@ def test_constants_alone_run_once() -> None:
 
 def test_a_target_that_draws_its_own_inputs_varies_in_sizes_only() -> None:
     plan = plan_of({}, {"M": [8]})
-    assert names(plan) == ["M=8", "M=9", "M=13", "M=1", "M=0"]
+    assert names(plan) == ["M=8", "M=9", "M=13", "M=1", "M=0", "M=7"]
     assert all(case.arguments == () for case in plan.cases)
     assert reasons(plan) == {"layouts and special values": "the target draws its own inputs"}
 
@@ -281,6 +486,8 @@ def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: i
         assert declaration.violated(case.dims) is None
         assert sum(tensor.elements for tensor in tensors_in(case.arguments)) <= limit
         assert Case.model_validate_json(case.model_dump_json()) == case
+    if plan.cases:
+        assert case_for(declaration, plan.cases[-1].name, limit_elements=limit) == plan.cases[-1]
     for name, size in ((name, size) for name, sizes in declaration.dims.items() for size in sizes):
         run = any(case.dims[name] == size for case in plan.cases)
         listed = any(f"{name}={size}" in what.split() for what in reasons(plan))

@@ -1,11 +1,15 @@
 """Inputs are drawn as the case says, and again the same from the same seed."""
 
+import math
 from typing import Any
 
 import pytest
 import torch
 
-from pytorch_to_triton.worker.draw import draw_argument, draw_arguments, perturbed_state
+from pytorch_to_triton.schema.case import TensorArgument
+from pytorch_to_triton.worker.draw import FILLS, draw_argument, draw_arguments, far_strides, perturbed_state
+
+FLOATS = ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
 
 
 def spec(shape: tuple[int, ...] = (6, 40), **changes: Any) -> dict[str, Any]:
@@ -62,8 +66,8 @@ def test_a_layout_changes_the_place_and_not_the_values(
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0), (0, 4)])
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset"])
-@pytest.mark.parametrize("fill", ["random", "equal_rows", "large", "inf", "nan"])
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "far"])
+@pytest.mark.parametrize("fill", FILLS)
 def test_every_fill_and_layout_takes_small_and_empty_shapes(
     shape: tuple[int, ...], layout: str, fill: str
 ) -> None:
@@ -94,6 +98,114 @@ def test_large_and_small_values_stay_within_the_dtype(dtype: str) -> None:
     assert float(large.abs().max()) > 10
     assert bool(small.any())
     assert float(small.abs().max()) < float(drawn(dtype=dtype).float().abs().max()) / 2
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float8_e4m3fn", "float8_e5m2"])
+def test_squares_of_huge_values_overflow_short_dtypes_in_every_second_row(dtype: str) -> None:
+    x, limits = drawn((7, 400), fill="huge", dtype=dtype).double().abs(), torch.finfo(getattr(torch, dtype))
+    assert float(x.max()) <= limits.max / 2
+    assert bool((x[1::2] > math.sqrt(limits.max)).double().mean() > 0.8)
+    assert float(x[::2].max()) < 15
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_cubes_of_huge_values_overflow_long_dtypes_and_sums_of_squares_do_not(dtype: str) -> None:
+    x = drawn((7, 20_000), fill="huge", dtype=dtype)
+    wide = x if dtype == "float64" else x.float()
+    assert bool((wide[1::2] ** 3).isinf().double().mean() > 0.8)
+    assert bool(wide.square().sum(1).isfinite().all())
+    assert float(wide[::2].abs().max()) < 15
+
+
+@pytest.mark.parametrize(
+    ("shape", "share"), [((9,), 4 / 9), ((1, 9), 4 / 9), ((5, 9), 2 / 5), ((1,), 1), ((), 1), ((2, 1), 1 / 2)]
+)
+def test_no_more_than_half_of_several_rows_or_elements_is_huge(shape: tuple[int, ...], share: float) -> None:
+    assert float((drawn(shape, fill="huge").abs() > 1e10).double().mean()) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_tiny_values_are_normal_and_denormal_ones_are_not(dtype: str) -> None:
+    limits = torch.finfo(getattr(torch, dtype))
+    small, subnormal = drawn(fill="tiny", dtype=dtype).double(), drawn(fill="denormal", dtype=dtype).double()
+    assert bool((small.abs() >= limits.tiny).all())
+    assert float(small.abs().max()) < 64 * limits.tiny
+    assert bool(((subnormal.abs() < limits.tiny) & (subnormal != 0)).all())
+    for values in (small, subnormal):
+        assert bool((values > 0).any() & (values < 0).any())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_half_of_the_elements_are_negative_zeros(dtype: str) -> None:
+    x = drawn(fill="negative_zero", dtype=dtype).double()
+    zeros = x == 0
+    assert 0.4 < float(zeros.float().mean()) < 0.6
+    assert bool(x.signbit()[zeros].float().mean() > 0.9)
+    one = drawn((1,), fill="negative_zero", dtype=dtype).double()
+    assert one.item() == 0
+    assert bool(one.signbit())
+
+
+def test_signs_alternate_along_every_dimension() -> None:
+    signs = drawn((4, 6, 5), fill="alternating").sign()
+    assert bool((signs.abs() == 1).all())
+    for dimension, size in enumerate(signs.shape):
+        before, after = (signs.narrow(dimension, start, size - 1) for start in (0, 1))
+        assert before.equal(-after)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int64", "int8", "uint8"])
+def test_ties_are_few_values_and_every_row_repeats_them(dtype: str) -> None:
+    low, high = (None, None) if "float" in dtype else (0 if dtype == "uint8" else -100, 100)
+    x = drawn(fill="ties", dtype=dtype, low=low, high=high).double()
+    assert 2 < len(x.unique()) <= 5
+    largest = (x == x.max(dim=1, keepdim=True).values).sum(1)
+    assert bool((largest > 1).all())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_ties_are_the_same_numbers_in_every_floating_dtype(dtype: str) -> None:
+    assert drawn(fill="ties", dtype=dtype).double().unique().tolist() == [-1, -0.5, 0, 0.5, 1]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (3, 6), (0, 1000), (-4, 4)])
+def test_ties_of_integers_keep_to_their_range(low: int, high: int) -> None:
+    values = set(drawn((1000,), fill="ties", dtype="int64", low=low, high=high).tolist())
+    assert len(values) == min(high - low, 5)
+    assert low <= min(values)
+    assert max(values) < high
+
+
+# Far tensors
+
+
+@pytest.mark.parametrize(
+    "shape", [(2,), (3,), (7, 64), (2, 5), (1, 8, 3), (5, 1, 4), (256, 1000), (2, 2), (100_003,), (4, 65536)]
+)
+def test_far_rows_pass_two_to_the_31_apart_from_each_other_and_within_what_is_counted(
+    shape: tuple[int, ...],
+) -> None:
+    strides = far_strides(shape)
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    rows, stride = max(zip(shape, strides, strict=True), key=lambda pair: pair[1])
+    assert (rows - 1) * stride >= 2**31
+    assert stride % 16 == 0
+    assert stride < 2**31 or max(shape) == 2
+    inner = sum((s - 1) * t for s, t in zip(shape, strides, strict=True) if t != stride)
+    assert inner < stride
+    counted = TensorArgument(name="x", dtype="int8", shape=shape, layout="far").span_bytes
+    assert last < counted < 1.01 * last
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0, 4)])
+def test_a_tensor_without_two_rows_cannot_be_far(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="no two rows"):
+        far_strides(shape)
+
+
+def test_a_far_tensor_is_drawn_contiguous() -> None:
+    assert drawn(layout="far").is_contiguous()
+    assert drawn(layout="far").equal(drawn())
 
 
 def test_a_perturbed_state_hides_neither_ones_nor_zeros() -> None:

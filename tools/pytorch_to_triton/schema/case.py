@@ -16,15 +16,27 @@ ITEM_BYTES: dict[DType, int] = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1,
 }  # fmt: skip
-Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset"]
+Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset", "far"]
 """contiguous; transposed: the last two dimensions swapped in memory; expanded: the first
 row seen again and again, stride 0; sliced: every second element of a
-larger tensor along the last dimension; offset: contiguous, but starting one element into its storage."""
-Fill = Literal["random", "zeros", "ones", "equal_rows", "large", "small", "negative", "inf", "nan"]
-"""random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row.
-large/small: random times 1e4/1e-4 of the dtype's comfortable range. negative: all below zero. inf, nan:
-random with some elements replaced by +inf and -inf, or by NaN."""
+larger tensor along the last dimension; offset: contiguous, but starting one element into its storage; far:
+rows so far apart that the last one starts more than 2^31 elements into the storage."""
+Fill = Literal[
+    "random", "zeros", "ones", "equal_rows", "ties", "large", "huge", "small", "tiny", "denormal", "negative",
+    "negative_zero", "alternating", "inf", "nan",
+]  # fmt: skip
+"""random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row. ties:
+five distinct values at most, again and again (of integers: within their range). large/small: random times
+1e4/1e-4 of the dtype's comfortable range. huge: random with every second row (of a single row, element)
+so large that its squares overflow float16 and float8, and cubes the other dtypes. tiny: normal numbers whose
+squares underflow. denormal: nothing but subnormal numbers. negative: all below zero. negative_zero: random
+with half of the elements -0.0. alternating: the sign changes from each element to its neighbours along every
+dimension. inf, nan: random with some elements replaced by +inf and -inf, or by NaN."""
 Scalar = bool | int | float | str | None
+FAR_OFFSET = 2**31
+"""Elements: an offset from here on is past what 32 bits with a sign can hold."""
+_FAR_ALIGNMENT = 16
+"""Elements: far rows start at multiples of it."""
 
 
 class TensorArgument(Value):
@@ -50,6 +62,21 @@ class TensorArgument(Value):
     def bytes(self) -> int:
         """What its elements occupy, gaps of the layout left out."""
         return self.elements * ITEM_BYTES[self.dtype]
+
+    @property
+    def span_bytes(self) -> int:
+        """What the storage that its layout spans occupies, gaps included; of a far tensor at most."""
+        return self._span() * ITEM_BYTES[self.dtype]
+
+    def _span(self) -> int:
+        """In elements, as worker/draw.py lays them out."""
+        if self.elements == 0:
+            return 0
+        if self.layout == "far":
+            return FAR_OFFSET + _FAR_ALIGNMENT * max(self.shape, default=1) + self.elements
+        if self.layout == "expanded" and len(self.shape) > 1:
+            return self.elements // self.shape[0]
+        return {"sliced": 2 * self.elements, "offset": self.elements + 1}.get(self.layout, self.elements)
 
 
 class ListArgument(Value):
@@ -77,16 +104,31 @@ def tensors_in(arguments: Iterable[Argument]) -> list[TensorArgument]:
     return [tensor for group in items for tensor in group]
 
 
-Group = Literal["declared", "reduced", "odd", "one", "empty", "layout", "special", "dtype"]
-"""Why a case is there: sizes the caller declared; sizes below those, where the declared ones are over the
-limit; odd, one-element and empty sizes; memory layouts; special values; further dtypes that are claimed."""
+Group = Literal[
+    "declared", "reduced", "odd", "power_of_two", "one", "empty", "batch", "layout", "far", "special",
+    "dtype", "repeat", "asked",
+]  # fmt: skip
+"""Why a case is there.
+
+declared: sizes the caller declared. reduced: sizes below those, where the declared ones are over the limit.
+odd: odd and prime sizes, or where none is allowed an uneven one. power_of_two: a power of two, one below and
+one above. one, empty: one element, and none, along a dimension. batch: a first dimension longer than the
+declared ones. layout: memory layouts. far: offsets past 2^31 elements. special: special values. dtype:
+further dtypes that are claimed. repeat: a second call at the addresses of the first, with other values.
+asked: sizes that a name asked for and no plan holds."""
 
 
 class Case(Value):
-    """One call: names unique within a validation, e.g. `M=7 N=64 float32 transposed(x)`."""
+    """One call: names unique within a validation, e.g. `M=7 N=64 x transposed`."""
 
     name: str
+    """Sizes, then the label; `base` without both. The values are drawn from it."""
     group: Group
     dims: dict[str, int]
     arguments: tuple[Argument, ...]
     """In the order of the declaration; empty when the target draws them: `inputs(**dims)`, `get_inputs()`."""
+    label: str = ""
+    """What the name says after the sizes: how the call differs from random, contiguous tensors."""
+    again_after: str | None = None
+    """The case whose tensors, at the same addresses, are overwritten with this one's values before the
+    candidate is called again; None: a call of its own."""

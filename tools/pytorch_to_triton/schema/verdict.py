@@ -11,12 +11,20 @@ CaseStatus = Literal[
 ]  # fmt: skip
 Kind = Literal[
     "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
-    "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant", "constant_factor",
-    "constant_offset", "low_precision", "values",
+    "unwritten", "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant",
+    "constant_factor", "constant_offset", "low_precision", "values",
 ]  # fmt: skip
 """What kind of wrong a wrong output is; the first that fits, in this order of preference:
 what is returned, then where NaN and infinities are, then what the wrong values look like."""
-Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "scattered"]
+Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "diagonal", "scattered"]
+Breach = Literal[
+    "load_outside", "store_outside", "race", "overrun", "reads_uninitialised", "not_reproducible",
+    "overwrites_results", "torch_operator", "no_triton_kernel", "output_without_kernel", "hides_operators",
+    "inputs_changed", "patches", "changes_flags", "leaves_running", "native_code", "inspects_the_process",
+    "starts_processes", "network", "touches_files", "ends_its_process",
+]  # fmt: skip
+"""What a candidate may not do, whatever it returns: first what corrupts memory or cannot be relied on, then
+what is not the work of a Triton kernel, then what reaches outside a kernel's business."""
 
 
 class Values(Value):
@@ -45,6 +53,18 @@ class Mismatch(Value):
     """The first failing element."""
 
 
+class Violation(Value):
+    """Something that a candidate did and may not do, however right its results are."""
+
+    breach: Breach
+    says: str
+    """What happened, in a sentence."""
+    instead: str
+    """How to mend it."""
+    file: str | None = None
+    line: int | None = None
+
+
 class OutputFigures(Value):
     """Measured errors of one output, in units of the rounding error that the problem allows (1 is ideal)."""
 
@@ -60,6 +80,10 @@ class OutputFigures(Value):
     pytorch_error: float
     """The largest of PyTorch at the same dtype."""
     allowed_error: float
+    meets_strict: bool = True
+    """|candidate - truth| <= 1e-5 (1 + |truth|) for float32, and the like for other dtypes (judge.py)."""
+    meets_loose: bool = True
+    """The same with 1e-3. Neither decides: the budget does."""
 
 
 class CaseResult(Value):
@@ -72,6 +96,7 @@ class CaseResult(Value):
     """Empty for a passed case; else what happened, in a sentence or two."""
     outputs: tuple[OutputFigures, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
+    violations: tuple[Violation, ...] = ()
     truth: str = ""
     """What the truth was computed in: float64; float32 or `own` where the reference cannot run in float64."""
 
@@ -81,6 +106,15 @@ class Skip(Value):
 
     what: str
     why: str
+
+
+class Conduct(Value):
+    """What the candidate did in all cases together."""
+
+    kernels: dict[str, int]
+    """Triton kernels by name, with how often each was launched."""
+    operators: dict[str, int]
+    """PyTorch operators that its own code called, likewise."""
 
 
 class Verdict(Value):
@@ -95,6 +129,15 @@ class Verdict(Value):
     cases: tuple[CaseResult, ...]
     skipped: tuple[Skip, ...]
     """What the declaration claims, or a validation should try, that was not run, with the reason."""
+    violations: tuple[Violation, ...] = ()
+    """What the candidate did to its process rather than in one case."""
+    notes: tuple[str, ...] = ()
+    """What should be known, but is not wrong."""
+    conduct: Conduct
+    smallest: str | None = None
+    """The smallest case found that is wrong in the same way as the one that the summary tells of."""
+    replay: str
+    """The command that runs the telling case again on the same inputs; of a passed validation, all cases."""
     seed: int
     """Draws the same inputs again."""
     device: str

@@ -1,13 +1,14 @@
-"""From what was measured to a verdict. Pure: statistics in, values out."""
+"""From what was measured and seen in a case to its result. Pure: statistics in, values out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from pytorch_to_triton.schema.case import Case, Group
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, OutputFigures, Where
+from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
+from pytorch_to_triton.validate.conduct import Policy, violations_of
 from pytorch_to_triton.validate.mismatch import mismatches_of
+from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics
 
 FACTOR = 2.0
@@ -23,20 +24,21 @@ SLACK = {
 """What a candidate may err beyond that, in units of rounding error: where PyTorch is exact by chance, a right
 kernel may still be off by a fast exp (2 units) and a few additions in another order. Shorter dtypes get less:
 a good kernel computes in float32 and rounds once, and 8 units of bfloat16 would be 6 %."""
+STRICT = {
+    "float64": 1e-10,
+    "float32": 1e-5,
+    "float16": 1e-3,
+    "bfloat16": 1e-2,
+    "float8_e4m3fn": 0.13,
+    "float8_e5m2": 0.26,
+}
+"""Fixed tolerances, relative and absolute alike, that many projects test with: they are reported beside the
+budget and decide nothing. Loose ones are a hundred times as large, and no more than LOOSEST."""
+LOOSEST = 0.5
 UNTRUSTED = 0.5
 """Relative error of an element of PyTorch's from which on it says nothing about the candidate's."""
 CLAIMED: tuple[Group, ...] = ("declared", "reduced", "dtype")
 """Groups of cases that the declaration asks for; the others are generated."""
-LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range")
-ONLY: dict[Group, str] = {
-    "layout": "Only other memory layouts fail: pass strides to the kernel, or make its inputs contiguous.",
-    "empty": "Only empty inputs fail: return early where there is nothing to do.",
-    "one": "Only sizes of one fail: look for a division by N - 1, and for squeeze() without a dimension.",
-    "odd": "Only odd sizes fail: mask the last tile of loads and stores, and round the grid up.",
-    "dtype": "Only further dtypes fail: take dtypes from the inputs, accumulate in float32, round once.",
-}
-"""What to say when all wrong cases are of one group."""
-WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,25 @@ class Attempt:
 
 
 OK = Attempt(status=None)
+NO_POLICY = Policy()
+MEMORY: tuple[Breach, ...] = ("load_outside", "store_outside", "race", "overrun")
+"""Breaches that may be why a candidate did not return."""
+INPUTS_CHANGED = Violation(
+    breach="inputs_changed",
+    says="The files that hold the inputs were changed while the candidate ran.",
+    instead="Keep to the tensors that run is given.",
+)
 
 
 def budget() -> dict[str, JsonValue]:
     """The error budget in the form that job `compare` takes."""
-    return {"factor": FACTOR, "slack": dict(SLACK), "untrusted": UNTRUSTED}
+    return {
+        "factor": FACTOR,
+        "slack": dict(SLACK),
+        "untrusted": UNTRUSTED,
+        "strict": dict(STRICT),
+        "loose": {dtype: min(100 * strict, LOOSEST) for dtype, strict in STRICT.items()},
+    }
 
 
 def reference_failed(case: Case, why: str) -> CaseResult:
@@ -62,18 +78,31 @@ def reference_failed(case: Case, why: str) -> CaseResult:
     return CaseResult(name=case.name, group=case.group, status=status, why=f"The reference {why}")
 
 
-def candidate_failed(case: Case, attempt: Attempt) -> CaseResult:
+def candidate_failed(
+    case: Case, attempt: Attempt, seen: Observation | None = None, policy: Policy = NO_POLICY
+) -> CaseResult:
     """The candidate did not return."""
     assert attempt.status is not None
-    return CaseResult(name=case.name, group=case.group, status=attempt.status, why=attempt.why)
+    violations = violations_of(case, seen, policy) if seen else ()
+    memory = [violation.says for violation in violations if violation.breach in MEMORY]
+    why = " ".join([attempt.why, *memory])
+    return CaseResult(name=case.name, group=case.group, status=attempt.status, why=why, violations=violations)
 
 
-def judge_case(case: Case, statistics: CaseStatistics, truth: str) -> CaseResult:
-    """Passed, failed with its mismatches, or skipped where PyTorch's own result cannot be trusted."""
+def judge_case(
+    case: Case, statistics: CaseStatistics, seen: Observation | None = None, policy: Policy = NO_POLICY
+) -> CaseResult:
+    """Passed, failed with its mismatches and violations, or skipped where PyTorch's own result is no help."""
     mismatches = mismatches_of(statistics)
+    violations = violations_of(case, seen, policy) if seen else ()
+    if not statistics.inputs_untouched:
+        violations = (INPUTS_CHANGED, *violations)
     untrusted = [output.path for output in statistics.outputs if is_untrusted(output)]
-    status: CaseStatus = "failed" if mismatches else "skipped" if untrusted else "passed"
-    why = " ".join(mismatch.says for mismatch in mismatches)
+    corrupting = [v.says for v in violations if v.breach in MEMORY]
+    others = [v.says for v in violations if v.breach not in MEMORY]
+    wrong = [*corrupting, *(m.says for m in mismatches), *others]
+    status: CaseStatus = "failed" if wrong else "skipped" if untrusted else "passed"
+    why = " ".join(wrong)
     if status == "skipped":
         why = f"PyTorch's own {', '.join(untrusted)} is too far from the float64 result to judge by."
     return CaseResult(
@@ -83,7 +112,8 @@ def judge_case(case: Case, statistics: CaseStatistics, truth: str) -> CaseResult
         why=why,
         outputs=tuple(figures(output) for output in statistics.outputs if not output.differs),
         mismatches=mismatches,
-        truth=truth,
+        violations=violations,
+        truth=statistics.truth,
     )
 
 
@@ -103,62 +133,6 @@ def figures(output: OutputStatistics) -> OutputFigures:
         candidate_error=output.candidate_error,
         pytorch_error=output.pytorch_error,
         allowed_error=output.allowed_error,
+        meets_strict=output.meets_strict,
+        meets_loose=output.meets_loose,
     )
-
-
-def decide(results: Sequence[CaseResult]) -> Decision:
-    """Failed by one wrong case; passed when every declared case passed, and there is one."""
-    if any(result.status in WRONG for result in results):
-        return "failed"
-    claimed = [result for result in results if result.group in CLAIMED]
-    passed = [result for result in claimed if result.status == "passed"]
-    return "passed" if passed and len(passed) == len(claimed) else "undecided"
-
-
-def summary_of(decision: Decision, results: Sequence[CaseResult]) -> str:
-    """The outcome in a sentence or two."""
-    passed = [result for result in results if result.status == "passed"]
-    wrong = [result for result in results if result.status in WRONG]
-    if decision == "failed":
-        case = most_telling(wrong)
-        return f"Wrong in {len(wrong)} of {len(results)} cases, as in {case.name}: {case.why}"
-    if decision == "undecided":
-        open_cases = [result for result in results if result.status != "passed" and result.group in CLAIMED]
-        reason = (
-            f"{open_cases[0].name}: {open_cases[0].why}" if open_cases else "no declared case could be run."
-        )
-        return f"Undecided: {len(passed)} cases agree, but {reason}"
-    outputs = [output for result in passed for output in result.outputs]
-    ours = max((output.candidate_error for output in outputs), default=0.0)
-    theirs = max((output.pytorch_error for output in outputs), default=0.0)
-    skipped = f" ({len(results) - len(passed)} skipped)" if len(results) > len(passed) else ""
-    errors = f"{ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}"
-    return f"Right in all {len(passed)} cases{skipped}. Largest error: {errors}."
-
-
-def next_step_of(decision: Decision, results: Sequence[CaseResult]) -> str:
-    """What to do about it."""
-    if decision == "passed":
-        return "Use it; that it is right says nothing yet about its speed."
-    if decision == "undecided":
-        return "Mend the declared inputs so that the reference runs on each of them, then validate again."
-    wrong = [result for result in results if result.status in WRONG]
-    groups = {result.group for result in wrong}
-    case = most_telling(wrong)
-    again = "and validate again with the same seed."
-    if len(groups) == 1 and case.group in ONLY:
-        return f"{ONLY[case.group]} Mend it {again}"
-    if case.mismatches:
-        return f"Likely cause: {case.mismatches[0].causes[0]} Mend it {again}"
-    return f"Mend the kernel so that it returns on every case, {again}"
-
-
-def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
-    """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large."""
-
-    def telling(result: CaseResult) -> tuple[bool, bool, bool, int]:
-        named = any(mismatch.kind != "values" for mismatch in result.mismatches)
-        local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
-        return result.group in CLAIMED, named, local, sum(output.elements for output in result.outputs)
-
-    return max(wrong, key=telling)

@@ -30,10 +30,14 @@ CAUSES: dict[Kind, tuple[str, ...]] = {
         "Row and column strides are swapped in the pointer arithmetic of the load or of the store.",
         "The reference returns a transposed view, and the output was allocated in the order of its memory.",
     ),
+    "unwritten": (
+        "No program stores these elements: the grid is too small, or the mask of the store too narrow.",
+        "The output is allocated larger than what the kernel fills.",
+    ),
     "nan_only": (
         "Masked lanes take part in the arithmetic: a load without `other`, or 0/0 and inf - inf in them.",
         "A maximum starts at 0 or is not subtracted before exp, so that exp overflows.",
-        "The output is read before it is written, or never written: torch.empty holds anything.",
+        "A buffer from torch.empty is read before it is written.",
     ),
     "infinite": (
         "exp or a sum overflows: subtract the row's maximum first, accumulate in float32.",
@@ -67,9 +71,10 @@ CAUSES_BY_PLACE: dict[Where, tuple[str, ...]] = {
         "The mask of the last tile compares with the wrong length, or is missing on the load or the store.",
     ),
     "one_index": ("A boundary is off by one: `<` for `<=`, or a first or last index that is treated apart.",),
+    "diagonal": ("A comparison of row and column is off by one: `<` for `<=` in a causal mask.",),
     "every_nth": ("A stride, or the step of a loop over tiles, does not match the tensor's.",),
 }  # fmt: skip
-PLACE_FIRST: tuple[Kind, ...] = ("values", "all_zero", "nan_only")
+PLACE_FIRST: tuple[Kind, ...] = ("values", "all_zero", "nan_only", "unwritten")
 """Kinds that say less about the cause than the place does."""
 
 
@@ -146,6 +151,11 @@ class Rule:
 
 RULES = (
     Rule("transposed", lambda f: f.transposed, lambda f: "it holds the right values transposed"),
+    Rule(
+        "unwritten",
+        lambda f: f.unwritten == f.flat.count,
+        lambda f: "never written, it holds what was in memory before",
+    ),
     Rule(
         "not_propagated",
         lambda f: f.truth_not_finite == f.flat.count,

@@ -33,7 +33,16 @@ def place_of(facts: Facts) -> Place:
         return along_axis(facts.along[dim], axis_name(dim, len(facts.along)))
     if not restricted and facts.share_of_box > DENSE:
         return Place("everywhere", f"in almost every element ({facts.flat.count} of {facts.flat.size})")
+    if facts.diagonal is not None:
+        return Place("diagonal", diagonal_words(facts.diagonal))
     return in_memory_order(facts)
+
+
+def diagonal_words(offset: int) -> str:
+    """The diagonal of the last two dimensions, told by column minus row."""
+    if offset == 0:
+        return "on the main diagonal"
+    return f"on the diagonal {abs(offset)} {'right of' if offset > 0 else 'left of'} the main one"
 
 
 def along_axis(axis: Spread, name: str) -> Place:

@@ -26,6 +26,10 @@ class Facts(Value):
     flat: Spread
     share_of_box: float
     """Failing elements over the product of the counts along the dimensions."""
+    unwritten: int = 0
+    """Failing elements that hold what memory held before the candidate ran."""
+    diagonal: int | None = None
+    """Column minus row, where it is the same for all failing elements of the last two dimensions."""
     failing_nan: int
     failing_inf: int
     failing_zero: int
@@ -70,6 +74,10 @@ class OutputStatistics(Value):
     candidate_error: float = 0.0
     pytorch_error: float = 0.0
     allowed_error: float = 0.0
+    meets_strict: bool = True
+    meets_loose: bool = True
+    constant: bool = False
+    """All of PyTorch's elements have one value."""
     facts: Facts | None = None
     """Set where elements fail."""
 
@@ -83,3 +91,7 @@ class CaseStatistics(Value):
     extra: tuple[str, ...]
     """Paths that only the candidate returned."""
     outputs: tuple[OutputStatistics, ...]
+    truth: str = "float64"
+    """What the truth was computed in."""
+    inputs_untouched: bool = True
+    """The bytes of the inputs were still those that were drawn."""

@@ -1,5 +1,6 @@
-"""Running both sides of a validation: oracle, candidate and comparison, in processes of their own."""
+"""Running both sides of a validation: inputs, candidate and comparison, in processes of their own."""
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ from pydantic import JsonValue
 
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.job import Failure, Job, Mode, Outcome
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.conduct import Policy
 from pytorch_to_triton.validate.judge import (
     OK,
     Attempt,
@@ -23,11 +25,14 @@ from pytorch_to_triton.validate.judge import (
     judge_case,
     reference_failed,
 )
+from pytorch_to_triton.validate.observation import Observation, Traces, Trespass
 from pytorch_to_triton.validate.statistics import CaseStatistics
 from pytorch_to_triton.validate.target import HINTS, refusal_of, refusal_of_failure
 
 LOSSES = 3
 """So many crashes and time-outs of one side are waited for; its further cases are not run."""
+SEED_BYTES = 6
+"""Seeds stay below 2**48: JSON numbers are exact that far."""
 
 Item = dict[str, Any]
 
@@ -43,6 +48,10 @@ class Setting:
     folder: Path
     """The exchange folder."""
     seed: int
+    backward: bool
+    """Whether gradients are compared too."""
+    secret: tuple[Path, ...]
+    """Files and folders that the candidate must not open."""
     watch: Watch | None
 
     @property
@@ -50,19 +59,27 @@ class Setting:
         """The torch device on which tensors lie."""
         return "cpu" if self.mode.interpreter else "cuda"
 
+    def seed_of(self, name: str) -> int:
+        """The seed of one case: it tells nothing about those of others."""
+        digest = hashlib.sha256(f"{self.seed}\0{name}".encode()).digest()
+        return int.from_bytes(digest[:SEED_BYTES], "big")
+
 
 @dataclass
 class Side:
-    """The reference or the candidate, run through cases; a fresh process follows a crash or a time-out."""
+    """One job that goes through cases; a fresh process follows a crash or a time-out."""
 
     kind: str
-    """Its job: `oracle` or `subject`."""
+    """`prepare`, `subject` or `compare`."""
     target: Target
     setting: Setting
+    arguments: dict[str, JsonValue]
+    """What the job takes beside the target, the cases, and what all jobs are given."""
     losses: int = 0
     device: str = ""
     """The device's name, once a job has told it."""
     items: dict[str, Item] = field(default_factory=dict)
+    traces: list[Traces] = field(default_factory=list)
 
     async def run(self, cases: Sequence[Item]) -> dict[str, Attempt]:
         """What came of each case, by name. Raises TargetBroken where the target cannot be used at all."""
@@ -74,15 +91,17 @@ class Side:
             before, remaining = remaining, [case for case in remaining if case["name"] not in attempts]
             if end.status is None and len(remaining) < len(before):
                 continue
-            if remaining:
-                self.losses += 1
-                attempts[remaining.pop(0)["name"]] = end
+            # A process that ends itself after its last case has told nothing that can be relied on.
+            self.losses += 1
+            lost = remaining.pop(0) if remaining else before[-1]
+            attempts[lost["name"]] = end
         not_run = Attempt("skipped", f"not run after {self.losses} crashes or time-outs")
         return {**{case["name"]: not_run for case in remaining}, **attempts}
 
     async def _run_once(self, cases: list[Item]) -> tuple[list[Item], Attempt]:
         """One process: the items that it handed over, and how it ended."""
         outcome, items = await self._ask(cases)
+        self._note(items)
         if outcome is None:
             return items, Attempt("timed_out", f"did not return within {self.setting.seconds:g} s")
         if outcome.failure and outcome.failure.type in HINTS:
@@ -94,6 +113,7 @@ class Side:
             why = outcome.detail if slow else f"ended its process: {outcome.detail}"
             return items, Attempt("timed_out" if slow else "crashed", why)
         self.device = outcome.answer.get("device", self.device)
+        self._note([outcome.answer])
         return items, OK if items[1:] else Attempt("crashed", "returned without a result")
 
     async def _ask(self, cases: list[Item]) -> tuple[Outcome | None, list[Item]]:
@@ -102,9 +122,10 @@ class Side:
         arguments: dict[str, JsonValue] = {
             "target": self.target.model_dump(mode="json"),
             "cases": list(cases),
-            "seed": setting.seed,
             "folder": str(setting.folder),
             "device": setting.device,
+            "backward": setting.backward,
+            **self.arguments,
         }
         with anyio.CancelScope() as scope:
             pulse = Pulse(scope, setting.seconds, setting.watch)
@@ -119,6 +140,12 @@ class Side:
         if item["status"] == "ok":
             return OK
         return Attempt("raised", told(Failure.model_validate(item["failure"])))
+
+    def _note(self, items: Sequence[Item]) -> None:
+        """Keep what a process left behind, also where it ended itself right after."""
+        self.traces += [Traces.model_validate(item["traces"]) for item in items if "traces" in item]
+        trespasses = [Trespass.model_validate(item["trespass"]) for item in items if "trespass" in item]
+        self.traces += [Traces(trespasses=tuple(trespasses))] * bool(trespasses)
 
 
 class Pulse:
@@ -150,47 +177,69 @@ class Trial:
     """A validation under way."""
 
     setting: Setting
+    policy: Policy
     reference: Side
     candidate: Side
+    comparison: Side
+    observations: list[Observation] = field(default_factory=list)
+
+    @staticmethod
+    def of(setting: Setting, policy: Policy, reference: Target, candidate: Target) -> "Trial":
+        """The three jobs of a validation."""
+        other: dict[str, JsonValue] = {
+            "candidate": candidate.model_dump(mode="json"),
+            "state_seed": setting.seed_of("state"),
+        }
+        secret: list[JsonValue] = [str(path) for path in setting.secret]
+        return Trial(
+            setting,
+            policy,
+            Side("prepare", reference, setting, other),
+            Side("subject", candidate, setting, {"secret": secret}),
+            Side("compare", reference, setting, {"budget": budget()}),
+        )
 
     async def run(self, cases: Sequence[Case]) -> list[CaseResult]:
         """Run both sides on the cases and judge each, in their order."""
-        jobs = [{**case.model_dump(mode="json"), "id": secrets.token_hex(4)} for case in cases]
-        solved = await self.reference.run(jobs)
-        open_jobs = [self._for_candidate(job) for job in jobs if solved[job["name"]] is OK]
-        tried = await self.candidate.run(open_jobs) if open_jobs else {}
-        returned = [job for job in open_jobs if tried[job["name"]] is OK]
-        statistics = await self._compare(returned) if returned else {}
-        return [self._result(case, solved, tried, statistics) for case in cases]
+        jobs = {case.name: self._job(case) for case in cases}
+        prepared = await self.reference.run(list(jobs.values()))
+        feasible = [case for case in cases if prepared[case.name] is OK]
+        tried = await self.candidate.run([self._for_candidate(case, jobs) for case in feasible])
+        returned = [case for case in feasible if tried[case.name] is OK]
+        compared = await self.comparison.run([self._for_comparison(case, jobs) for case in returned])
+        return [self._result(case, prepared, tried, compared) for case in cases]
 
-    def _for_candidate(self, job: Item) -> Item:
-        return {"id": job["id"], "name": job["name"], "written": self.reference.items[job["name"]]["written"]}
+    def _job(self, case: Case) -> Item:
+        seed = self.setting.seed_of(case.name)
+        return {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": seed}
 
-    async def _compare(self, jobs: list[Item]) -> dict[str, CaseStatistics]:
-        setting = self.setting
-        arguments: dict[str, JsonValue] = {
-            "cases": [{"id": job["id"], "name": job["name"]} for job in jobs],
-            "folder": str(setting.folder),
-            "device": setting.device,
-            "budget": budget(),
-        }
-        job = Job(kind="compare", arguments=arguments)
-        seconds = setting.seconds * (len(jobs) + 1)
-        outcome = await setting.door.ask(job, setting.mode, seconds=seconds, watch=setting.watch)
-        if outcome.answer is None:
-            raise RuntimeError(f"the comparison {outcome.status}: {outcome.detail} ({outcome.folder})")
-        found = (CaseStatistics.model_validate(item) for item in outcome.items)
-        return {statistics.case: statistics for statistics in found}
+    def _for_candidate(self, case: Case, jobs: dict[str, Item]) -> Item:
+        far = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
+        again = jobs[case.again_after]["id"] if case.again_after in jobs else None
+        # A device is quick enough to run everything twice, and only there do programs run at once.
+        twice = case.group in ("declared", "reduced") or not self.setting.mode.interpreter
+        return {"id": jobs[case.name]["id"], "name": case.name, "far": far, "twice": twice, "again": again}
+
+    def _for_comparison(self, case: Case, jobs: dict[str, Item]) -> Item:
+        job = jobs[case.name]
+        digest = self.reference.items[case.name]["digest"]
+        return {"id": job["id"], "name": case.name, "seed": job["seed"], "digest": digest}
 
     def _result(
         self,
         case: Case,
-        solved: dict[str, Attempt],
+        prepared: dict[str, Attempt],
         tried: dict[str, Attempt],
-        statistics: dict[str, CaseStatistics],
+        compared: dict[str, Attempt],
     ) -> CaseResult:
-        if solved[case.name] is not OK:
-            return reference_failed(case, solved[case.name].why)
+        if prepared[case.name] is not OK:
+            return reference_failed(case, prepared[case.name].why)
+        item = self.candidate.items.get(case.name, {})
+        seen = Observation.model_validate(item.get("facts") or {})
+        self.observations.append(seen)
         if tried[case.name] is not OK:
-            return candidate_failed(case, tried[case.name])
-        return judge_case(case, statistics[case.name], self.reference.items[case.name]["truth"])
+            return candidate_failed(case, tried[case.name], seen, self.policy)
+        if compared[case.name] is not OK:
+            return reference_failed(case, compared[case.name].why)
+        statistics = CaseStatistics.model_validate(self.comparison.items[case.name]["statistics"])
+        return judge_case(case, statistics, seen, self.policy)

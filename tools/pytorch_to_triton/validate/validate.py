@@ -3,23 +3,35 @@
 import math
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.versions import versions
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.case import Case, tensors_in
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
-from pytorch_to_triton.validate.cases import CasePlan, plan_cases
+from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
+from pytorch_to_triton.validate.conclusion import (
+    decide,
+    most_telling,
+    next_step_of,
+    summary_of,
+    wrong_of,
+)
+from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.exchange import exchange_folder
-from pytorch_to_triton.validate.judge import decide, next_step_of, summary_of
+from pytorch_to_triton.validate.replay import command
+from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.target import EXAMPLES_CASE, declaration_of, describe, examples_case
-from pytorch_to_triton.validate.trial import Setting, Side, Trial
+from pytorch_to_triton.validate.trial import Setting, Trial
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
@@ -27,6 +39,8 @@ DEVICE_ELEMENTS = 2**26
 """Largest case on a device: half a gigabyte of float64 truth an output."""
 BATCH_ELEMENTS = 2**26
 """Cases are run in batches of so many elements, so that their tensors fit on disk."""
+INTERPRETER_SPAN_BYTES = 2**35
+"""Largest storage that a tensor with huge strides may span on the CPU: only what is touched takes memory."""
 
 
 class Request(Value):
@@ -43,51 +57,98 @@ class Request(Value):
     """How long one call of the reference or of the candidate may take, compilation included."""
     limit_elements: int | None = None
     """Elements of the largest case; None: what suits the mode."""
+    cases: tuple[str, ...] = ()
+    """Names of the cases to run; none: all of the plan."""
+    allow_torch: frozenset[str] = frozenset()
+    """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
+    backward: bool = False
+    """Whether gradients are compared too."""
 
 
 async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Verdict:
-    """Run the candidate on every planned case and compare it with the reference.
+    """Run the candidate on every planned case, compare it with the reference, and see how it does it.
 
     The truth is the reference in float64; the candidate may err twice as much as PyTorch itself does at the
     case's dtype, and a little more. What the candidate does is in the verdict, be it a crash; a target or a
     declaration that cannot be used is refused: BadInput. Raises EnvironmentLacks where `mode` needs a device
     that is not there.
     """
-    if not mode.interpreter and not (await versions(door, mode)).devices:
+    found = await versions(door, mode)
+    if not mode.interpreter and not found.devices:
         raise EnvironmentLacks(
             "This machine has no GPU that torch can use.", "Validate under the interpreter."
         )
     target = request.reference or Target(path=request.candidate.path)
     reference = await describe(door, target, "reference", mode)
     candidate = await describe(door, request.candidate, "candidate", mode)
-    limit = request.limit_elements or (INTERPRETER_ELEMENTS if mode.interpreter else DEVICE_ELEMENTS)
-    plan = planned(reference, candidate, request.options, limit)
-    seed = secrets.randbits(31) if request.seed is None else request.seed
+    declaration = declaration_of(reference, candidate, request.options)
+    limits = limits_of(request, mode)
+    plan = chosen(planned(reference, request, declaration, limits), request, declaration, limits)
+    seed = secrets.randbits(48) if request.seed is None else request.seed
+    policy = Policy(request.allow_torch)
     with exchange_folder() as folder:
-        setting = Setting(door, mode, request.seconds, folder, seed, watch)
-        trial = Trial(setting, Side("oracle", target, setting), Side("subject", request.candidate, setting))
+        secret = (places.runs(), Path(target.path).resolve(), Path(request.candidate.path).resolve())
+        setting = Setting(door, mode, request.seconds, folder, seed, request.backward, secret, watch)
+        trial = Trial.of(setting, policy, target, request.candidate)
         results = [result for batch in batches(plan.cases) for result in await trial.run(batch)]
-    return verdict_of(request, results, plan, trial)
+        observed = len(trial.observations)
+        smallest = None
+        if not request.cases:
+            smallest = await shrunk(trial, declaration, results, limits.elements)
+        del trial.observations[observed:]
+    return verdict_of(request, results, plan, trial, smallest)
 
 
-def planned(reference: Description, candidate: Description, options: Options, limit: int) -> CasePlan:
+@dataclass(frozen=True)
+class Limits:
+    """How large a case may be."""
+
+    elements: int
+    """Over all its tensors."""
+    span_bytes: int | None
+    """Of the storage of one tensor with huge strides."""
+
+
+def limits_of(request: Request, mode: Mode) -> Limits:
+    elements = request.limit_elements or (INTERPRETER_ELEMENTS if mode.interpreter else DEVICE_ELEMENTS)
+    return Limits(elements, INTERPRETER_SPAN_BYTES)
+
+
+def planned(reference: Description, request: Request, declaration: Declaration, limits: Limits) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it draws itself.
 
     That call is then the declared one, and cases of the same shapes with other values are generated ones.
     """
-    plan = plan_cases(declaration_of(reference, candidate, options), limit_elements=limit)
+    plan = plan_cases(declaration, limit_elements=limits.elements, limit_span_bytes=limits.span_bytes)
     own = examples_case(reference)
-    if own is None or options.inputs:
+    if own is None or request.options.inputs:
         return plan
     elements = sum(elements_of(example) for example in reference.examples or ())
-    if elements > limit:
-        why = f"{elements:,} elements are over this run's limit of {limit:,}"
+    if elements > limits.elements:
+        why = f"{elements:,} elements are over this run's limit of {limits.elements:,}"
         return CasePlan(cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why)))
     generated = (
         case.model_copy(update={"group": "special"}) for case in plan.cases if case.group == "declared"
     )
     others = (case for case in plan.cases if case.group != "declared")
     return CasePlan(cases=(own, *generated, *others), skipped=plan.skipped)
+
+
+def chosen(plan: CasePlan, request: Request, declaration: Declaration, limits: Limits) -> CasePlan:
+    """The plan's cases that the request names, and others that it spells out; without names the whole plan.
+
+    Raises BadInput for a name that stands for no case.
+    """
+    if not request.cases:
+        return plan
+    by_name = {case.name: case for case in plan.cases}
+    named: dict[str, Case] = {}
+    for name in request.cases:
+        case = by_name.get(name) or case_for(declaration, name, limit_elements=limits.elements)
+        if case.again_after is not None and case.again_after in by_name:
+            named[case.again_after] = by_name[case.again_after]
+        named[name] = case
+    return CasePlan(cases=tuple(named.values()), skipped=())
 
 
 def elements_of(example: Example) -> int:
@@ -97,12 +158,15 @@ def elements_of(example: Example) -> int:
 
 
 def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """The cases in their order, in lists that hold BATCH_ELEMENTS at most, and one case at least."""
+    """The cases in their order, in lists that hold BATCH_ELEMENTS at most, and one case at least.
+
+    A case that calls another's tensors again stays with it.
+    """
     batch: list[Case] = []
     held = 0
     for case in cases:
         elements = sum(tensor.elements for tensor in tensors_in(case.arguments))
-        if batch and held + elements > BATCH_ELEMENTS:
+        if batch and held + elements > BATCH_ELEMENTS and case.again_after is None:
             yield batch
             batch, held = [], 0
         batch.append(case)
@@ -111,23 +175,49 @@ def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
         yield batch
 
 
-def verdict_of(request: Request, results: Sequence[CaseResult], plan: CasePlan, trial: Trial) -> Verdict:
-    setting, decision = trial.setting, decide(results)
+def verdict_of(
+    request: Request, results: Sequence[CaseResult], plan: CasePlan, trial: Trial, smallest: str | None
+) -> Verdict:
+    setting = trial.setting
     interpreter = setting.mode.interpreter
+    violations = violations_of_traces(trial.candidate.traces)
+    decision = decide(results, violations)
+    wrong = wrong_of(results)
+    telling = smallest or (most_telling(wrong).name if wrong else None)
+    how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
     return Verdict(
-        summary=summary_of(decision, results),
-        next_step=next_step_of(decision, results),
+        summary=summary_of(decision, results, violations),
+        next_step=next_step_of(decision, results, violations),
         verdict=decision,
         candidate=str(request.candidate),
         reference=str(trial.reference.target),
         cases=tuple(results),
         skipped=plan.skipped,
+        violations=violations,
+        notes=(*notes_of(trial.observations, trial.policy), *loose_notes(results)),
+        conduct=conduct_of(trial.observations),
+        smallest=smallest,
+        replay=command(request, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
-        obtained="measured: every output compared with float64"
-        + (
-            ", under Triton's interpreter on CPU tensors"
-            if interpreter
-            else ", compiled kernels on the device"
-        ),
+        obtained=f"measured: every output compared with float64, {how}",
     )
+
+
+def loose_notes(results: Sequence[CaseResult]) -> tuple[str, ...]:
+    """Cases that pass the budget but not the fixed tolerances that many projects test with."""
+    passed = [result for result in results if result.status == "passed"]
+    loose = [r.name for r in passed if any(not output.meets_loose for output in r.outputs)]
+    strict = [r.name for r in passed if any(not output.meets_strict for output in r.outputs)]
+    told = []
+    if loose:
+        told.append(f"As exact as PyTorch, but outside the loose tolerance (judge.py) in: {few(loose)}.")
+    if strict := [name for name in strict if name not in loose]:
+        told.append(f"As exact as PyTorch, but outside the strict tolerance (judge.py) in: {few(strict)}.")
+    return tuple(told)
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

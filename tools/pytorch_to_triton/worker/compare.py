@@ -1,4 +1,4 @@
-"""Job `compare`: reduce the outputs of oracle and subject to error statistics, as plain JSON.
+"""Job `compare`: run the reference for the truth, and reduce the candidate's errors to statistics, as JSON.
 
 It judges no case: it counts what exceeds the budget that it is given, and tells what the excess looks like.
 """
@@ -10,45 +10,85 @@ from typing import Any
 
 import torch
 
-from .error import Budget, Errors, exact_errors, float_errors, largest, rms
-from .exchange import Exchange
+from .allocation import Poison, poison_bytes
+from .error import Budget, Errors, Tolerance, exact_errors, float_errors, largest, rms
+from .exchange import AFTER_THE_CALL, Call, Exchange
 from .facts import is_transposed, what_it_looks_like, where_it_fails
+from .failure import describe_failure
+from .oracle import Oracle, Outputs, Truth
 from .report import Report
-from .tensors import Record, read_outputs, read_tensor
+from .target import load
+from .tensors import Output, output_of, read_outputs, storage_bytes
 
-SIDES = ("candidate", "pytorch", "truth", "nearby")
+TRAITS = ("type", "dtype", "shape", "device")
 
 
 def work(
-    report: Report, cases: list[dict[str, Any]], folder: str, device: str, budget: dict[str, Any]
+    report: Report,
+    target: dict[str, Any],
+    cases: list[dict[str, Any]],
+    folder: str,
+    device: str,
+    backward: bool,  # noqa: FBT001
+    budget: dict[str, Any],
 ) -> dict[str, Any]:
-    """One item a case: statistics of every output, and the outputs that only one side has.
+    """An item once the reference is loaded, then one a case: `ok` with statistics, or `raised`.
 
-    `budget` holds `factor`, `untrusted`, and `slack` by dtype (error.py). The case's bytes are removed.
+    `cases` hold `id`, `name`, `seed` and `digest`, and in `written` the arguments that the candidate wrote
+    to. `budget` holds `factor`, `untrusted`, and by dtype `slack`, `strict` and `loose` (error.py). The
+    case's bytes are removed.
     """
+    report.during("load")
     exchange = Exchange(Path(folder))
+    reference = load(target, "reference", exchange.read_staging("reference"))
+    reference.to_gpu()
+    oracle = Oracle(reference, exchange, device, backward)
+    report.item({"loaded": reference.name})
     for done, case in enumerate(cases):
         report.during(case["name"])
         report.progress(done, len(cases), f"compare: {case['name']}")
-        statistics = Comparison(exchange, case["id"], device, budget).statistics()
-        report.item({"case": case["name"], **statistics})
+        report.item({"case": case["name"], **compared(oracle, case, budget)})
         exchange.forget(case["id"])
     return {}
+
+
+def compared(oracle: Oracle, case: dict[str, Any], budget: Mapping[str, Any]) -> dict[str, Any]:
+    """One case's statistics; an exception of the reference is the case's result."""
+    exchange = oracle.exchange
+    untouched = exchange.digest(case["id"]) == case["digest"]
+    try:
+        truth = oracle.truth(case["id"], case["seed"])
+    except Exception as error:
+        return {"status": "raised", "failure": describe_failure(error, case["name"])}
+    call = exchange.call(case["id"], oracle.device)
+    candidate = read_outputs(exchange.case("candidate", case["id"]), oracle.device)
+    statistics = {
+        "case": case["name"],
+        "inputs_untouched": untouched,
+        "truth": truth.precision,
+        **Comparison(candidate, truth, call, budget).statistics(),
+    }
+    return {"status": "ok", "statistics": statistics}
 
 
 class Comparison:
     """The outputs of one case, side by side."""
 
-    def __init__(self, exchange: Exchange, case_id: str, device: str, budget: Mapping[str, Any]) -> None:
-        self.folders = {side: exchange.case(side, case_id) for side in SIDES}
-        self.records = {side: read_outputs(folder) for side, folder in self.folders.items()}
-        self.inputs = exchange.call(case_id, device).tensors()
-        self.device = device
+    def __init__(self, candidate: Outputs, truth: Truth, call: Call, budget: Mapping[str, Any]) -> None:
+        self.truth = truth
+        self.call = call
+        self.inputs = call.tensors()
         self.budget = budget
+        self.candidate = {**self.unwritten_arguments(), **candidate}
+
+    def unwritten_arguments(self) -> Outputs:
+        """Arguments that the reference writes to: the candidate's are as they were unless it says more."""
+        paths = [path for path in self.truth.pytorch if path.endswith(AFTER_THE_CALL)]
+        return {path: output_of(self.inputs[path.removesuffix(AFTER_THE_CALL)]) for path in paths}
 
     def statistics(self) -> dict[str, Any]:
         """`outputs`: one entry a path that both have; `missing` and `extra`: paths that one side lacks."""
-        ours, theirs = self.records["candidate"], self.records["pytorch"]
+        ours, theirs = self.candidate, self.truth.pytorch
         return {
             "missing": [path for path in theirs if path not in ours],
             "extra": [path for path in ours if path not in theirs],
@@ -57,48 +97,61 @@ class Comparison:
 
     def output(self, path: str) -> dict[str, Any]:
         """What both sides returned at `path`, and, where type, dtype, shape and device agree, the errors."""
-        ours, theirs = self.records["candidate"][path], self.records["pytorch"][path]
-        traits = ("type", "dtype", "shape", "device")
-        differs = next((trait for trait in traits if ours.get(trait) != theirs.get(trait)), None)
+        ours, theirs = self.candidate[path], self.truth.pytorch[path]
+        differs = next((t for t in TRAITS if ours.traits.get(t) != theirs.traits.get(t)), None)
         facts = {
             "path": path,
             "differs": differs,
-            "candidate": {trait: ours.get(trait) for trait in traits},
-            "pytorch": {trait: theirs.get(trait) for trait in traits},
+            "candidate": {trait: ours.traits.get(trait) for trait in TRAITS},
+            "pytorch": {trait: theirs.traits.get(trait) for trait in TRAITS},
         }
         if differs:
-            return {**facts, "elements": 0, "failing": 0, "transposed": self.is_transposed(path, differs)}
-        if theirs["form"] == "other":
+            transposed = differs == "shape" and shows_transposed(ours, theirs)
+            return {**facts, "elements": 0, "failing": 0, "transposed": transposed}
+        if theirs.tensor is None:
             return {**facts, "elements": 0, "failing": 0}
-        if self.records["truth"].get(path, {}).get("shape") != theirs["shape"]:
-            elements = math.prod(theirs["shape"])
+        precise = self.truth.precise.get(path)
+        if precise is None or precise.traits.get("shape") != theirs.traits["shape"]:
+            elements = math.prod(theirs.traits["shape"])
             return {**facts, "elements": elements, "failing": 0, "unjudged": elements}
         return {**facts, **self.errors(path)}
 
-    def is_transposed(self, path: str, differs: str) -> bool:
-        """A wrong shape may still hold the right values."""
-        return differs == "shape" and is_transposed(self.read("candidate", path), self.read("pytorch", path))
-
     def errors(self, path: str) -> dict[str, Any]:
         """Figures in units of the allowed rounding error, and facts about the failing elements."""
-        outputs = {side: self.read(side, path) for side in SIDES}
+        sides = {
+            "candidate": self.candidate[path],
+            "pytorch": self.truth.pytorch[path],
+            "truth": self.truth.precise[path],
+            "nearby": self.truth.nearby[path],
+        }
+        outputs = {side: real(output) for side, output in sides.items()}
         dtype = outputs["pytorch"].dtype
         if dtype.is_floating_point:
-            slacks = self.budget["slack"]
-            slack = slacks.get(str(dtype).removeprefix("torch."), min(slacks.values()))
-            budget = Budget(self.budget["factor"], slack, self.budget["untrusted"])
-            errors = float_errors(outputs, rms(self.inputs.values()), budget)
+            errors = float_errors(outputs, rms(self.inputs.values()), self.budget_for(dtype))
         else:
             errors = exact_errors(outputs)
-        figures = {
+        failing = int(errors.failing.sum())
+        return {
             "elements": errors.failing.numel(),
-            "failing": int(errors.failing.sum()),
+            "failing": failing,
             "unjudged": int((~errors.judged).sum()),
             "candidate_error": largest(errors.candidate),
             "pytorch_error": largest(errors.pytorch[errors.judged]),
             "allowed_error": errors.allowed,
+            "meets_strict": errors.meets_strict,
+            "meets_loose": errors.meets_loose,
+            "constant": errors.constant,
+            "facts": self.facts(outputs, errors) if failing else None,
         }
-        return {**figures, "facts": self.facts(outputs, errors) if figures["failing"] else None}
+
+    def budget_for(self, dtype: torch.dtype) -> Budget:
+        name = str(dtype).removeprefix("torch.")
+        slack, strict, loose = (
+            table.get(name, min(table.values()))
+            for table in (self.budget["slack"], self.budget["strict"], self.budget["loose"])
+        )
+        tolerance = Tolerance(strict, loose)
+        return Budget(self.budget["factor"], slack, self.budget["untrusted"], tolerance)
 
     def facts(self, outputs: Mapping[str, torch.Tensor], errors: Errors) -> dict[str, Any]:
         where = where_it_fails(errors.failing)
@@ -106,14 +159,27 @@ class Comparison:
         return {
             **where,
             "values": {side: plain(outputs[side][first]) for side in ("candidate", "pytorch", "truth")},
+            "unwritten": int((is_poison(outputs["candidate"]) & errors.failing).sum()),
             **what_it_looks_like(outputs, errors.failing, self.inputs),
         }
 
-    def read(self, side: str, path: str) -> torch.Tensor:
-        """The output; a complex one as pairs of real numbers."""
-        record: Record = self.records[side][path]
-        tensor = read_tensor(record, self.folders[side], self.device)
-        return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+def shows_transposed(ours: Output, theirs: Output) -> bool:
+    """A wrong shape may still hold the right values."""
+    return ours.tensor is not None and theirs.tensor is not None and is_transposed(real(ours), real(theirs))
+
+
+def real(output: Output) -> torch.Tensor:
+    """The values; complex ones as pairs of real numbers."""
+    assert output.tensor is not None
+    return torch.view_as_real(output.tensor) if output.tensor.is_complex() else output.tensor
+
+
+def is_poison(values: torch.Tensor) -> torch.Tensor:
+    """Where the bytes are those that memory held before the candidate ran, of the values' shape."""
+    pattern = torch.frombuffer(bytearray(poison_bytes(values.dtype, Poison.FIRST)), dtype=torch.uint8)
+    rows = storage_bytes(values.contiguous().clone()).view(-1, len(pattern))
+    return (rows == pattern.to(values.device)).all(dim=1).reshape(values.shape)
 
 
 def plain(value: torch.Tensor) -> float | str:

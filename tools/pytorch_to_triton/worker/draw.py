@@ -2,13 +2,22 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 NON_FINITE_SHARE = 64
 """One element in this many is replaced by the fills inf and nan, and at least one."""
+HUGE_SHORT = 16.0
+HUGE_WIDE = 2.0**-10
+"""Scales of the fill huge, in square roots of the dtype's maximum: float16 and float8, and all others."""
+TIES = 5
+"""Distinct values of the fill ties."""
+FAR_OFFSET = 2**31
+"""Elements; the last row of a far tensor starts beyond it."""
+FAR_ALIGNMENT = 16
+"""Elements; far rows keep the alignment that kernels are specialised for."""
 DEFAULT_INTEGERS = (-100, 101)
 PERTURBATION = 0.25
 """How far a module's initial state is moved, in units of its own spread."""
@@ -36,7 +45,7 @@ def generator(seed: int, *names: str) -> torch.Generator:
 
 
 def draw_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
-    """A tensor of the spec's dtype, shape, fill, range and layout."""
+    """A tensor of the spec's dtype, shape, fill, range and layout; a far one still contiguous."""
     dtype: torch.dtype = getattr(torch, spec["dtype"])
     values = (
         draw_floats(spec, dtype, random) if dtype.is_floating_point else draw_integers(spec, dtype, random)
@@ -79,6 +88,53 @@ def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) ->
     return values * max(1e-4, math.sqrt(limits.tiny) * 2)
 
 
+def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """Every second row; of a single row every second element: the others stay judgeable whatever overflows.
+
+    Squares overflow dtypes whose kernels compute in a wider one. Where float32 or float64 itself is the
+    arithmetic, sums of squares just fit and cubes overflow: past that, PyTorch's own variances are wrong.
+    """
+    rows = values.shape[:-1]
+    places = (*rows, 1) if math.prod(rows) > 1 else tuple(values.shape)
+    count = math.prod(places)
+    chosen = torch.arange(count).view(places) % 2 == min(count - 1, 1)
+    computed_wider = limits.max < math.sqrt(torch.finfo(torch.float32).max)
+    scale = math.sqrt(limits.max) * (HUGE_SHORT if computed_wider else HUGE_WIDE)
+    # Half of the maximum leaves room to round.
+    raised = (values * scale).clamp(-limits.max / 2, limits.max / 2)
+    return torch.where(chosen, raised, values)
+
+
+def tiny(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return torch.copysign(4 * limits.tiny * (1 + values.abs()), values)
+
+
+def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    # float8_e5m2 has three subnormal numbers: at 1/4, 1/2 and 3/4 of its smallest normal one.
+    share = 0.25 + 0.5 * torch.rand(values.shape, generator=random, dtype=values.dtype)
+    return torch.copysign(share * limits.tiny, values)
+
+
+def ties(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """Halves around zero, exact in every dtype."""
+    steps = torch.randint(TIES, values.shape, generator=random) - TIES // 2
+    return steps.to(values.dtype) / 2
+
+
+def negative_zero(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    chosen = torch.rand(values.shape, generator=random) < 0.5
+    chosen.view(-1)[:1] = True
+    return torch.where(chosen, torch.full_like(values, -0.0), values)
+
+
+def alternating(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    odd = torch.zeros(values.shape, dtype=torch.int64)
+    for dimension, size in enumerate(values.shape):
+        odd += torch.arange(size).view(-1, *[1] * (values.ndim - dimension - 1))
+    magnitude = values.abs().add(0.1)
+    return torch.where(odd % 2 == 1, -magnitude, magnitude)
+
+
 def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     return values.abs().add(0.1).neg()
 
@@ -105,16 +161,22 @@ FILLS: dict[str, Fill] = {
     "zeros": lambda values, limits, random: torch.zeros_like(values),
     "ones": lambda values, limits, random: torch.ones_like(values),
     "equal_rows": equal_rows,
+    "ties": ties,
     "large": large,
+    "huge": huge,
     "small": small,
+    "tiny": tiny,
+    "denormal": denormal,
     "negative": negative,
+    "negative_zero": negative_zero,
+    "alternating": alternating,
     "inf": with_inf,
     "nan": with_nan,
 }
 
 
 def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
-    """Uniform in low..high; fills other than zeros and ones mean nothing to integers."""
+    """Uniform in low..high; fills other than zeros, ones and ties mean nothing to integers."""
     shape, fill = tuple(spec["shape"]), spec["fill"]
     if fill in ("zeros", "ones"):
         return torch.full(shape, int(fill == "ones"), dtype=torch.int64).to(dtype)
@@ -122,11 +184,18 @@ def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> to
         return torch.rand(shape, generator=random) < 0.5
     low = DEFAULT_INTEGERS[0] if spec["low"] is None else int(spec["low"])
     high = DEFAULT_INTEGERS[1] if spec["high"] is None else int(spec["high"])
-    return torch.randint(max(low, torch.iinfo(dtype).min), high, shape, generator=random).to(dtype)
+    low = max(low, torch.iinfo(dtype).min)
+    if fill == "ties":
+        low += max(high - low - TIES, 0) // 2
+        high = min(high, low + TIES)
+    return torch.randint(low, high, shape, generator=random).to(dtype)
 
 
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
-    """The same values elsewhere in memory; as they are where the shape has no room for the layout."""
+    """The same values elsewhere in memory; as they are where the shape has no room for the layout.
+
+    A far tensor needs gigabytes: it stays contiguous here, and far_strides() says where it belongs.
+    """
     if layout == "transposed" and values.ndim >= 2:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)
     if layout == "expanded" and values.ndim >= 2:
@@ -139,6 +208,26 @@ def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
         storage = torch.cat([values.new_ones(1), values.reshape(-1)])
         return storage[1:].view(values.shape)
     return values
+
+
+def far_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, that put the last row past an offset of 2^31; the others as if it were not there.
+
+    A row is one index of the first dimension of three elements or more: the stride itself then fits 32 bits
+    and its products do not, which is what breaks kernels. Without one, of the first dimension of two. Raises
+    ValueError where no dimension has two elements.
+    """
+    long = [dimension for least in (3, 2) for dimension, size in enumerate(shape) if size >= least]
+    if not long or 0 in shape:
+        raise ValueError(f"a tensor of shape {list(shape)} has no two rows to move apart")
+    strides, step = [0] * len(shape), 1
+    for dimension in reversed(range(len(shape))):
+        if dimension != long[0]:
+            strides[dimension] = step
+            step *= shape[dimension]
+    far = FAR_OFFSET // (shape[long[0]] - 1) + 1
+    strides[long[0]] = -(-max(step, far) // FAR_ALIGNMENT) * FAR_ALIGNMENT
+    return tuple(strides)
 
 
 def perturbed_state(

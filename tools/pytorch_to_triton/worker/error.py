@@ -23,6 +23,14 @@ FEW = 16
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """Fixed tolerances, absolute and relative alike: they are reported, the budget decides."""
+
+    strict: float
+    loose: float
+
+
+@dataclass(frozen=True)
 class Budget:
     """What a candidate may err: `factor` times PyTorch's largest error, plus `slack` units."""
 
@@ -30,6 +38,7 @@ class Budget:
     slack: float
     untrusted: float
     """Relative error, in sizes instead of units, from which on PyTorch's own element is not trusted."""
+    tolerance: Tolerance
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,10 @@ class Errors:
     reverse, or as far off as `Budget.untrusted`; of integers, another value."""
     failing: torch.Tensor
     allowed: float
+    meets_strict: bool
+    meets_loose: bool
+    constant: bool
+    """All of PyTorch's elements have one value: whatever computes nothing may look right."""
 
 
 def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget: Budget) -> Errors:
@@ -64,14 +77,31 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     candidate = in_units(wide["candidate"], wide["truth"], size, finite)
     allowed = budget.factor * largest(pytorch[judged]) + budget.slack
     wrong_kind = judged & (kinds["candidate"] != kinds["truth"])
-    return Errors(candidate, pytorch, judged, wrong_kind | (candidate > allowed), allowed)
+    failing = wrong_kind | (candidate > allowed)
+    strict, loose = (
+        not bool(wrong_kind.any()) and within(wide["candidate"], wide["truth"], tolerance, finite)
+        for tolerance in (budget.tolerance.strict, budget.tolerance.loose)
+    )
+    return Errors(candidate, pytorch, judged, failing, allowed, strict, loose, is_one_value(wide["pytorch"]))
+
+
+def within(values: torch.Tensor, truth: torch.Tensor, tolerance: float, where: torch.Tensor) -> bool:
+    """|value - truth| <= tolerance * (1 + |truth|), everywhere."""
+    return bool(((values - truth).abs()[where] <= tolerance * (1 + truth.abs()[where])).all())
+
+
+def is_one_value(values: torch.Tensor) -> bool:
+    """Several elements, all alike."""
+    return values.numel() > 1 and bool((values == values.reshape(-1)[0]).all())
 
 
 def exact_errors(outputs: Mapping[str, torch.Tensor]) -> Errors:
     """Errors of integer and bool outputs: 1 where the candidate has neither PyTorch's value nor the truth"""
     judged = outputs["truth"] == outputs["pytorch"]
     failing = (outputs["candidate"] != outputs["pytorch"]) & (outputs["candidate"] != outputs["truth"])
-    return Errors(failing.double(), torch.zeros_like(failing, dtype=torch.float64), judged, failing, 0.0)
+    none = torch.zeros_like(failing, dtype=torch.float64)
+    right, one_value = not bool(failing.any()), is_one_value(outputs["pytorch"])
+    return Errors(failing.double(), none, judged, failing, 0.0, right, right, one_value)
 
 
 def kind_of(values: torch.Tensor) -> torch.Tensor:

@@ -1,26 +1,28 @@
 """The folder through which the jobs of one validation pass tensors to each other.
 
+staged/           the files that each side may load (staging.py)
 state/            the module's parameters and buffers, once
 inputs/CASE/      what every call of the case is given
-truth/CASE/       the reference's outputs in float64
-nearby/CASE/      the same for inputs moved by one rounding error
-pytorch/CASE/     the reference's outputs at the case's own dtypes
 candidate/CASE/   the candidate's outputs
+
+What is expected of the candidate is never written anywhere: it is computed after the candidate has run.
 """
 
+import hashlib
+import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from .tensors import leaves, read_values, storage_bytes
+from .tensors import leaves, read_values, storage_bytes, write_values
 
-PLACES = ("inputs", "truth", "nearby", "pytorch", "candidate")
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""
+PLACES = ("inputs", "candidate")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Call:
 
     arguments: dict[str, Any]
     state: dict[str, Any]
+    cotangents: dict[str, torch.Tensor] = field(default_factory=dict)
+    """The gradients of the outputs that a backward pass starts from, by output path."""
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Every tensor of the call by name; the items of a list as `name[i]`."""
@@ -52,15 +56,47 @@ class Exchange:
         """Where the module's state lies."""
         return self.folder / "state"
 
+    @property
+    def staged(self) -> Path:
+        """Where the files lie that the sides load."""
+        return self.folder / "staged"
+
+    def put(self, case_id: str, call: Call) -> None:
+        """Write what the case is called with, but for the state."""
+        folder = self.case("inputs", case_id)
+        write_values(call.arguments, folder)
+        write_values(call.cotangents, folder / "cotangents")
+
     def call(self, case_id: str, device: str) -> Call:
         """What the case is called with, in fresh memory."""
-        arguments = read_values(self.case("inputs", case_id), device)
-        return Call(arguments, following(read_values(self.state, device), arguments))
+        folder = self.case("inputs", case_id)
+        arguments = read_values(folder, device)
+        state = following(read_values(self.state, device), arguments)
+        return Call(arguments, state, read_values(folder / "cotangents", device))
+
+    def digest(self, case_id: str) -> str:
+        """Of all bytes that the case is called with: whoever changes them is found out."""
+        total = hashlib.sha256()
+        for folder in (self.case("inputs", case_id), self.state):
+            for file in sorted(folder.rglob("*.*")):
+                with file.open("rb") as opened:
+                    total.update(hashlib.file_digest(opened, "sha256").digest())
+        return total.hexdigest()
 
     def forget(self, case_id: str) -> None:
         """Remove all bytes of a case."""
         for place in PLACES:
             shutil.rmtree(self.case(place, case_id), ignore_errors=True)
+
+    def write_staging(self, staging: Mapping[str, Mapping[str, str]]) -> None:
+        """By side, the staged copy of each file."""
+        self.staged.mkdir(parents=True, exist_ok=True)
+        (self.staged / "staging.json").write_text(json.dumps(staging))
+
+    def read_staging(self, side: str) -> dict[str, str]:
+        """The staged copy of each file that `side` loads."""
+        staged: dict[str, str] = json.loads((self.staged / "staging.json").read_text())[side]
+        return staged
 
 
 def following(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,14 +110,21 @@ def following(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[st
     }
 
 
-def written_to(call: Call, before: Call) -> dict[str, torch.Tensor]:
-    """The tensors of `call` whose storage differs from the one in `before`, bit for bit."""
-    originals = {name: storage_bytes(tensor) for name, tensor in before.tensors().items()}
-    tensors = call.tensors().items()
-    return {name: tensor for name, tensor in tensors if not storage_bytes(tensor).equal(originals[name])}
+def written_to(call: Call, before: Call) -> list[str]:
+    """The names of the tensors of `call` that differ from those in `before`, bit for bit."""
+    originals = before.tensors()
+    return [name for name, tensor in call.tensors().items() if not same_bits(tensor, originals[name])]
 
 
-def all_outputs(result: Any, call: Call, written: list[str]) -> list[tuple[str, Any]]:
-    """What a call gives back: its result, flattened, and the arguments that it wrote to."""
+def same_bits(tensor: torch.Tensor, original: torch.Tensor) -> bool:
+    """Whether nothing was written: the whole storage where both have one alike, else the elements."""
+    if tensor.untyped_storage().nbytes() == original.untyped_storage().nbytes():
+        return bool(storage_bytes(tensor).equal(storage_bytes(original)))
+    ours, theirs = (t.detach().contiguous().clone() for t in (tensor, original))
+    return bool(storage_bytes(ours).equal(storage_bytes(theirs)))
+
+
+def all_outputs(result: Any, call: Call, written: list[str]) -> dict[str, Any]:
+    """What a call gives back by path: its result, flattened, and the arguments that it wrote to."""
     tensors = call.tensors()
-    return [*leaves(result), *((f"{name}{AFTER_THE_CALL}", tensors[name]) for name in written)]
+    return dict([*leaves(result), *((f"{name}{AFTER_THE_CALL}", tensors[name]) for name in written)])

@@ -10,6 +10,8 @@ from .error import rms
 
 FEW_ROUNDED = 4
 """Fewer values than this may be round by chance."""
+FEW_ON_A_DIAGONAL = 3
+"""Fewer failing elements than this lie on some diagonal by chance."""
 ALIKE = 1e-3
 """Largest relative deviation at which two tensors count as the same values."""
 
@@ -26,8 +28,18 @@ def where_it_fails(failing: torch.Tensor) -> dict[str, Any]:
         "first": [int(i) for i in torch.unravel_index(torch.tensor(first), failing.shape)],
         "along": along,
         "flat": spread(flat),
+        "diagonal": diagonal_of(failing),
         "share_of_box": int(flat.sum()) / max(math.prod(axis["count"] for axis in along), 1),
     }
+
+
+def diagonal_of(failing: torch.Tensor) -> int | None:
+    """Column minus row of the failing elements, where it is the same for all, and there are three or more."""
+    if failing.ndim < 2 or int(failing.sum()) < FEW_ON_A_DIAGONAL:
+        return None
+    *_, rows, columns = failing.nonzero(as_tuple=True)
+    offsets = (columns - rows).unique()
+    return int(offsets[0]) if offsets.numel() == 1 and rows.unique().numel() > 2 else None
 
 
 def spread(failing: torch.Tensor) -> dict[str, int]:

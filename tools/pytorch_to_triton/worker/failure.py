@@ -8,14 +8,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .redirect import in_original_terms, original
+
 
 def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
     """The exception as plain JSON: type, message, traceback, file, line, during."""
     file, line = _place(error)
     return {
         "type": type(error).__name__,
-        "message": str(error),
-        "traceback": _user_traceback(error),
+        "message": in_original_terms(str(error)),
+        "traceback": in_original_terms(_user_traceback(error)),
         "file": file,
         "line": line,
         "during": during,
@@ -28,9 +30,9 @@ def _place(error: BaseException) -> tuple[str | None, int | None]:
     place: tuple[str | None, int | None] = (None, None)
     for cause in _chain(error):
         if isinstance(cause, SyntaxError) and cause.filename:
-            place = (cause.filename, cause.lineno)
+            place = (str(original(cause.filename)), cause.lineno)
         elif frames := _user_frames(traceback.extract_tb(cause.__traceback__)):
-            place = (frames[-1].filename, frames[-1].lineno)
+            place = (str(original(frames[-1].filename)), frames[-1].lineno)
     return place
 
 

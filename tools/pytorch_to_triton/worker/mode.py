@@ -1,7 +1,9 @@
 """How Triton kernels run in this process: interpreted on the CPU, or compiled for the device."""
 
+import contextlib
 import importlib
 import os
+from contextlib import AbstractContextManager
 from typing import Any
 
 
@@ -21,6 +23,16 @@ def enter_mode(mode: dict[str, Any]) -> None:
         importlib.import_module(name)
     if mode["interpreter"]:
         importlib.import_module(".interpreter", __package__).install()
+
+
+def as_on_a_gpu() -> AbstractContextManager[None]:
+    """Inside, code that was written for a GPU finds one: under the interpreter, the CPU stands in for it."""
+    if not interpreting():
+        return contextlib.nullcontext()
+    stand_in: AbstractContextManager[None] = importlib.import_module(
+        ".interpreter.cuda_stand_in", __package__
+    ).standing_in()
+    return stand_in
 
 
 def interpreting() -> bool:

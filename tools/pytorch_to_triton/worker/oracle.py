@@ -1,27 +1,23 @@
-"""Job `oracle`: draw each case's inputs, run the reference on them in float64 and at the case's own dtypes.
+"""What a call should give: the reference at the case's own dtypes, in float64, and nearby.
 
-Leaves state, inputs, truth, nearby and pytorch in the exchange folder. `nearby` tells how far the problem
-itself amplifies the rounding errors that no kernel can avoid.
+`nearby` tells how far the problem itself amplifies the rounding errors that no kernel can avoid.
 """
 
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .describe import named_inputs
-from .draw import draw_arguments, generator, perturbed_state
 from .exchange import Call, Exchange, all_outputs, written_to
-from .failure import describe_failure
-from .report import Report
+from .gradients import with_gradients
+from .mode import as_on_a_gpu, interpreting
 from .rounding import Rounding
-from .target import Loaded, ModuleCall, keyword, load
-from .tensors import write_outputs, write_values
+from .target import Loaded, ModuleCall
+from .tensors import Output, output_of
 
 
 class InFloat64(TorchFunctionMode):
@@ -37,104 +33,92 @@ def widened(value: Any) -> Any:
     return torch.float64 if value is torch.float32 else value
 
 
+Outputs = dict[str, Output]
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """What one call should give, each by output path."""
+
+    pytorch: Outputs
+    """The reference at the case's own dtypes."""
+    precise: Outputs
+    """The reference in float64, where it runs in it."""
+    nearby: Outputs
+    """The same for inputs, and with arithmetic, moved by one rounding error."""
+    precision: str
+    """What `precise` was computed in: `float64`, `float32`, `own`."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Oracle:
     """The reference, and how its runs are set up."""
 
     reference: Loaded
     exchange: Exchange
-    seed: int
     device: str
+    backward: bool
+    """Whether gradients are outputs too."""
 
-    def solve(self, case: dict[str, Any]) -> dict[str, Any]:
-        """Write everything about one case; an exception of the user's code is the case's result."""
-        try:
-            write_values(self.draw(case), self.exchange.case("inputs", case["id"]))
-            written = self.run_as_it_is(case["id"])
-            return {"status": "ok", "written": written, "truth": self.run_precisely(case["id"], written)}
-        except Exception as error:
-            return {"status": "raised", "failure": describe_failure(error, case["name"])}
-
-    def draw(self, case: dict[str, Any]) -> dict[str, Any]:
-        """The case's arguments on the CPU: drawn here, or by the file's inputs(**dims) or get_inputs()."""
-        if case["arguments"]:
-            return draw_arguments(case, self.seed)
-        torch.manual_seed(generator(self.seed, case["name"]).initial_seed())
-        contents = self.reference.contents
-        if not hasattr(contents, "inputs"):
-            return named_inputs(self.reference) if hasattr(contents, "get_inputs") else {}
-        given = contents.inputs(**case["dims"])
-        named = given if isinstance(given, Mapping) else zip(self.reference.parameters, given, strict=False)
-        return dict(named)
-
-    def run_as_it_is(self, case_id: str) -> list[str]:
-        """Run at the case's own dtypes; the names of the arguments that the reference writes to."""
-        call = self.exchange.call(case_id, self.device)
-        result = self.run(self.reference, call)
-        written = list(written_to(call, self.exchange.call(case_id, self.device)))
-        write_outputs(all_outputs(result, call, written), self.exchange.case("pytorch", case_id))
-        return written
-
-    def run_precisely(self, case_id: str, written: list[str]) -> str:
-        """Run for the truth; the dtype in which it was computed.
+    def truth(self, case_id: str, seed: int) -> Truth:
+        """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
 
         A reference that cannot run in float64 is run in float32; where that fails too, at its own dtypes.
         """
+        outputs, written = self.run_as_it_is(case_id, seed)
         for precision in ("float64", "float32"):
             try:
-                self.write_truth(case_id, precision, written)
+                return Truth(outputs, *self.precisely(case_id, precision, written, seed), precision)
             except Exception:
                 continue
-            return precision
-        self.write_truth(case_id, "own", written)
-        return "own"
+        return Truth(outputs, *self.precisely(case_id, "own", written, seed), "own")
 
-    def write_truth(self, case_id: str, precision: str, written: list[str]) -> None:
+    def run_as_it_is(self, case_id: str, seed: int) -> tuple[Outputs, list[str]]:
+        """Run at the case's own dtypes; the outputs, and the names of the arguments that were written to."""
+        call = self.exchange.call(case_id, self.device)
+        result = self.run(self.reference, call, seed)
+        written = written_to(call, self.exchange.call(case_id, self.device))
+        return kept(all_outputs(result, call, written)), written
+
+    def precisely(
+        self, case_id: str, precision: str, written: list[str], seed: int
+    ) -> tuple[Outputs, Outputs]:
         reference = in_float64(self.reference) if precision == "float64" else self.reference
-        for place in ("truth", "nearby"):
+        found = []
+        for near in (False, True):
             original = self.exchange.call(case_id, self.device)
             call = precise(original, precision)
-            if place == "nearby":
-                call = moved(call, original, self.seed)
-            rounding = Rounding(arithmetic_eps(original), self.seed) if place == "nearby" else no_rounding()
+            if near:
+                call = moved(call, original, seed)
+            rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
             with in_precision(precision), rounding:
-                result = self.run(reference, call)
-            write_outputs(all_outputs(result, call, written), self.exchange.case(place, case_id))
+                result = self.run(reference, call, seed)
+            found.append(kept(all_outputs(result, call, written)))
+        return found[0], found[1]
 
-    def run(self, reference: Loaded, call: Call) -> Any:
+    def run(self, reference: Loaded, call: Call, seed: int) -> Any:
+        """Call the reference; one that was written for a GPU finds one, also under the interpreter."""
+        try:
+            return self.call(reference, call, seed)
+        except Exception as error:
+            if not interpreting():
+                raise
+            with as_on_a_gpu(), contextlib.suppress(Exception):
+                return self.call(reference, call, seed)
+            raise error from None
+
+    def call(self, reference: Loaded, call: Call, seed: int) -> Any:
         # What the reference draws itself (dropout) is the same in each of its runs.
-        torch.manual_seed(self.seed)
+        torch.manual_seed(seed)
+        if self.backward:
+            return with_gradients(lambda given: reference(given.arguments, given.state), call)
         with torch.no_grad():
             return reference(call.arguments, call.state)
 
 
-def work(
-    report: Report, target: dict[str, Any], cases: list[dict[str, Any]], seed: int, folder: str, device: str
-) -> dict[str, Any]:
-    """An item once the reference is loaded, then one a case: status, `truth` (its precision), `written`.
-
-    `cases` are the JSON of schema/case.py with an `id` each, which names its folder.
-    """
-    report.during("load")
-    reference = load(target, "reference")
-    oracle = Oracle(reference, Exchange(Path(folder)), seed, device)
-    if not oracle.exchange.state.exists():
-        write_values(perturbed_state(reference.state, trained(reference), seed), oracle.exchange.state)
-    report.item({"loaded": reference.name})
-    for done, case in enumerate(cases):
-        report.during(case["name"])
-        report.progress(done, len(cases), f"reference: {case['name']}")
-        report.item({"case": case["name"], **oracle.solve(case)})
-    return {"device": torch.cuda.get_device_name() if device == "cuda" else "CPU"}
-
-
-def trained(reference: Loaded) -> set[str]:
-    """The names of a module's state that are parameters, not buffers."""
-    return (
-        set()
-        if reference.module is None
-        else {keyword(key) for key, _ in reference.module.named_parameters()}
-    )
+def kept(outputs: dict[str, Any]) -> Outputs:
+    """The outputs as they are now."""
+    return {path: output_of(leaf) for path, leaf in outputs.items()}
 
 
 def in_float64(reference: Loaded) -> Loaded:
@@ -193,13 +177,8 @@ def arithmetic_eps(call: Call) -> float:
     return torch.finfo(torch.float64 if only_float64 else torch.float32).eps
 
 
-def no_rounding() -> contextlib.AbstractContextManager[None]:
-    """The run for the truth, as exact as its precision."""
-    return contextlib.nullcontext()
-
-
 def mapped(call: Call, change: Callable[[str, torch.Tensor], torch.Tensor]) -> Call:
-    """The call with `change` applied to every tensor, given its name."""
+    """The call with `change` applied to every tensor, given its name; cotangents stay."""
 
     def visit(name: str, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -213,4 +192,5 @@ def mapped(call: Call, change: Callable[[str, torch.Tensor], torch.Tensor]) -> C
     return Call(
         {name: visit(name, value) for name, value in call.arguments.items()},
         {name: visit(name, value) for name, value in call.state.items()},
+        call.cotangents,
     )

@@ -1,61 +1,210 @@
-"""Job `subject`: run the candidate, and nothing else, on inputs that the oracle left in the exchange folder.
+"""Job `subject`: run the candidate, and nothing else, on inputs that lie in the exchange folder.
 
 Items come one a case and in order, so that after a crash or a time-out it is known which case it was, and a
-fresh process can take the rest.
+fresh process can take the rest. This process knows neither the reference, nor what is expected, nor the seed.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from .exchange import Exchange, all_outputs, written_to
+from .allocation import Poison
+from .draw import far_strides
+from .exchange import Call, Exchange, all_outputs, written_to
 from .failure import describe_failure
+from .gradients import with_gradients
+from .integrity.tensors import plain
+from .memory import Memory
+from .observer import Fact, Observer
+from .oracle import mapped
+from .redirect import redirect
 from .report import Report
 from .target import Loaded, TargetError, load
-from .tensors import read_values, write_outputs
+from .tensors import Output, output_of, read_values, storage_bytes, write_outputs
+
+SEED = 0
+"""Of torch's own generator before each call: what the candidate draws is the same in each of its runs."""
 
 
 def work(
-    report: Report, target: dict[str, Any], cases: list[dict[str, Any]], seed: int, folder: str, device: str
+    report: Report,
+    target: dict[str, Any],
+    cases: list[dict[str, Any]],
+    folder: str,
+    device: str,
+    backward: bool,  # noqa: FBT001
+    secret: list[str],
 ) -> dict[str, Any]:
-    """An item once the candidate is loaded, then one a case: `ok`, or `raised` with the failure.
+    """An item once the candidate is loaded, then one a case: `ok` or `raised`, with `facts`.
 
-    `cases` hold `id`, `name`, and in `written` the arguments that the reference writes to. A candidate that
-    leaves the device unusable ends the job early.
+    `cases` hold `id`, `name`, `far` (names of tensors with huge strides), `twice` (whether a second run must
+    give the same bits), and in `again` the id of the case before it whose tensors are called once more. A
+    candidate that leaves the device unusable ends the job early. `secret` are files and folders that are none
+    of the candidate's business.
     """
     report.during("load")
     exchange = Exchange(Path(folder))
-    candidate = load(target, "candidate")
+    redirect(exchange.read_staging("candidate"))
+    observer = Observer(
+        [*map(Path, secret), exchange.folder / "inputs", exchange.folder / "candidate"],
+        [report.folder, exchange.folder],
+        lambda fact: report.item({"trespass": fact}),
+    )
+    with observer.loading():
+        candidate = load(target, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))
-    report.item({"loaded": candidate.name})
+    candidate.to_gpu()
+    report.item({"loaded": candidate.name, "traces": observer.traces()})
+    subject = Subject(candidate, exchange, observer, device, backward)
     for done, case in enumerate(cases):
         report.during(case["name"])
         report.progress(done, len(cases), f"candidate: {case['name']}")
-        report.item({"case": case["name"], **attempt(candidate, case, exchange, (seed, device))})
+        report.item({"case": case["name"], **subject.attempt(case)})
         if not usable(device):
             break
-    return {}
+    return {"traces": observer.traces()}
 
 
-def attempt(
-    candidate: Loaded, case: dict[str, Any], exchange: Exchange, setting: tuple[int, str]
-) -> dict[str, Any]:
-    """Call the candidate once and write what it returns, and the arguments that it wrote to."""
-    seed, device = setting
-    call = exchange.call(case["id"], device)
-    torch.manual_seed(seed)
-    try:
+@dataclass
+class Attempt:
+    """One call of the candidate: what it was given, and what it left."""
+
+    call: Call
+    memory: Memory
+    leaves: dict[str, Any]
+    outputs: dict[str, Output]
+
+
+@dataclass
+class Subject:
+    """The candidate, and how it is called."""
+
+    candidate: Loaded
+    exchange: Exchange
+    observer: Observer
+    device: str
+    backward: bool
+    last: Attempt | None = None
+    """The case before: its tensors may be called with once more, and its results must not change."""
+
+    def attempt(self, case: dict[str, Any]) -> dict[str, Any]:
+        """Call the candidate, and write what it returns and the arguments that it wrote to."""
+        again = self.last if case["again"] and self.last else None
+        if again is None:
+            self.let_go()
+            memory = Memory(self.device, Poison.FIRST)
+            call = self.placed(case, memory)
+        else:
+            memory, call = again.memory, again.call
+            overwrite(call, self.exchange.call(case["id"], self.device))
+        found, facts = self.called(call, memory, self.exchange.call(case["id"], self.device))
+        if found is None:
+            self.let_go()
+            return {"status": "raised", **facts}
+        if again is not None:
+            facts["facts"]["overwritten"] = changed_since(again, call)
+        write_outputs(found.outputs, self.exchange.case("candidate", case["id"]))
+        self.last = found
+        if case["twice"]:
+            facts["facts"]["differs"] = self.differs(case, found)
+        return {"status": "ok", **facts}
+
+    def called(self, call: Call, memory: Memory, before: Call) -> tuple[Attempt | None, Fact]:
+        """One call under observation: what it left, None where it raised; and `facts`, or the failure too."""
+        torch.manual_seed(SEED)
+        result, failure = None, None
+        with self.observer.calling(memory) as sight:
+            try:
+                result = self.call_candidate(call)
+                synchronize(self.device)
+            except TargetError:
+                raise
+            except (Exception, SystemExit) as error:
+                failure = describe_failure(error, "call")
+        if failure is None:
+            try:
+                returned = all_outputs(result, call, [])
+                everything = all_outputs(result, call, written_to(call, before))
+                outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+                return Attempt(call, memory, returned, outputs), {"facts": sight.facts(returned, call, memory)}
+            except RuntimeError as error:
+                failure = describe_failure(error, "its results")
+        facts = sight.facts({}, call, memory) if usable(self.device) else {}
+        return None, {"failure": failure, "facts": facts}
+
+    def call_candidate(self, call: Call) -> Any:
+        if self.backward:
+            return with_gradients(lambda given: self.candidate(given.arguments, given.state), call)
         with torch.no_grad():
-            result = candidate(call.arguments, call.state)
-        synchronize(device)
-        written = written_to(call, exchange.call(case["id"], device)).keys() | set(case["written"])
-        write_outputs(all_outputs(result, call, sorted(written)), exchange.case("candidate", case["id"]))
-    except TargetError:
-        raise
-    except (Exception, SystemExit) as error:
-        return {"status": "raised", "failure": describe_failure(error, case["name"])}
-    return {"status": "ok"}
+            return self.candidate(call.arguments, call.state)
+
+    def placed(self, case: Mapping[str, Any], memory: Memory) -> Call:
+        """What the case is called with, each tensor between red zones."""
+
+        def place(name: str, tensor: torch.Tensor) -> torch.Tensor:
+            if name in case["far"]:
+                return memory.spread(tensor, far_strides(tuple(tensor.shape)), name)
+            return memory.placed(tensor, name)
+
+        return mapped(self.exchange.call(case["id"], "cpu"), place)
+
+    def differs(self, case: dict[str, Any], first: Attempt) -> Fact | None:
+        """Outputs that are other bits in a second run, in memory that held something else; None: none."""
+        second = self.once_more(case)
+        paths = [path for path in first.outputs if not same(first.outputs[path], second.get(path))]
+        if not paths:
+            return None
+        third = self.once_more(case)
+        steady = all(same(second.get(path), third.get(path)) for path in paths)
+        return {"paths": paths, "by_what_memory_held": steady}
+
+    def once_more(self, case: dict[str, Any]) -> dict[str, Output | None]:
+        """The outputs of another run on the same values; nothing where it raises."""
+        memory = Memory(self.device, Poison.SECOND)
+        try:
+            call = self.placed(case, memory)
+            found, _ = self.called(call, memory, self.exchange.call(case["id"], self.device))
+            return dict(found.outputs) if found else {}
+        finally:
+            memory.close()
+
+    def let_go(self) -> None:
+        """Free the last case's memory."""
+        if self.last is not None:
+            self.last.memory.close()
+            self.last = None
+
+
+def overwrite(call: Call, values: Call) -> None:
+    """Write other values into the tensors of a call; neither their addresses nor their versions change."""
+    new = values.tensors()
+    for name, tensor in call.tensors().items():
+        tensor.data.copy_(new[name])
+
+
+def changed_since(attempt: Attempt, call: Call) -> list[str]:
+    """Results of an earlier call that are no longer what they were; those in the inputs' memory left out."""
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in call.tensors().values()}
+    return [
+        path
+        for path, leaf in attempt.leaves.items()
+        if isinstance(leaf, torch.Tensor)
+        and plain(leaf) is None
+        and leaf.untyped_storage().data_ptr() not in inputs
+        and not same(output_of(leaf), attempt.outputs[path])
+    ]
+
+
+def same(left: Output | None, right: Output | None) -> bool:
+    """Equal in every trait and every bit."""
+    if left is None or right is None or left.traits != right.traits:
+        return False
+    if left.tensor is None or right.tensor is None:
+        return left.tensor is right.tensor
+    return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
 
 
 def synchronize(device: str) -> None:

@@ -16,6 +16,9 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from .mode import as_on_a_gpu, interpreting
+from .redirect import in_original_terms, loader_of, original, redirect
+
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]
 
@@ -101,6 +104,12 @@ class Loaded:
         args, kwargs = bind(self.name, self.signature, arguments, by_keyword)
         return self.call(*args, **{**kwargs, **state})
 
+    def to_gpu(self) -> None:
+        """Move what a module holds beside its state to the GPU, or to what stands in for one."""
+        if self.module is not None and (interpreting() or torch.cuda.is_available()):
+            with as_on_a_gpu():
+                self.module.cuda()
+
     def take_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Load the reference's state into a candidate module; a function takes it at the call.
 
@@ -132,12 +141,19 @@ class ModuleCall:
         return torch.func.functional_call(self.module, state, args, kwargs)
 
 
-def load(target: Mapping[str, Any], role: Role) -> Loaded:
+def load(target: Mapping[str, Any], role: Role, staged: Mapping[str, str] | None = None) -> Loaded:
     """Import the target's file and pick what its name, or its role in a file without one, stands for.
 
-    `target` is the JSON of schema/target.py. Raises a TargetError.
+    `target` is the JSON of schema/target.py. `staged` are the copies to import instead of originals, by the
+    originals' absolute paths, from now on in this process. Raises a TargetError.
     """
-    path, name = Path(target["path"]), target["name"]
+    if staged:
+        redirect(staged)
+    with as_on_a_gpu():
+        return load_role(Path(target["path"]), target["name"], role)
+
+
+def load_role(path: Path, name: str | None, role: Role) -> Loaded:
     contents = load_file(path)
     if name is not None:
         if not hasattr(contents, name):
@@ -182,7 +198,7 @@ def package_of(path: Path) -> tuple[Path | None, str]:
 def import_from_package(path: Path, root: Path, dotted: str) -> ModuleType:
     sys.path.insert(0, str(root))
     module = importlib.import_module(dotted)
-    if module.__file__ is None or not Path(module.__file__).samefile(path):
+    if module.__file__ is None or not original(module.__file__).samefile(path):
         raise TargetLoadFailed(
             f"`{dotted}` is already the name of {module.__file__}, so {path} cannot be imported under it"
         )
@@ -193,7 +209,7 @@ def import_alone(path: Path) -> ModuleType:
     # Appended, so that nothing in the user's folder shadows an installed package.
     sys.path.append(str(path.parent))
     name = f"target_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader_of(name, path))
     if spec is None or spec.loader is None:
         raise TargetLoadFailed(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -266,14 +282,15 @@ def syntax_message(error: SyntaxError) -> str:
     line = (error.text or "").rstrip()
     indent = len(line) - len(line.lstrip())
     caret = " " * max((error.offset or 1) - 1 - indent, 0) + "^"
-    return f"{error.filename}, line {error.lineno}: {error.msg}\n  {line.lstrip()}\n  {caret}"
+    file = original(error.filename) if error.filename else None
+    return f"{file}, line {error.lineno}: {error.msg}\n  {line.lstrip()}\n  {caret}"
 
 
 def described(error: BaseException, path: Path) -> str:
     """`Type: message (line N)`, the line being the innermost in the user's file."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if original(f.filename) == path]
     at = f" (line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {error}{at}"
+    return f"{type(error).__name__}: {in_original_terms(str(error))}{at}"
 
 
 def public_names(contents: ModuleType) -> list[str]:

@@ -8,10 +8,14 @@ import ctypes
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from .interpreter.cuda_stand_in import device_of
+from .mode import interpreting
 
 Record = dict[str, Any]
 
@@ -70,7 +74,8 @@ def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
     """The tensor in a storage of its own, strides and storage offset kept."""
     data = torch.empty(record["bytes"], dtype=torch.uint8)
     with (folder / record["file"]).open("rb") as file:
-        file.readinto(memory(data))
+        if file.readinto(memory(data)) != record["bytes"]:
+            raise ValueError(f"{record['file']} is shorter than {record['bytes']} bytes")
     storage = data.to(device).untyped_storage()
     view = torch.empty(0, dtype=getattr(torch, record["dtype"]), device=device)
     return view.set_(storage, record["offset"], record["shape"], record["strides"])
@@ -86,31 +91,60 @@ def memory(data: torch.Tensor) -> Any:
     return (ctypes.c_char * data.numel()).from_address(data.data_ptr()) if data.numel() else bytearray()
 
 
-def write_outputs(outputs: list[tuple[str, Any]], folder: Path) -> None:
-    """Write what a call returned, flattened: outputs.json holds a record for each path.
+@dataclass(frozen=True)
+class Output:
+    """One leaf of what a call returned."""
 
-    Tensors are written contiguous; a Python number as a 0-dimensional tensor, which `type` tells apart.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    records = [
-        {"path": path, **write_output(leaf, folder / f"{i}.bin")} for i, (path, leaf) in enumerate(outputs)
-    ]
-    (folder / "outputs.json").write_text(json.dumps(records))
+    traits: dict[str, Any]
+    """`type`, and of a tensor or number `dtype`, `shape`, `device`."""
+    tensor: torch.Tensor | None
+    """Its values, contiguous; a Python number as a 0-dimensional tensor; None of anything else."""
 
 
-def write_output(leaf: Any, file: Path) -> Record:
+def output_of(leaf: Any, why_not_plain: str | None = None) -> Output:
+    """The leaf as it is now, in memory of its own; what is no plain tensor has a type and nothing else."""
+    if why_not_plain is not None:
+        return Output({"type": why_not_plain}, None)
     kind = "Tensor" if is_tensor(leaf) else type(leaf).__name__
     tensor = leaf if is_tensor(leaf) else number_as_tensor(leaf)
     if tensor is None:
-        return {"form": "other", "type": kind}
-    dense = torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor.detach())
-    return {**write_tensor(dense, file), "type": kind, "device": tensor.device.type}
+        return Output({"type": kind}, None)
+    traits = {
+        "type": kind,
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "device": where_it_lies(tensor),
+    }
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    return Output(traits, torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device).copy_(plain))
 
 
-def read_outputs(folder: Path) -> dict[str, Record]:
-    """The records of `write_outputs` by path."""
-    records: list[Record] = json.loads((folder / "outputs.json").read_text())
-    return {record["path"]: record for record in records}
+def where_it_lies(tensor: torch.Tensor) -> str:
+    """The type of the tensor's device; under the interpreter, of the one that it would have on a GPU."""
+    return device_of(tensor).type if interpreting() else tensor.device.type
+
+
+def write_outputs(outputs: Mapping[str, Output], folder: Path) -> None:
+    """Write the leaves of a call by path: outputs.json holds a record for each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = {
+        path: {"traits": output.traits, "tensor": written(output.tensor, folder / f"{i}.bin")}
+        for i, (path, output) in enumerate(outputs.items())
+    }
+    (folder / "outputs.json").write_text(json.dumps(records))
+
+
+def written(tensor: torch.Tensor | None, file: Path) -> Record | None:
+    return None if tensor is None else write_tensor(tensor, file)
+
+
+def read_outputs(folder: Path, device: str) -> dict[str, Output]:
+    """What `write_outputs` wrote, on `device`. Raises ValueError where the bytes do not fit their record."""
+    records = json.loads((folder / "outputs.json").read_text())
+    return {
+        path: Output(record["traits"], record["tensor"] and read_tensor(record["tensor"], folder, device))
+        for path, record in records.items()
+    }
 
 
 def number_as_tensor(leaf: Any) -> torch.Tensor | None:

@@ -1,0 +1,335 @@
+"""Operators, launches, patches, flags, leftovers and tensors: each finds what is there."""
+
+import _thread
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch._subclasses.fake_tensor import FakeTensorMode
+from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from pytorch_to_triton.worker import compare
+from pytorch_to_triton.worker.exchange import Exchange
+from pytorch_to_triton.worker.integrity.conduct import Conduct
+from pytorch_to_triton.worker.integrity.flags import Flags
+from pytorch_to_triton.worker.integrity.launches import Launches
+from pytorch_to_triton.worker.integrity.leftovers import Leftovers, adopt_orphans
+from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.integrity.tensors import aliases, plain
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def add_to(out_ptr, value):
+    tl.atomic_add(out_ptr, value)
+
+
+@triton.jit
+def summing_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    add_to(out_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK))))
+
+
+@triton.jit
+def descriptor_kernel(source, out_ptr, BLOCK: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, BLOCK), source.load([0]))
+
+
+def operators_are_counted_without_their_overloads() -> None:
+    with Operators() as operators:
+        x = torch.ones(2, 2)
+        x @ x + x.mm(x)
+        torch.nn.functional.softmax(x, -1)
+    assert operators.counts == {"aten.ones": 1, "aten.mm": 2, "aten.add": 1, "aten._softmax": 1}
+
+
+def operators_in_a_thread_are_counted() -> None:
+    x = torch.ones(2, 2)
+    with Operators() as operators:
+        thread = threading.Thread(target=torch.mm, args=(x, x))
+        thread.start()
+        thread.join()
+    assert operators.counts == {"aten.mm": 1}
+
+
+def operators_of_a_backward_pass_are_counted() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    with Operators() as operators:
+        (x @ x).sum().backward()
+    assert operators.counts["aten.mm"] == 3
+
+
+def an_operator_handed_to_triton_is_counted() -> None:
+    x, out = torch.ones(4), torch.empty(4)
+    config = triton.Config({"BLOCK": 4}, pre_hook=lambda arguments: torch.neg(x, out=out))
+    tuned = triton.autotune([config], key=["n"])(copy_kernel)
+    with Operators() as operators:
+        tuned[(1,)](x, out, 4)
+    assert operators.counts == {"aten.neg": 1}
+
+
+def what_follows_from_a_kernels_tensor_is_made_by_triton() -> None:
+    x, out, other, target = torch.ones(4), torch.empty(4), torch.ones(4), torch.zeros(4)
+    with Operators() as operators, Launches(operators):
+        copy_kernel[(1,)](x, out, 4, 4)
+        view, cast = out.view(2, 2), out.to(torch.float64)
+        target.copy_(out)
+        later, unrelated = (cast + 1).clone(), other + 1
+    for tensor in (out, view, cast, target, later, torch.as_strided(out, (2,), (1,))):
+        assert operators.made_by_triton(tensor)
+    assert not operators.made_by_triton(unrelated)
+
+
+def a_new_tensor_in_freed_memory_is_not_made_by_triton() -> None:
+    with Operators() as operators:
+        for _ in range(50):
+            tensor = torch.empty(64)
+            assert not operators.made_by_triton(tensor)
+            operators.touched(tensor)
+            del tensor
+
+
+def a_launch_is_recorded_with_its_place() -> None:
+    x, out = torch.ones(4), torch.empty(4)
+    with Operators() as operators, Launches(operators) as launches:
+        for _ in range(3):
+            copy_kernel[(1,)](x, out, 4, 4)
+    (launch,) = launches.launched
+    line = Path(__file__).read_text().splitlines()[launch["line"]]
+    assert line.startswith("def copy_kernel")
+    assert (launch["kernel"], launch["file"], launch["count"]) == ("copy_kernel", __file__, 3)
+    assert launch["atomics"] is False
+
+
+def a_warm_up_and_an_empty_grid_are_no_launch() -> None:
+    x, out = torch.ones(4), torch.empty(4)
+    with Operators() as operators, Launches(operators) as launches:
+        copy_kernel[(0,)](x, out, 4, 4)
+        copy_kernel[lambda meta: (0, 1)](x, out, 4, 4)
+        copy_kernel.run(x, out, 4, 4, grid=(1,), warmup=True)
+    assert launches.launched == []
+    assert not operators.made_by_triton(out)
+
+
+def atomics_are_found_in_functions_that_a_kernel_calls() -> None:
+    x, out = torch.ones(4), torch.zeros(1)
+    with Operators() as operators, Launches(operators) as launches:
+        summing_kernel[(1,)](x, out, 4)
+    assert [launch["atomics"] for launch in launches.launched] == [True]
+
+
+def a_tensor_behind_a_descriptor_is_an_argument() -> None:
+    x, out = torch.ones(4), torch.zeros(4)
+    with Operators() as operators, Launches(operators):
+        descriptor_kernel[(1,)](TensorDescriptor.from_tensor(x, [4]), out, 4)
+    assert operators.made_by_triton(x)
+
+
+def changed(owner: Any, name: str, value: object) -> list[str]:
+    """The names of patches found after one attribute is set, which is put back."""
+    patches = Patches()
+    held = vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        return [patch["name"] for patch in patches.changed()]
+    finally:
+        if held is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, held)
+
+
+def replaced_functions_are_found() -> None:
+    def fake(*args: Any, **kwargs: Any) -> None: ...
+
+    places: tuple[tuple[Any, str, str], ...] = (
+        (torch, "allclose", "torch.allclose"),
+        (torch.Tensor, "add", "torch.Tensor.add"),
+        (torch.cuda, "synchronize", "torch.cuda.synchronize"),
+        (torch.cuda.Event, "elapsed_time", "torch.cuda.Event.elapsed_time"),
+        (torch.testing, "assert_close", "torch.testing.assert_close"),
+        (triton.testing, "do_bench", "triton.testing.do_bench"),
+        (tl, "dot", "triton.language.dot"),
+        (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
+        (time, "perf_counter", "time.perf_counter"),
+        (os, "replace", "os.replace"),
+        (compare, "work", "pytorch_to_triton.worker.compare.work"),
+        (compare, "max", "pytorch_to_triton.worker.compare.max"),
+        (Exchange, "case", "pytorch_to_triton.worker.exchange.Exchange.case"),
+    )
+    for owner, name, full in places:
+        assert full in changed(owner, name, fake), full
+    assert changed(torch.cuda, "synchronize", torch.cuda.current_device) == ["torch.cuda.synchronize"]
+
+
+def replaced_code_of_a_function_is_found() -> None:
+    patches, held = Patches(), torch.testing.assert_close.__code__
+    torch.testing.assert_close.__code__ = (lambda *args, **kwargs: None).__code__
+    try:
+        assert [patch["name"] for patch in patches.changed()] == ["torch.testing.assert_close.__code__"]
+    finally:
+        torch.testing.assert_close.__code__ = held
+
+
+def new_attributes_are_no_patches() -> None:
+    assert changed(torch, "my_own_function", print) == []
+
+
+def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> list[dict[str, Any]]:
+    flags = Flags()
+    change()
+    try:
+        return flags.changed()
+    finally:
+        undo()
+
+
+def changed_settings_are_found() -> None:
+    matmul, cwd = torch.backends.cuda.matmul, os.getcwd()
+    threads, old = torch.get_num_threads(), signal.getsignal(signal.SIGALRM)
+    cases: tuple[tuple[str, Callable[[], object], Callable[[], object]], ...] = (
+        (
+            "torch.get_default_dtype",
+            lambda: torch.set_default_dtype(torch.float64),
+            lambda: torch.set_default_dtype(torch.float32),
+        ),
+        (
+            "torch.is_grad_enabled",
+            lambda: torch.set_grad_enabled(False),
+            lambda: torch.set_grad_enabled(True),
+        ),
+        (
+            "torch.get_num_threads",
+            lambda: torch.set_num_threads(threads + 1),
+            lambda: torch.set_num_threads(threads),
+        ),
+        (
+            "torch.backends.cuda.matmul.allow_tf32",
+            lambda: setattr(matmul, "allow_tf32", True),
+            lambda: setattr(matmul, "allow_tf32", False),
+        ),
+        ("os.getcwd", lambda: os.chdir("/"), lambda: os.chdir(cwd)),
+        (
+            "os.environ['TRITON_CACHE_DIR']",
+            lambda: os.environ.update(TRITON_CACHE_DIR="/tmp"),
+            lambda: os.environ.pop("TRITON_CACHE_DIR"),
+        ),
+        (
+            "signal SIGALRM",
+            lambda: signal.signal(signal.SIGALRM, lambda *_: None),
+            lambda: signal.signal(signal.SIGALRM, old),
+        ),
+    )
+    for name, change, undo in cases:
+        assert name in [entry["name"] for entry in flag_changes(change, undo)], name
+
+
+def unchanged_settings_are_none() -> None:
+    assert flag_changes(lambda: None, lambda: None) == []
+
+
+def threads_that_still_run_are_found() -> None:
+    leftovers, done = Leftovers(), threading.Event()
+    threading.Thread(target=done.wait, name="lingering").start()
+    _thread.start_new_thread(done.wait, ())
+    time.sleep(0.05)
+    found = leftovers.found()
+    done.set()
+    assert {"kind": "thread", "name": "lingering"} in found
+    assert len(found) == 2, found
+    time.sleep(0.1)
+    assert leftovers.found() == []
+
+
+def a_thread_that_torch_runs_is_no_leftover() -> None:
+    leftovers, done = Leftovers(), threading.Event()
+    code_of_torch = eval(compile("lambda done: done.wait()", torch.__file__, "eval"))
+    thread = threading.Thread(target=code_of_torch, args=(done,))
+    thread.start()
+    assert leftovers.found() == []
+    done.set()
+    thread.join()
+
+
+def child_processes_are_found_and_orphans_too() -> None:
+    adopt_orphans()
+    leftovers = Leftovers()
+    child = subprocess.Popen(["sleep", "30"])
+    subprocess.run(["sh", "-c", "sleep 31 & exit 0"], stdout=subprocess.DEVNULL)
+    time.sleep(0.1)
+    found = leftovers.found()
+    for entry in found:
+        os.kill(int(entry["name"].rstrip(")").rpartition("(")[2]), signal.SIGKILL)
+    child.wait()
+    assert sorted(entry["name"].split()[0] for entry in found) == ["sleep", "sleep"], found
+    assert {entry["kind"] for entry in found} == {"process"}
+
+
+class Proxy(torch.Tensor):
+    """A subclass."""
+
+
+def tensors_that_are_not_what_they_seem() -> None:
+    x = torch.ones(4)
+    x.sum = lambda: 0  # type: ignore[assignment]
+    short = torch.ones(4)
+    short.untyped_storage().resize_(4)
+    with FakeTensorMode():
+        fake = torch.ones(4)
+    reasons = {
+        "subclass": torch.ones(4).as_subclass(Proxy),
+        "attribute sum": x,
+        "4 bytes and it needs 16": short,
+        "meta device": torch.ones(4, device="meta"),
+        "FakeTensor": fake,
+        "sparse": torch.ones(4).to_sparse(),
+    }
+    for reason, value in reasons.items():
+        assert reason in str(plain(value)), (reason, plain(value))
+
+
+def plain_tensors_are_plain() -> None:
+    x = torch.ones(4, 4)
+    for value in (x, x.t(), x[1:, ::2], torch.nn.Parameter(x), torch.empty(0), x.expand(2, 4, 4), 3, None):
+        assert plain(value) is None
+
+
+def shared_memory_is_named() -> None:
+    x, both = torch.ones(4), torch.ones(8)
+    outputs = [
+        ("out[0]", x[1:]),
+        ("out[1]", both[:4]),
+        ("out[2]", both[4:]),
+        ("out[3]", torch.ones(4)),
+        ("n", 3),
+    ]
+    assert aliases(outputs, [("x", x)]) == [
+        {"output": "out[0]", "of": "x", "overlaps": True},
+        {"output": "out[2]", "of": "out[1]", "overlaps": False},
+    ]
+
+
+def a_second_watch_is_refused() -> None:
+    conduct = Conduct([], [], lambda fact: None)
+    with conduct.watching():
+        try:
+            with Conduct([], [], lambda fact: None).watching():
+                raise AssertionError("two watches at once")
+        except RuntimeError:
+            pass
+    with conduct.watching():
+        pass

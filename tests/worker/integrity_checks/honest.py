@@ -1,0 +1,202 @@
+"""Honest candidates leave no fact, however they are written."""
+
+import importlib.util
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from watched import Author, act
+
+from pytorch_to_triton.worker.integrity.conduct import Conduct
+from pytorch_to_triton.worker.integrity.flags import Flags
+from pytorch_to_triton.worker.integrity.launches import Launches
+from pytorch_to_triton.worker.integrity.leftovers import Leftovers
+from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.integrity.tensors import aliases, plain
+
+KERNELS = Path(__file__).parents[3] / "reference_kernels"
+SCALE = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+
+def scaled(x):
+    out = torch.empty_like(x)
+    scale_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel(), BLOCK=64)
+    return out
+"""
+
+
+def facts_of(run: Callable[[], Any]) -> dict[str, Any]:
+    """What all watchers find about one call, inside and after the watch; empty lists where all is well."""
+    with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
+        patches, flags, leftovers, operators = Patches(), Flags(), Leftovers(), Operators()
+        conduct = Conduct([Path(secret)], [Path(kept), KERNELS], lambda fact: None)
+        with conduct.watching(), operators, Launches(operators) as launches:
+            result = run()
+            inside = patches.changed()
+        outputs = [("out", result)]
+        return {
+            "conduct": conduct.facts,
+            "patches inside": inside,
+            "patches": patches.changed(),
+            "flags": flags.changed(),
+            "leftovers": leftovers.found(),
+            "plain": [plain(result)],
+            "aliases": aliases(outputs, []),
+            "launched": [entry["kernel"] for entry in launches.launched],
+            "made": operators.made_by_triton(result),
+            "computed": sorted(operators.counts),
+        }
+
+
+def assert_honest(run: Callable[[], Any]) -> dict[str, Any]:
+    facts = facts_of(run)
+    for name in ("conduct", "patches inside", "patches", "flags", "leftovers", "aliases"):
+        assert facts[name] == [], (name, facts[name])
+    assert facts["plain"] == [None], facts["plain"]
+    assert facts["made"], facts
+    assert facts["launched"], facts
+    json.dumps(facts)
+    return facts
+
+
+def loaded(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "argmax": lambda: (torch.randn(5, 70),),
+    "column_sum": lambda: (torch.randn(70, 5),),
+    "cumulative_sum": lambda: (torch.randn(3, 70),),
+    "layer_norm": lambda: (torch.randn(3, 70), torch.randn(70), torch.randn(70), 1e-5),
+    "matmul_bias_activation": lambda: (torch.randn(17, 33), torch.randn(33, 19), torch.randn(19)),
+    "rms_norm": lambda: (torch.randn(3, 70), torch.randn(70), 1e-5),
+    "softmax": lambda: (torch.randn(3, 70),),
+    "vector_add": lambda: (torch.randn(70), torch.randn(70)),
+}
+
+
+def every_reference_kernel_is_honest() -> None:
+    files = {file.stem: file for file in sorted(KERNELS.glob("*.py"))}
+    assert files.keys() == ARGUMENTS.keys()
+    for name, file in files.items():
+        try:
+            assert_honest(lambda file=file, name=name: loaded(file).run(*ARGUMENTS[name]()))
+        except Exception as error:
+            raise AssertionError(name) from error
+
+
+def candidate(source: str, call: Callable[[Any], Any]) -> dict[str, Any]:
+    """The facts about an author's file, which is loaded inside the watch too."""
+    author = Author(source)
+    return assert_honest(lambda: call(author.load()))
+
+
+def an_nn_module_is_honest() -> None:
+    source = SCALE + (
+        "class ModelNew(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.weight = torch.nn.Parameter(torch.ones(100))\n"
+        "    def forward(self, x):\n"
+        "        return scaled(x * self.weight)\n"
+    )
+    facts = candidate(source, lambda module: module.ModelNew()(torch.randn(100)).detach())
+    assert "aten.mul" in facts["computed"]
+
+
+def ordinary_python_is_honest() -> None:
+    source = SCALE + (
+        "import abc, collections, contextlib, dataclasses, enum, functools, inspect, io, itertools, json\n"
+        "import logging, math, os, platform, random, tempfile, time, traceback, typing, warnings, ctypes\n"
+        "@dataclasses.dataclass(frozen=True)\n"
+        "class Sizes:\n    block: int = 64\n"
+        "Point = collections.namedtuple('Point', 'x y')\n"
+        "class Pair(typing.NamedTuple):\n    x: int\n    y: int\n"
+        "class Colour(enum.Enum):\n    RED = 1\n"
+        "Made = enum.Enum('Made', 'A B')\n"
+        "Where = typing.TypedDict('Where', {'x': int})\n"
+        "T = typing.TypeVar('T')\n"
+        "class Shape(typing.Protocol):\n    def area(self) -> int: ...\n"
+        "log = logging.getLogger(__name__)\n"
+        "@functools.lru_cache\n"
+        "def block(n): return Sizes().block\n"
+        "def run(x):\n"
+        "    log.warning('about %s', Point(1, 2), stack_info=True)\n"
+        "    with warnings.catch_warnings():\n"
+        "        warnings.simplefilter('ignore')\n"
+        "        warnings.warn('slow', stacklevel=2)\n"
+        "    try:\n        1 / 0\n    except ZeroDivisionError:\n        traceback.format_exc()\n"
+        "    with tempfile.TemporaryDirectory() as folder:\n"
+        "        with open(os.path.join(folder, 'log'), 'w') as file:\n            print(Made.A, file=file)\n"
+        "    with tempfile.NamedTemporaryFile() as one, tempfile.TemporaryFile() as other:\n"
+        "        one.write(b'1'), other.write(b'2')\n"
+        "    with open(__file__) as file:\n        file.read()\n"
+        "    exec('y = 1', {})\n"
+        "    inspect.signature(run), inspect.getsource(run), run.__code__, run.__globals__\n"
+        "    assert Pair(1, 2) and platform.system() and torch.cuda.device_count() >= 0\n"
+        "    block(3)\n"
+        "    return scaled(x)\n"
+    )
+    candidate(source, lambda module: module.run(torch.randn(100)))
+
+
+def autotuned_and_heuristic_kernels_are_honest() -> None:
+    source = SCALE + (
+        "configs = [triton.Config({'BLOCK': b}) for b in (32, 64)]\n"
+        "tuned = triton.autotune(configs, key=['n'], restore_value=['out_ptr'])(scale_kernel)\n"
+        "guessed = triton.heuristics({'BLOCK': lambda args: 64})(scale_kernel)\n"
+        "def run(x):\n"
+        "    out = torch.empty_like(x)\n"
+        "    tuned[lambda meta: (triton.cdiv(100, meta['BLOCK']),)](x, out, 100)\n"
+        "    guessed[(2,)](x, out, 100)\n"
+        "    return out\n"
+    )
+    x = torch.randn(100)
+    facts = candidate(source, lambda module: module.run(x))
+    assert facts["launched"] == ["scale_kernel"]
+    assert facts["computed"] == ["aten.empty_like"], facts["computed"]
+
+
+def an_autograd_function_is_honest() -> None:
+    source = SCALE + (
+        "class Scale(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return scaled(x)\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, grad):\n        return scaled(grad.contiguous())\n"
+        "def run(x):\n"
+        "    x.requires_grad_()\n"
+        "    Scale.apply(x).sum().backward()\n"
+        "    return x.grad\n"
+    )
+    candidate(source, lambda module: module.run(torch.randn(100)))
+
+
+def a_custom_operator_is_honest() -> None:
+    source = SCALE + (
+        "@torch.library.custom_op('integrity::scaled', mutates_args=())\n"
+        "def op(x: torch.Tensor) -> torch.Tensor:\n    return scaled(x)\n"
+    )
+    candidate(source, lambda module: module.op(torch.randn(100)))
+
+
+def a_sibling_module_in_a_kept_folder_is_imported() -> None:
+    author = Author("import sys\nsys.path.insert(0, KEPT)\n" + act("import integrity_sibling"))
+    (author.kept / "integrity_sibling.py").write_text("SIZE = 3\n")
+    author.act()
+    assert author.conduct.facts == []

@@ -1,0 +1,200 @@
+"""Races between the programs of a launch are told; programs that keep out of each other's way are not."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from pytorch_to_triton.worker.interpreter import races
+from pytorch_to_triton.worker.interpreter.guard import Guard
+
+
+def faults(launch: Callable[..., Any], *args: Any) -> list[dict[str, Any]]:
+    guard = Guard(list)
+    with guard.watching():
+        launch(*args)
+    return guard.faults
+
+
+def only(found: list[dict[str, Any]]) -> dict[str, Any]:
+    assert len(found) == 1, found
+    assert found[0]["kind"] == "race"
+    return found[0]
+
+
+@triton.jit
+def rolled(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + (i + 1) % n)
+    tl.store(x_ptr + i, x)
+
+
+def rolling_in_place_reads_what_other_programs_write() -> None:
+    x = torch.randn(64)
+    late, early = sorted(faults(rolled[(4,)], x, 64, 16), key=lambda fault: fault["line"])
+    assert (late["source"], late["tensor"], late["offset"]) == (
+        "x = tl.load(x_ptr + (i + 1) % n)",
+        "x_ptr",
+        0,
+    )
+    assert (late["program"], late["count"]) == ([3, 0, 0], 1)
+    assert late["detail"] == "reads what program 0 wrote in the same launch"
+    assert (early["source"], early["offset"], early["count"]) == ("tl.store(x_ptr + i, x)", 16, 3)
+    assert early["detail"] == "writes what program 0 read in the same launch"
+    assert early["line"] == inspect.getsourcelines(rolled.fn)[1] + 4
+    assert faults(rolled[(1,)], x, 64, 64) == []
+
+
+@triton.jit
+def accumulated(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    row = tl.program_id(1) * 2 + tl.program_id(0)
+    total = tl.sum(tl.load(x_ptr + row * BLOCK + tl.arange(0, BLOCK)))
+    tl.store(out_ptr + 1, tl.load(out_ptr + 1) + total)
+
+
+def adding_without_atomics_leaves_different_values() -> None:
+    x, out = torch.ones(64), torch.zeros(2)
+    fault = only(faults(accumulated[(2, 2)], x, out, 16))
+    assert (fault["tensor"], fault["offset"], fault["elements"], fault["count"]) == ("out_ptr", 1, 2, 3)
+    assert fault["detail"] == "programs (0, 0, 0) and (0, 1, 0) write different values"
+    assert fault["program"] == [0, 1, 0]
+
+
+@triton.jit
+def halved_places(x_ptr, out_ptr, SHARED: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + (i // 2 if SHARED else i))
+    tl.store(out_ptr + i // 2, x)
+
+
+def lanes_of_one_store_may_meet_only_with_one_value() -> None:
+    x, out = torch.randn(16), torch.zeros(8)
+    x[:2] = float("nan")
+    fault = only(faults(halved_places[(1,)], x, out, False, 16))
+    assert (fault["offset"], fault["count"]) == (1, 7)
+    assert fault["detail"] == "lanes of one store write different values to this element"
+    assert faults(halved_places[(1,)], x, out, True, 16) == []
+
+
+@triton.jit
+def same_for_all(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.zeros([BLOCK], tl.float32))
+    tl.store(out_ptr + i, tl.load(x_ptr + i) / 0.0)
+    tl.store(out_ptr + BLOCK + i, tl.load(out_ptr + i))
+
+
+def programs_that_leave_the_same_values_do_not_race() -> None:
+    out = torch.zeros(32)
+    assert faults(same_for_all[(3,)], torch.arange(-8.0, 8.0), out, 16) == []
+
+
+@triton.jit
+def doubled(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for _ in range(2):
+        tl.store(x_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def programs_that_change_their_own_elements_in_place_do_not_race() -> None:
+    x = torch.ones(1000)
+    assert faults(doubled[(8,)], x, 1000, 128) == []
+    assert torch.equal(x, torch.full((1000,), 4.0))
+
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
+    m = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    n = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    k = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, BLOCK):
+        inside = start + k < K
+        a = tl.load(a_ptr + (m % M)[:, None] * K + (start + k)[None, :], mask=inside[None, :], other=0.0)
+        b = tl.load(b_ptr + (start + k)[:, None] * N + (n % N)[None, :], mask=inside[:, None], other=0.0)
+        total = tl.dot(a, b, total, input_precision="ieee")
+    tl.store(c_ptr + m[:, None] * N + n[None, :], total, mask=(m < M)[:, None] & (n < N)[None, :])
+
+
+def programs_may_read_the_same_rows_and_columns() -> None:
+    a, b, c = torch.randn(40, 33), torch.randn(33, 50), torch.zeros(40, 50)
+    assert faults(product[(3, 4)], a, b, c, 40, 50, 33, 16) == []
+    torch.testing.assert_close(c, a @ b)
+
+
+@triton.jit
+def normalised(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    inside = i < columns
+    start = tl.program_id(0) * columns
+    x = tl.load(x_ptr + start + i, mask=inside, other=-float("inf"))
+    exponential = tl.exp(x - tl.max(x, 0))
+    tl.store(out_ptr + start + i, exponential / tl.sum(exponential, 0), mask=inside)
+
+
+def a_softmax_is_clean_into_another_tensor_and_in_place() -> None:
+    x, out = torch.randn(9, 100), torch.zeros(9, 100)
+    expected = torch.softmax(x, 1)
+    assert faults(normalised[(9,)], x, out, 100, 128) == []
+    assert faults(normalised[(9,)], x, x, 100, 128) == []
+    torch.testing.assert_close(x, expected)
+    torch.testing.assert_close(out, expected)
+
+
+@triton.jit
+def summed_by_the_last(x_ptr, partial_ptr, count_ptr, out_ptr, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+    program = tl.program_id(0)
+    total = tl.sum(tl.load(x_ptr + program * BLOCK + tl.arange(0, BLOCK)))
+    tl.store(partial_ptr + program, total)
+    if tl.atomic_add(count_ptr, 1) == PROGRAMS - 1:
+        tl.store(out_ptr, tl.sum(tl.load(partial_ptr + tl.arange(0, PROGRAMS))))
+
+
+def a_last_program_may_read_what_it_has_waited_for() -> None:
+    x, partial, out = torch.ones(64), torch.zeros(4), torch.zeros(1)
+    assert faults(summed_by_the_last[(4,)], x, partial, torch.zeros(1, dtype=torch.int32), out, 4, 16) == []
+    assert out.item() == 64
+
+
+@triton.jit
+def low_bytes(x_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, i)
+    tl.store(x_ptr.to(tl.pointer_type(tl.int8)) + i * 4, tl.zeros([BLOCK], tl.int8))
+
+
+def elements_of_several_sizes_in_one_storage_are_not_compared() -> None:
+    x = torch.zeros(64, dtype=torch.int32)
+    assert faults(low_bytes[(4,)], x, 16) == []
+    assert (x == 0).all()
+
+
+@triton.jit
+def neighbours(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    right = tl.load(x_ptr + i + 1, mask=i + 1 < n, other=0.0)
+    tl.store(x_ptr + i, x + right, mask=i < n)
+
+
+def a_stencil_in_place_is_told_however_many_loads_there_are() -> None:
+    x, limit = torch.randn(1000), races.LOGGED_LANES
+    expected = only(faults(neighbours[(8,)], x, 1000, 128))
+    assert (expected["count"], expected["offset"], expected["program"]) == (7, 128, [1, 0, 0])
+    try:
+        races.LOGGED_LANES = 300
+        assert only(faults(neighbours[(8,)], x, 1000, 128)) == expected
+    finally:
+        races.LOGGED_LANES = limit
+
+
+def a_storage_of_too_many_elements_is_not_followed() -> None:
+    x, limit = torch.randn(1000), races.FOLLOWED_ELEMENTS
+    try:
+        races.FOLLOWED_ELEMENTS = 1000
+        assert faults(neighbours[(8,)], x, 1000, 128) == []
+    finally:
+        races.FOLLOWED_ELEMENTS = limit

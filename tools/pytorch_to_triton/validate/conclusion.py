@@ -1,0 +1,104 @@
+"""From the results of all cases to one verdict, in words."""
+
+from collections.abc import Sequence
+
+from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Violation, Where
+from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
+
+LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
+ONLY: dict[Group, str] = {
+    "layout": "Only other memory layouts fail: pass strides to the kernel, or make its inputs contiguous.",
+    "empty": "Only empty inputs fail: return early where there is nothing to do.",
+    "one": "Only sizes of one fail: look for a division by N - 1, and for squeeze() without a dimension.",
+    "odd": "Only odd sizes fail: mask the last tile of loads and stores, and round the grid up.",
+    "power_of_two": "Only sizes around a power of two fail: check masks and loops at the edge of a block.",
+    "dtype": "Only further dtypes fail: take dtypes from the inputs, accumulate in float32, round once.",
+    "far": "Only huge strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride.",
+    "repeat": "Only a second call at the same addresses fails: results are kept from call to call.",
+}
+"""What to say when all wrong cases are of one group."""
+WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
+AGAIN = "and validate again with the same seed."
+
+
+def decide(results: Sequence[CaseResult], violations: Sequence[Violation] = ()) -> Decision:
+    """Failed by one wrong case or violation; passed when every declared case passed, and there is one."""
+    if violations or any(result.status in WRONG for result in results):
+        return "failed"
+    claimed = [result for result in results if result.group in CLAIMED]
+    passed = [result for result in claimed if result.status == "passed"]
+    return "passed" if passed and len(passed) == len(claimed) else "undecided"
+
+
+def summary_of(
+    decision: Decision, results: Sequence[CaseResult], violations: Sequence[Violation] = ()
+) -> str:
+    """The outcome in a sentence or two."""
+    if decision == "failed":
+        return failed_summary(results, violations)
+    passed = [result for result in results if result.status == "passed"]
+    if decision == "undecided":
+        open_cases = [result for result in results if result.status != "passed" and result.group in CLAIMED]
+        reason = (
+            f"{open_cases[0].name}: {open_cases[0].why}" if open_cases else "no declared case could be run."
+        )
+        return f"Undecided: {len(passed)} cases agree, but {reason}"
+    outputs = [output for result in passed for output in result.outputs]
+    ours = max((output.candidate_error for output in outputs), default=0.0)
+    theirs = max((output.pytorch_error for output in outputs), default=0.0)
+    skipped = [result for result in results if result.status != "passed"]
+    left_out = f" ({len(skipped)} skipped, the first because: {skipped[0].why})" if skipped else ""
+    errors = f"{ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}"
+    return f"Right in all {len(passed)} cases{left_out}. Largest error: {errors}."
+
+
+def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation]) -> str:
+    wrong = wrong_of(results)
+    beside = " ".join(violation.says for violation in violations)
+    if not wrong:
+        return f"Right values in {len(results)} cases, but the rules are broken: {beside}"
+    case = most_telling(wrong)
+    only_conduct = all(result.status == "failed" and not result.mismatches for result in wrong)
+    verb = "Breaks the rules" if only_conduct else "Wrong"
+    told = f"{verb} in {len(wrong)} of {len(results)} cases, as in {case.name}: {case.why}"
+    return f"{told} {beside}".rstrip()
+
+
+def next_step_of(
+    decision: Decision, results: Sequence[CaseResult], violations: Sequence[Violation] = ()
+) -> str:
+    """What to do about it."""
+    if decision == "passed":
+        return "Use it; that it is right says nothing yet about its speed."
+    if decision == "undecided":
+        return "Mend the declared inputs so that the reference runs on each of them, then validate again."
+    wrong = wrong_of(results)
+    if not wrong:
+        return f"{violations[0].instead} Mend it {AGAIN}"
+    case = most_telling(wrong)
+    if {result.group for result in wrong} == {case.group} and case.group in ONLY and not case.violations:
+        return f"{ONLY[case.group]} Mend it {AGAIN}"
+    if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].says)):
+        return f"{case.violations[0].instead} Mend it {AGAIN}"
+    if case.mismatches:
+        return f"Likely cause: {case.mismatches[0].causes[0]} Mend it {AGAIN}"
+    return f"Mend the kernel so that it returns on every case, {AGAIN}"
+
+
+def wrong_of(results: Sequence[CaseResult]) -> list[CaseResult]:
+    """The results that speak against the candidate."""
+    return [result for result in results if result.status in WRONG]
+
+
+def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
+    """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large."""
+
+    def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, int]:
+        named = any(mismatch.kind != "values" for mismatch in result.mismatches)
+        local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
+        broken = any(violation.breach in MEMORY for violation in result.violations)
+        size = sum(output.elements for output in result.outputs)
+        return result.group in CLAIMED, broken, named, local, size
+
+    return max(wrong, key=telling)

@@ -1,0 +1,222 @@
+"""From what a candidate was seen doing to what it may not do. Pure: observations in, violations out."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.schema.verdict import Breach, Conduct, Violation
+from pytorch_to_triton.validate.observation import Fault, Launch, Observation, Overrun, Traces
+
+ANY = "any"
+"""The policy that leaves PyTorch's operators, and whether a kernel was launched, out of the verdict."""
+ALLOWED = frozenset(
+    {
+        # allocation and fill
+        "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "zeros",
+        "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
+        "fill_", "fill", "zero_", "zero", "scalar_tensor", "lift_fresh", "lift_fresh_copy", "lift",
+        "arange", "resize_", "set_",
+        # views
+        "view", "view_as", "reshape", "_reshape_alias", "_unsafe_view", "as_strided", "expand", "permute",
+        "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "split", "split_with_sizes", "chunk",
+        "unbind", "narrow", "diagonal", "alias", "detach", "detach_", "unfold", "view_as_real",
+        "view_as_complex", "real", "imag", "movedim", "flatten", "squeeze_", "unsqueeze_", "t_",
+        "transpose_", "as_strided_", "_conj", "_neg_view",
+        # cast, copy, clone
+        "_to_copy", "to", "clone", "copy_", "copy", "contiguous", "_local_scalar_dense", "item",
+        "_pin_memory", "is_pinned", "record_stream", "set_data",
+        # questions about a tensor that read no element
+        "size", "stride", "dim", "numel", "storage_offset", "is_contiguous", "sym_size", "sym_stride",
+        "sym_numel", "sym_storage_offset", "_version", "is_same_size", "_has_compatible_shallow_copy_type",
+    }
+)  # fmt: skip
+"""What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
+SHOWN = 4
+"""So many operators are named in a sentence."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which operators of PyTorch a candidate may call beside ALLOWED, by name: `mm` or `aten.mm`; or ANY."""
+
+    allow_torch: frozenset[str] = frozenset()
+
+    @property
+    def allows_any(self) -> bool:
+        return ANY in self.allow_torch
+
+    def refused(self, operators: Collection[str]) -> list[str]:
+        """Those of the given operators that this policy does not allow, in their order."""
+        allowed = {packet(name) for name in self.allow_torch} | ALLOWED
+        return [] if self.allows_any else [name for name in operators if packet(name) not in allowed]
+
+
+def packet(operator: str) -> str:
+    """`aten.mm.default`, `aten.mm` and `mm` are one operator to a policy."""
+    return operator.removeprefix("aten.").partition(".")[0]
+
+
+def violations_of(case: Case, seen: Observation, policy: Policy) -> tuple[Violation, ...]:
+    """What the candidate may not have done in one case."""
+    return (
+        *(outside(fault) if fault.kind != "race" else race(fault) for fault in seen.faults),
+        *(overrun(damage) for damage in seen.overruns),
+        *unreliable(seen),
+        *foreign_work(case, seen, policy),
+    )
+
+
+def outside(fault: Fault) -> Violation:
+    breach: Breach = "load_outside" if fault.kind == "load_outside" else "store_outside"
+    verb = "loads from" if breach == "load_outside" else "stores to"
+    says = (
+        f"{fault.kernel} {verb} memory outside {fault.tensor}, line {fault.line} `{fault.source}`: "
+        f"{fault.detail} ({times(fault.count, 'lane')}, first in program {list(fault.program)})."
+    )
+    instead = OVERFLOW if abs(fault.offset) > 2**30 else "Mask the access with the tensor's own length."
+    return Violation(breach=breach, says=says, instead=instead, file=fault.file, line=fault.line)
+
+
+OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
+
+
+def race(fault: Fault) -> Violation:
+    says = (
+        f"{fault.kernel} races on {fault.tensor}[{fault.offset}], line {fault.line} `{fault.source}`: "
+        f"{fault.detail}."
+    )
+    instead = "Let one program own each element, or accumulate with tl.atomic_add."
+    return Violation(breach="race", says=says, instead=instead, file=fault.file, line=fault.line)
+
+
+def overrun(damage: Overrun) -> Violation:
+    end = f"past the end of {damage.tensor}, which has {damage.size} elements"
+    place = end if damage.side == "after" else f"before the start of {damage.tensor}"
+    says = f"A store went {place}: {times(damage.elements, 'element')} there, nearest at {damage.offset}."
+    instead = "Mask the store with the tensor's own length; check the grid and the strides."
+    return Violation(breach="overrun", says=says, instead=instead)
+
+
+def unreliable(seen: Observation) -> Iterator[Violation]:
+    """Results that depend on what memory held, on chance, or that do not last."""
+    if seen.overwritten:
+        yield Violation(
+            breach="overwrites_results",
+            says=f"A later call changes {', '.join(seen.overwritten)} of the call before.",
+            instead="Allocate the output anew in each call.",
+        )
+    if seen.differs and seen.differs.by_what_memory_held:
+        yield Violation(
+            breach="reads_uninitialised",
+            says=f"{', '.join(seen.differs.paths)} follows what uninitialised memory held before the call.",
+            instead="Write every element before it is read; start accumulators with torch.zeros.",
+        )
+    elif seen.differs and not any(launch.atomics for launch in seen.launches):
+        yield Violation(
+            breach="not_reproducible",
+            says=f"{', '.join(seen.differs.paths)} differs from run to run, and no kernel uses atomics.",
+            instead="Look for a race: programs that read or write what another program writes.",
+        )
+
+
+def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Violation]:
+    """What PyTorch did in place of a Triton kernel."""
+    if policy.allows_any:
+        return
+    if refused := policy.refused(seen.operators):
+        named = ", ".join(refused[:SHOWN]) + (", ..." if len(refused) > SHOWN else "")
+        allow = " ".join(f"--allow-torch {name.removeprefix('aten.')}" for name in refused[:SHOWN])
+        yield Violation(
+            breach="torch_operator",
+            says=f"The candidate calls {named}.",
+            instead=f"Do it in a Triton kernel; or, where it is meant to stay in PyTorch, {allow}.",
+        )
+    if not seen.untouched or any(tensor.elements == 0 for tensor in tensors_in(case.arguments)):
+        return
+    instead = "Let a kernel compute it; where PyTorch may do all the work, --allow-torch any."
+    if not seen.launches:
+        says = "No Triton kernel is launched."
+        yield Violation(breach="no_triton_kernel", says=says, instead=instead)
+    else:
+        kernels = ", ".join(sorted({launch.kernel for launch in seen.launches}))
+        says = f"No kernel that is launched ({kernels}) is given {', '.join(seen.untouched)}."
+        yield Violation(breach="output_without_kernel", says=says, instead=instead)
+
+
+TRESPASSES: dict[str, tuple[Breach, str]] = {
+    "native_code": ("native_code", "A kernel file needs no native code; what it does cannot be vouched for."),
+    "inspects_the_process": ("inspects_the_process", "Take what is needed as an argument."),
+    "starts_processes": ("starts_processes", "Start what is needed outside of the kernel file."),
+    "network": ("network", "Fetch what is needed before, and pass it as an input."),
+    "touches_files": ("touches_files", "Keep to the inputs; intermediate results belong in tensors."),
+    "hides_operators": ("hides_operators", "Leave PyTorch's dispatch modes alone."),
+}
+"""By the kinds of the worker's integrity/conduct.py."""
+
+
+def violations_of_traces(traces: Iterable[Traces]) -> tuple[Violation, ...]:
+    """What the candidate may not have done to its process; each thing once."""
+    return tuple(dict.fromkeys(violation for found in traces for violation in each_trace(found)))
+
+
+def each_trace(traces: Traces) -> Iterator[Violation]:
+    for trespass in traces.trespasses:
+        breach, instead = TRESPASSES[trespass.kind]
+        at = f" (line {trespass.line})" if trespass.line else ""
+        says = f"The candidate {trespass.what}{at}."
+        yield Violation(breach=breach, says=says, instead=instead, file=trespass.file, line=trespass.line)
+    for patch in traces.patches:
+        yield Violation(
+            breach="patches",
+            says=f"The candidate replaced {patch.name} by {patch.now}.",
+            instead="Leave what other code relies on as it is.",
+        )
+    for flag in traces.flags:
+        yield Violation(
+            breach="changes_flags",
+            says=f"The candidate set {flag.name} from {flag.before} to {flag.now} for the whole process.",
+            instead="Set it around the call and put it back, or leave it to the caller.",
+        )
+    for leftover in traces.leftovers:
+        yield Violation(
+            breach="leaves_running",
+            says=f"The {leftover.kind} {leftover.name} still runs after the call.",
+            instead="Finish all work before run returns.",
+        )
+
+
+def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, ...]:
+    """What should be known of a candidate that does nothing wrong."""
+    seen = list(observations)
+    notes = []
+    unsteady = [s for s in seen if s.differs and not s.differs.by_what_memory_held]
+    atomic = sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics})
+    if atomic:
+        notes.append(f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics.")
+    for output, of in sorted({(alias.output, alias.of) for s in seen for alias in s.aliases}):
+        notes.append(f"{output} shares memory with {of}.")
+    used = conduct_of(seen).operators
+    named = [name for name in used if Policy().refused([name])]
+    if named:
+        notes.append(f"Computed by PyTorch, as allowed: {', '.join(named)}.")
+    return tuple(notes)
+
+
+def conduct_of(observations: Iterable[Observation]) -> Conduct:
+    """Launches and operators of all cases added up."""
+    kernels: dict[str, int] = {}
+    operators: dict[str, int] = {}
+    for seen in observations:
+        for launch in seen.launches:
+            add(kernels, launch)
+        for name, count in seen.operators.items():
+            operators[name] = operators.get(name, 0) + count
+    return Conduct(kernels=kernels, operators=operators)
+
+
+def add(kernels: dict[str, int], launch: Launch) -> None:
+    kernels[launch.kernel] = kernels.get(launch.kernel, 0) + launch.count
+
+
+def times(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

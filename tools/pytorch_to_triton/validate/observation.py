@@ -1,0 +1,120 @@
+"""What the worker saw a candidate do, as values: job `subject` answers with them."""
+
+from pydantic import Field, JsonValue
+
+from pytorch_to_triton.schema.value import Value
+
+
+class Launch(Value):
+    """A Triton kernel that was launched."""
+
+    kernel: str
+    file: str
+    line: int
+    count: int
+    atomics: bool
+    """Its source uses tl.atomic_*."""
+
+
+class Fault(Value):
+    """A load or store that no kernel may do, seen by the guarded interpreter."""
+
+    kind: str
+    """`load_outside`, `store_outside`, `race`."""
+    kernel: str
+    file: str
+    line: int
+    source: str
+    tensor: str
+    offset: int
+    """In elements, from the tensor's first one."""
+    elements: int
+    """How many the tensor's storage holds from there on."""
+    count: int
+    program: tuple[int, ...]
+    detail: str
+
+
+class Overrun(Value):
+    """A red zone that was written to."""
+
+    tensor: str
+    side: str
+    """`before`, `after`."""
+    offset: int
+    """Of the damaged element nearest to the tensor, in elements from the storage's first."""
+    elements: int
+    size: int
+    """Elements in the storage."""
+
+
+class Alias(Value):
+    """An output in memory that is not its own."""
+
+    output: str
+    of: str
+    overlaps: bool
+    """Whether their own elements lie in the same places, not only in the same storage."""
+
+
+class Differs(Value):
+    """Outputs that were other bits in a second run on the same values."""
+
+    paths: tuple[str, ...]
+    by_what_memory_held: bool
+    """They follow what uninitialised memory held; else they vary by themselves."""
+
+
+class Observation(Value):
+    """What was seen in one case."""
+
+    operators: dict[str, int] = Field(default_factory=dict)
+    launches: tuple[Launch, ...] = ()
+    untouched: tuple[str, ...] = ()
+    """Outputs, not empty, that no Triton kernel was given."""
+    faults: tuple[Fault, ...] = ()
+    overruns: tuple[Overrun, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    differs: Differs | None = None
+    overwritten: tuple[str, ...] = ()
+    """Outputs of the case before that this call changed."""
+
+
+class Trespass(Value):
+    """Something that the candidate's code tried and was refused."""
+
+    kind: str
+    what: str
+    file: str | None = None
+    line: int | None = None
+
+
+class Patch(Value):
+    """A function of torch, triton, Python or this worker that is another one now."""
+
+    name: str
+    now: str
+
+
+class Flag(Value):
+    """A setting of the whole process that has changed."""
+
+    name: str
+    before: JsonValue
+    now: JsonValue
+
+
+class Leftover(Value):
+    """A thread or process that still runs."""
+
+    kind: str
+    name: str
+
+
+class Traces(Value):
+    """What a candidate left in its process."""
+
+    trespasses: tuple[Trespass, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()

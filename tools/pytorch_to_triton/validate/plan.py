@@ -1,0 +1,202 @@
+"""A plan of cases while it is made: what runs, what is left out and why, and what each label means."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.schema.case import (
+    Argument,
+    Case,
+    DType,
+    Fill,
+    Group,
+    Layout,
+    ListArgument,
+    TensorArgument,
+    tensors_in,
+)
+from pytorch_to_triton.schema.declaration import Declaration
+from pytorch_to_triton.schema.expression import point_name
+from pytorch_to_triton.schema.sizes import Point, Sizes, nearby
+
+AGAIN = "called again"
+"""The label of a repeat."""
+_NEIGHBOURS_TRIED = 2_000
+_HEADROOM = 4
+"""A reduced middle point stays this far below the limit, so that one dimension can still grow."""
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a case differs from random, contiguous tensors in their first dtypes; all by tensor name."""
+
+    label: str = ""
+    dtypes: Mapping[str, DType] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    fills: Mapping[str, Fill] = field(default_factory=dict)
+
+    def applied(self, argument: Argument) -> Argument:
+        """The argument with this change; a list item by item."""
+        if isinstance(argument, TensorArgument):
+            return self._applied_to(argument)
+        if isinstance(argument, ListArgument):
+            return argument.model_copy(update={"items": tuple(map(self._applied_to, argument.items))})
+        return argument
+
+    def _applied_to(self, tensor: TensorArgument) -> TensorArgument:
+        changes: dict[str, Any] = {}
+        if tensor.name in self.layouts:
+            changes["layout"] = self.layouts[tensor.name]
+        if tensor.name in self.fills:
+            changes["fill"] = self.fills[tensor.name]
+        return tensor.model_copy(update=changes)
+
+
+NO_CHANGE = Change()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest case: elements over all its tensors, and what far ones may span; None: no far ones."""
+
+    elements: int
+    span_bytes: int | None
+
+
+class Plan:
+    """Cases and skips by name, as they are found."""
+
+    def __init__(self, declaration: Declaration, limits: Limits) -> None:
+        self.declaration = declaration
+        self.limits = limits
+        self.cases: dict[str, Case] = {}
+        self.skipped: dict[str, str] = {}
+        self.labels: dict[str, tuple[Group, Change]] = {}
+        """What each label stands for, at whatever sizes."""
+        self._repeats: dict[str, Case] = {}
+
+    def add(self, group: Group, point: Point, change: Change = NO_CHANGE) -> bool:
+        """Whether the case is in the plan now; when it is not, the reason is."""
+        self.know(group, change)
+        name = name_of(point, change.label)
+        if name in self.cases:
+            return True
+        if why := self.problem(point, change):
+            self.skipped[name] = why
+            return False
+        self.cases[name] = self.case(group, point, change)
+        return True
+
+    def add_nearest(self, group: Group, point: Point, fixed: str | None = None) -> Point | None:
+        """Adds this point, else the nearest one that can be run; the dimension `fixed` keeps its size.
+
+        Nearest: other declared sizes above 1, else smaller ones, else any declared. Declared cases at smaller
+        ones are of group `reduced`.
+        """
+        if self.add(group, point):
+            return point
+        others = {name: sizes for name, sizes in self.declaration.dims.items() if name != fixed}
+        above_one = {name: [size for size in sizes if size > 1] for name, sizes in others.items()}
+        near = self._fitting(point, above_one) or self._reduced(point, others) or self._fitting(point, others)
+        if near is None:
+            return None
+        declared = all(near[name] in sizes for name, sizes in others.items())
+        self.add("reduced" if group == "declared" and not declared else group, near)
+        return near
+
+    def repeat(self, point: Point) -> None:
+        """Adds a second call of the planned case at this point, right after it; none without tensors."""
+        if tensors_in(self.cases[name_of(point)].arguments):
+            change = Change(AGAIN)
+            self.know("repeat", change)
+            self._repeats[name_of(point)] = self.case("repeat", point, change)
+
+    def know(self, group: Group, change: Change) -> None:
+        """Keeps what the label stands for."""
+        if change.label:
+            self.labels.setdefault(change.label, (group, change))
+
+    def leave_out(self, what: str, why: str) -> None:
+        self.skipped[what] = why
+
+    def case(self, group: Group, point: Point, change: Change = NO_CHANGE) -> Case:
+        """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be drawn."""
+        return Case(
+            name=name_of(point, change.label),
+            group=group,
+            dims=point,
+            arguments=self._arguments(point, change),
+            label=change.label,
+            again_after=name_of(point) if group == "repeat" else None,
+        )
+
+    def problem(self, point: Point, change: Change = NO_CHANGE) -> str | None:
+        """Why these sizes cannot be run; None when they can."""
+        if broken := self.declaration.violated(point):
+            return f"requires {broken}"
+        try:
+            tensors = tensors_in(self._arguments(point, change))
+        except BadDeclaration as error:
+            return error.message.partition("\n")[0]
+        elements = sum(tensor.elements for tensor in tensors)
+        if elements > self.limits.elements:
+            return f"{elements:,} elements are over this run's limit of {self.limits.elements:,}"
+        return self._far_problem(tensors)
+
+    def in_order(self) -> tuple[Case, ...]:
+        """The cases, each with its repeat right after it."""
+        pairs = ((case, self._repeats.get(name)) for name, case in self.cases.items())
+        return tuple(case for pair in pairs for case in pair if case is not None)
+
+    def _arguments(self, point: Point, change: Change = NO_CHANGE) -> tuple[Argument, ...]:
+        return tuple(map(change.applied, self.declaration.arguments(point, change.dtypes)))
+
+    def _elements(self, point: Point) -> int:
+        return sum(tensor.elements for tensor in tensors_in(self._arguments(point)))
+
+    def _far_problem(self, tensors: Collection[TensorArgument]) -> str | None:
+        far = [tensor for tensor in tensors if tensor.layout == "far"]
+        if not far:
+            return None
+        if any(tensor.elements == 0 or max(tensor.shape, default=1) < 2 for tensor in far):
+            return "it has no two rows to move apart"
+        span, limit = sum(tensor.span_bytes for tensor in tensors), self.limits.span_bytes
+        if limit is None:
+            return f"it would span {span / _GIB:.1f} GiB, and this run sets no memory aside for that"
+        if span > limit:
+            return f"{span / _GIB:.1f} GiB are over this run's limit of {limit / _GIB:.1f} GiB"
+        return None
+
+    def _fitting(self, point: Point, choices: Sizes) -> Point | None:
+        near = islice(nearby(point, choices), _NEIGHBOURS_TRIED)
+        return next((candidate for candidate in near if self.problem(candidate) is None), None)
+
+    def _reduced(self, point: Point, choices: Sizes) -> Point | None:
+        """The nearest allowed point, its largest choices halved until it fits; None where it cannot."""
+        near = islice(nearby(point, choices), _NEIGHBOURS_TRIED)
+        allowed = next((candidate for candidate in near if not self.declaration.violated(candidate)), None)
+        everything_shrinks = choices.keys() == point.keys()
+        limits = [self.limits.elements // _HEADROOM] * everything_shrinks + [self.limits.elements]
+        if allowed is None:
+            return None
+        halved = (self._halved(allowed, choices.keys(), limit) for limit in limits)
+        return next((smaller for smaller in halved if smaller is not None), None)
+
+    def _halved(self, point: Point, names: Collection[str], limit: int) -> Point | None:
+        try:
+            while self._elements(point) > limit:
+                largest_first = sorted(names, key=lambda name: -point[name])
+                halved = ({**point, name: point[name] // 2} for name in largest_first if point[name] > 3)
+                point = next(smaller for smaller in halved if not self.declaration.violated(smaller))
+        except (StopIteration, BadDeclaration):
+            return None
+        return point
+
+
+def name_of(point: Point, label: str = "") -> str:
+    """`M=7 N=64 x transposed`; without sizes the label alone, and of plain calls `base`."""
+    sizes = point_name(point) or ("base" if label in ("", AGAIN) else "")
+    return " ".join(part for part in (sizes, label) if part)

@@ -1,0 +1,32 @@
+"""The command that runs a validation, or one case of it, once more on the same inputs."""
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.validate.validate import Request
+
+
+def command(request: "Request", seed: int, case: str | None) -> str:
+    """As it would be typed; `case` None: all cases."""
+    words = ["pytorch-to-triton", "validate", str(request.candidate)]
+    if request.reference:
+        words += ["--reference", str(request.reference)]
+    words += assignments("--input", request.options.inputs)
+    words += assignments("--dim", request.options.dims)
+    for name in sorted(request.allow_torch):
+        words += ["--allow-torch", name]
+    words += ["--backward"] * request.backward
+    words += ["--seed", str(seed)]
+    words += ["--case", case] if case else []
+    return shlex.join(words)
+
+
+def assignments(option: str, values: Mapping[str, object]) -> list[str]:
+    return [word for name, value in values.items() for word in (option, f"{name}={spelled(value)}")]
+
+
+def spelled(value: object) -> str:
+    """A value as the option's grammar reads it."""
+    return "[" + ",".join(map(spelled, value)) + "]" if isinstance(value, list | tuple) else str(value)

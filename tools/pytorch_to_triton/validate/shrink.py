@@ -1,0 +1,64 @@
+"""The smallest case that is wrong in the same way as the one that tells most."""
+
+from collections.abc import Iterator, Sequence
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.schema.declaration import Declaration
+from pytorch_to_triton.schema.expression import point_name
+from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.cases import case_for
+from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
+from pytorch_to_triton.validate.trial import Trial
+
+SMALL = (1, 2, 3, 5, 8, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097)
+"""Sizes that each dimension is tried at: tiny ones, and those just past a block."""
+
+
+async def shrunk(
+    trial: Trial, declaration: Declaration, results: Sequence[CaseResult], limit_elements: int
+) -> str | None:
+    """The name of the smallest case found, None where there is nothing to shrink.
+
+    One dimension after the other is made as small as the same kind of mistake allows; a case that crashes or
+    runs out of time is left as it is.
+    """
+    wrong = [result for result in wrong_of(results) if result.mismatches or result.violations]
+    if not wrong or not declaration.inputs:
+        return None
+    telling = most_telling(wrong)
+    case = rebuilt(declaration, telling.name, limit_elements)
+    if case is None or case.again_after is not None:
+        return None
+    for dim in case.dims:
+        smaller = list(with_smaller(declaration, case, dim, limit_elements))
+        found = await trial.run(smaller) if smaller else []
+        alike = (c for c, result in zip(smaller, found, strict=True) if same_mistake(result, telling))
+        case = next(alike, case)
+    return case.name
+
+
+def with_smaller(declaration: Declaration, case: Case, dim: str, limit_elements: int) -> Iterator[Case]:
+    """The case at smaller sizes of one dimension, the smallest first."""
+    for size in SMALL:
+        if size < case.dims[dim]:
+            name = " ".join(filter(None, (point_name({**case.dims, dim: size}), case.label)))
+            if (smaller := rebuilt(declaration, name, limit_elements)) is not None:
+                yield smaller
+
+
+def rebuilt(declaration: Declaration, name: str, limit_elements: int) -> Case | None:
+    """The case of that name, None where there is none."""
+    try:
+        return case_for(declaration, name, limit_elements=limit_elements)
+    except BadInput:
+        return None
+
+
+def same_mistake(result: CaseResult, telling: CaseResult) -> bool:
+    """Whether a result shares a kind of mismatch or breach with the telling one."""
+    return bool(mistakes(result) & mistakes(telling))
+
+
+def mistakes(result: CaseResult) -> set[str]:
+    return {m.kind for m in result.mismatches} | {v.breach for v in result.violations}

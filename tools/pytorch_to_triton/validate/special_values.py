@@ -1,0 +1,62 @@
+"""Cases of special values: magnitudes, signs, ties, zeros, and what is not finite."""
+
+from pytorch_to_triton.schema.case import DType, Fill
+from pytorch_to_triton.schema.input_spec import INTEGERS, TensorSpec
+from pytorch_to_triton.schema.sizes import Point
+from pytorch_to_triton.validate.plan import Change, Plan
+
+_FILLS: tuple[Fill, ...] = (
+    "zeros", "ones", "equal_rows", "large", "small", "tiny", "denormal", "negative", "negative_zero",
+    "alternating",
+)  # fmt: skip
+_NON_FINITE: tuple[Fill, ...] = ("inf", "nan")
+_TENSORS_NON_FINITE = 2
+"""Tensors that are given inf and NaN, one at a time: each further one costs two cases and finds little."""
+_WITHOUT_INFINITY: tuple[DType, ...] = ("float8_e4m3fn",)
+
+
+def add_specials(plan: Plan, base: Point) -> None:
+    """Special values: in all floating tensors at once, but inf and NaN in one tensor at a time.
+
+    Huge ones only in the first: the product of two huge tensors overflows whatever the kernel does next, and
+    PyTorch's own results beyond that say little. Ties are given to integers too. A floating tensor whose range is declared has none of all this.
+    """
+    tensors = plan.declaration.tensors()
+    free = free_tensors(plan)
+    for name, spec in tensors.items():
+        if is_floating(spec.dtypes[0]) and spec.low is not None:
+            plan.leave_out(f"special values of {name}", f"its range is declared: {spec.low}..{spec.high}")
+    for fill in _FILLS if free else ():
+        plan.add("special", base, Change(fill.replace("_", " "), fills=dict.fromkeys(free, fill)))
+    for name in list(free)[:1]:
+        plan.add("special", base, Change(f"huge in {name}", fills={name: "huge"}))
+    tied = [name for name, spec in tensors.items() if name in free or spec.dtypes[0] in INTEGERS]
+    if tied:
+        plan.add("special", base, Change("ties", fills=dict.fromkeys(tied, "ties")))
+    for name in list(free)[:_TENSORS_NON_FINITE]:
+        add_non_finite(plan, base, name)
+    for name in list(free)[_TENSORS_NON_FINITE:]:
+        why = f"only {_TENSORS_NON_FINITE} tensors of a target are given them"
+        plan.leave_out(f"inf and nan in {name}", why)
+
+
+def add_non_finite(plan: Plan, base: Point, name: str, change: Change | None = None) -> None:
+    """inf, then NaN, in the tensor `name`; `change` says in which dtypes, if not in the first ones."""
+    change = change or Change()
+    dtype = change.dtypes.get(name, plan.declaration.tensors()[name].dtypes[0])
+    for fill in _NON_FINITE:
+        label = " ".join(part for part in (change.label, f"{fill} in {name}") if part)
+        if fill == "inf" and dtype in _WITHOUT_INFINITY:
+            plan.leave_out(label, f"{dtype} has no infinity")
+        else:
+            plan.add("special", base, Change(label, dtypes=change.dtypes, fills={name: fill}))
+
+
+def free_tensors(plan: Plan) -> dict[str, TensorSpec]:
+    """The floating tensors that may hold any value, by name."""
+    tensors = plan.declaration.tensors().items()
+    return {name: spec for name, spec in tensors if is_floating(spec.dtypes[0]) and spec.low is None}
+
+
+def is_floating(dtype: DType) -> bool:
+    return dtype.startswith(("float", "bfloat"))

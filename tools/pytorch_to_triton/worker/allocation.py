@@ -1,0 +1,189 @@
+"""One storage between two red zones, and the bytes that stand for memory which nobody wrote."""
+
+import mmap
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils.dlpack import from_dlpack, to_dlpack  # type: ignore[attr-defined]
+
+from .tensors import storage_bytes
+
+Record = dict[str, Any]
+
+RED_ZONE_BYTES = {"cpu": 4096, "cuda": 64 * 1024}
+"""Bytes on either side of a storage, by device type; multiples of what the device's allocator aligns to."""
+
+FAR_BYTES = 64 * 2**20
+FAR_RATIO = 8
+"""A storage above FAR_BYTES and above FAR_RATIO times what its tensor's elements take is far: too large to be
+touched as a whole."""
+
+MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+"""Linux: the kernel promises no memory for the mapping beforehand. Python names it from 3.13 on."""
+
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class Poison(StrEnum):
+    """Which of its two patterns uninitialised memory holds; a result that tells them apart has read it."""
+
+    FIRST = "first"
+    """Floating dtypes: a NaN with a sign or payload that no arithmetic produces. Others: 0x5A repeated."""
+    SECOND = "second"
+    """Floating dtypes: a finite number around -1000 (float8: -208, -1792 or 2048). bool: False. Integers:
+    0xA5 repeated."""
+
+
+FLOATS = {
+    torch.float64: (0x7FF8_DEAD_5A5A_BEEF, 0xC08E_A3A7_5B1D_3E5F),
+    torch.float32: (0x7FC0_DEAD, 0xC475_1D3B),
+    torch.float16: (0x7EAD, 0xE3A7),
+    torch.bfloat16: (0x7FDE, 0xC475),
+    torch.float8_e4m3fn: (0xFF, 0xF5),
+    torch.float8_e5m2: (0xFE, 0xE7),
+    torch.float8_e4m3fnuz: (0x80, 0xF5),
+    torch.float8_e5m2fnuz: (0x80, 0xE7),
+    torch.float8_e8m0fnu: (0xFF, 0x8A),
+}
+"""The two patterns' bits by floating dtype."""
+
+
+def poison_bytes(dtype: torch.dtype, which: Poison) -> bytes:
+    """One poisoned element as it lies in memory; of a complex dtype, both parts are poisoned."""
+    if dtype.is_complex:
+        return poison_bytes(dtype.to_real(), which) * 2
+    second = which is Poison.SECOND
+    if dtype in FLOATS:
+        return FLOATS[dtype][second].to_bytes(dtype.itemsize, sys.byteorder)
+    if dtype == torch.bool:
+        # Two true values would be one and the same poison.
+        return b"\x00" if second else b"\x5a"
+    return (b"\xa5" if second else b"\x5a") * dtype.itemsize
+
+
+def poison_over(tensor: torch.Tensor, which: Poison) -> None:
+    """Poison the tensor's whole storage, a multiple of its item size; if far, only its elements."""
+    real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    if not is_far(real):
+        real = real.as_strided((real.untyped_storage().nbytes() // real.dtype.itemsize,), (1,), 0)
+    word = WORDS[real.dtype.itemsize]
+    pattern = poison_bytes(real.dtype, which)
+    bits = int.from_bytes(pattern, sys.byteorder, signed=word.is_signed)
+    distinct(real).view(word).fill_(bits)
+
+
+def distinct(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with each dimension of stride 0 cut to its first index, so that it may be written to."""
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return tensor.as_strided([n if stride else min(n, 1) for n, stride in pairs], tensor.stride())
+
+
+def is_far(tensor: torch.Tensor) -> bool:
+    """Whether the tensor lies scattered over a storage too large to be handled as a whole."""
+    storage = tensor.untyped_storage().nbytes()
+    return storage > FAR_BYTES and storage > FAR_RATIO * tensor.numel() * tensor.dtype.itemsize
+
+
+def red_zone(dtype: torch.dtype, which: Poison, device: torch.device) -> torch.Tensor:
+    """What a red zone beside elements of `dtype` holds: uint8 of (RED_ZONE_BYTES,) on `device`."""
+    pattern = poison_bytes(dtype, which)
+    return torch.frombuffer(
+        bytearray(pattern * (RED_ZONE_BYTES[device.type] // len(pattern))), dtype=torch.uint8
+    ).to(device)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A storage's name, place and red zones; holding it keeps the memory."""
+
+    name: str
+    dtype: torch.dtype
+    start: int
+    """Address of the storage's first byte."""
+    nbytes: int
+    """Of the storage alone."""
+    storage: StorageWeakRef
+    zones: torch.Tensor
+    """uint8 of (2, red zone bytes): before and after, as they are now."""
+    whole: torch.Tensor
+    """uint8 of (red zone bytes,): what either zone holds unless something wrote there."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether any tensor still lies in the storage."""
+        return is_alive(self.storage)
+
+    @property
+    def held_bytes(self) -> int:
+        """What the block occupies, red zones included."""
+        return self.nbytes + self.zones.numel()
+
+    def damaged(self) -> torch.Tensor:
+        """Whether either zone was written to: a 0-dimensional bool on the block's device."""
+        return (self.zones != self.whole).any()
+
+    def overruns(self) -> Iterator[Record]:
+        """For each damaged zone `tensor`, `side`, `offset`, `elements` and `size`, counted in elements.
+
+        `offset` is the damaged element nearest to the storage, counted from the storage's first element;
+        `elements` is how many are damaged, `size` how many the storage holds.
+        """
+        itemsize = self.dtype.itemsize
+        damage = (self.zones != self.whole).cpu()
+        sides = (("before", -damage.shape[1]), ("after", self.nbytes))
+        for zone, (side, first) in zip(damage, sides, strict=True):
+            places = (zone.nonzero().flatten() + first).div(itemsize, rounding_mode="floor").unique().tolist()
+            if places:
+                yield {
+                    "tensor": self.name,
+                    "side": side,
+                    "offset": places[0] if side == "after" else places[-1],
+                    "elements": len(places),
+                    "size": self.nbytes // itemsize,
+                }
+
+
+def surrounded(nbytes: int, dtype: torch.dtype, whole: torch.Tensor, name: str) -> tuple[Block, torch.Tensor]:
+    """A block of `nbytes` > 0 between two red zones like `whole`, on its device.
+
+    Its storage comes as a flat uint8 tensor of exactly that size; what it holds was not touched.
+    """
+    margin = whole.numel()
+    arena = untouched(margin + nbytes + margin, whole.device)
+    # A slice would share the arena's storage. Through DLPack the same memory gets a storage that begins and
+    # ends with the slice and keeps the arena; the capsule's form waits for no stream.
+    data: torch.Tensor = from_dlpack(to_dlpack(arena[margin : margin + nbytes]))
+    zones = arena.as_strided((2, margin), (margin + nbytes, 1))
+    zones.copy_(whole)
+    return Block(name, dtype, data.data_ptr(), nbytes, reference_to(data), zones, whole), data
+
+
+def reference_to(tensor: torch.Tensor) -> StorageWeakRef:
+    """The tensor's storage, not kept: its memory goes with the last tensor in it."""
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+
+
+def is_alive(storage: StorageWeakRef) -> bool:
+    """Whether any tensor still lies in the storage."""
+    return not storage.expired()  # type: ignore[no-untyped-call]
+
+
+def untouched(size: int, device: torch.device) -> torch.Tensor:
+    """Memory of `size` bytes as flat uint8; on the CPU a page costs nothing until it is written to."""
+    if device.type != "cpu":
+        return torch.empty(size, dtype=torch.uint8, device=device)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+    return torch.frombuffer(mmap.mmap(-1, size, flags=flags), dtype=torch.uint8)
+
+
+def copied(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Give `target`, laid out like `source`, its whole storage's bytes; if far, only its elements."""
+    if is_far(source):
+        distinct(target).copy_(distinct(source))
+    else:
+        storage_bytes(target).copy_(storage_bytes(source))

@@ -1,0 +1,136 @@
+"""Whose code asked for something, read from the frames that led to it.
+
+Code compiled from text belongs to the author, unless a module of the machinery made it (a dataclass's
+methods); that module's name is easily lent, so such code is passed over and never trusted.
+"""
+
+import functools
+import importlib.util
+import os
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+import torch
+import triton
+
+Owner = Literal["library", "worker", "torch", "numpy", "triton", "author"]
+
+
+def folder_of(package: str) -> str:
+    """An installed package's folder, without importing it; a path of nothing where it is not there."""
+    spec = importlib.util.find_spec(package)
+    return (
+        os.path.dirname(os.path.realpath(spec.origin)) if spec and spec.origin else f"{os.devnull}/{package}"
+    )
+
+
+TORCH = os.path.dirname(os.path.realpath(torch.__file__))
+TRITON = os.path.dirname(os.path.realpath(triton.__file__))
+WORKER = str(Path(__file__).resolve().parents[1])
+INTEGRITY = str(Path(__file__).resolve().parent)
+ROOTS: tuple[tuple[str, Owner], ...] = (
+    (WORKER, "worker"),
+    (TORCH, "torch"),
+    (os.path.join(os.path.dirname(TORCH), "functorch"), "torch"),
+    (TRITON, "triton"),
+    (folder_of("numpy"), "numpy"),
+)
+LIBRARY = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
+INSTALLED = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
+DOORS = (
+    os.path.join(TORCH, "utils", "cpp_extension.py"),
+    os.path.join(TORCH, "_ops.py"),
+    os.path.join(TORCH, "_classes.py"),
+    os.path.join(TORCH, "hub.py"),
+    os.path.join(TORCH, "multiprocessing", ""),
+    os.path.join(TORCH, "_inductor", ""),
+    os.path.join(TRITON, "runtime", "build.py"),
+)
+"""Files (and folders) through which a caller has torch or Triton load, compile or start what it likes."""
+DOOR_FUNCTIONS = frozenset({"_compile_kernel"})
+"""The same in files that also hold innocent functions: CUDA source through torch.cuda."""
+
+
+def author_of(frame: FrameType | None) -> Literal["triton", "author"] | None:
+    """Who asked, walking outward over the standard library, numpy, torch and this worker."""
+    for each in outward(frame):
+        owner = owner_of_frame(each)
+        if owner in ("triton", "author"):
+            return "triton" if owner == "triton" else "author"
+    return None
+
+
+def asker_of(frame: FrameType | None) -> tuple[Owner | None, FrameType | None]:
+    """Who asked on its own account, with its frame; None where only the library and this worker are there.
+
+    What torch or Triton do when called is their business, except behind one of `DOORS`. What a module of the
+    library or of an installed package does while it is imported is not its importer's business either.
+    """
+    entry: FrameType | None = None
+    for each in outward(frame):
+        owner = owner_of_frame(each)
+        if owner == "author":
+            if is_import(each):
+                return "library", each
+            if entry is None or is_door(entry):
+                return "author", each
+            break
+        if owner in ("torch", "triton", "numpy"):
+            if each.f_code.co_name == "<module>":
+                return owner, each
+            entry = each
+        elif owner == "library" and is_import(each):
+            return "library", each
+    return (owner_of_frame(entry), entry) if entry else (None, None)
+
+
+def author_frame(frame: FrameType | None) -> FrameType | None:
+    """The nearest frame of the author's code, for a file and a line to name."""
+    return next((each for each in outward(frame) if owner_of_frame(each) == "author"), None)
+
+
+def outward(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def owner_of_frame(frame: FrameType) -> Owner:
+    file = frame.f_code.co_filename
+    if not file.startswith("<"):
+        return owner_of(file)
+    module = frame.f_globals.get("__file__")
+    made_by_machinery = type(module) is str and owner_of(module) != "author"
+    return "library" if made_by_machinery or file.startswith("<frozen ") else "author"
+
+
+@functools.lru_cache(4096)
+def owner_of(file: str) -> Owner:
+    """Whose a source file is. Not for the names in angle brackets that code made from text has."""
+    real = os.path.realpath(file)
+    for root, owner in ROOTS:
+        if below(real, root):
+            return owner
+    installed = any(below(real, root) for root in INSTALLED) or "-packages" + os.sep in real
+    return "library" if not installed and any(below(real, root) for root in LIBRARY) else "author"
+
+
+def below(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or lies in it; both are real paths."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_import(frame: FrameType) -> bool:
+    """Whether the frame is the body of a module of the library or of an installed package."""
+    if frame.f_code.co_name != "<module>" or frame.f_code.co_filename.startswith("<"):
+        return False
+    real = os.path.realpath(frame.f_code.co_filename)
+    return any(below(real, root) for root in (*LIBRARY, *INSTALLED))
+
+
+def is_door(frame: FrameType) -> bool:
+    file = os.path.realpath(frame.f_code.co_filename)
+    return frame.f_code.co_name in DOOR_FUNCTIONS or file.startswith(DOORS)

@@ -1,0 +1,139 @@
+"""Functions that raise no audit event and would let the author's code do what the events refuse."""
+
+import functools
+import importlib
+import sys
+from types import FunctionType
+from typing import Any
+
+from torch import UntypedStorage
+from torch._ops import OpOverload
+
+EVENT = f"{__name__}.call"
+THREAD_START = "threading.Thread.start"
+"""Told so that it is known whose a thread is. Python raises an event of its own only from 3.12 on."""
+GUARDED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "hides_operators": (
+        (
+            "torch.utils._python_dispatch",
+            ("_disable_current_modes", "_disable_infra_mode", "_pop_mode", "_pop_mode_temporarily"),
+        ),
+        ("torch.utils._mode_utils", ("no_dispatch",)),
+        (
+            "torch._C",
+            (
+                "_DisableTorchDispatch", "_DisablePythonDispatcher", "_ExcludeDispatchKeyGuard",
+                "ExcludeDispatchKeyGuard", "_SetExcludeDispatchKeyGuard", "_ForceDispatchKeyGuard",
+                "_IncludeDispatchKeyGuard", "_dispatch_tls_set_dispatch_key_excluded",
+                "_dispatch_tls_set_dispatch_key_included", "_pop_torch_dispatch_stack",
+                "_unset_dispatch_mode", "_set_dispatch_mode",
+            ),
+        ),
+        ("torch._ops:OpOverload", ("redispatch",)),
+    ),
+    "native_code": (("ctypes", ("cast", "memmove", "memset", "CFUNCTYPE", "PYFUNCTYPE")),),
+    "starts_processes": (("_posixsubprocess", ("fork_exec",)),),
+    "touches_files": (
+        ("torch", ("from_file",)),
+        ("torch:UntypedStorage", ("from_file",)),
+        ("torch._C", ("PyTorchFileReader", "PyTorchFileWriter")),
+    ),
+}  # fmt: skip
+"""By kind: a module, or a class of one after a colon, and its names. A torch may lack some."""
+HIDDEN_ATTRIBUTES = ("_op_dk", "_handle")
+"""Of torch._ops.OpOverload: both call an operator's kernel past every mode."""
+KINDS = {
+    f"{place.replace(':', '.')}.{name}": kind
+    for kind, places in GUARDED.items()
+    for place, names in places
+    for name in names
+} | {f"torch._ops.OpOverload.{name}": "hides_operators" for name in HIDDEN_ATTRIBUTES}
+
+
+class Guards:
+    """While entered, stand-ins raise the audit event `EVENT` before each call.
+
+    Its arguments are the function's name, what it is called with, and a list: whoever listens appends the
+    original from `originals` to let the call pass. A stand-in has nothing in it that leads to the original.
+    """
+
+    def __init__(self) -> None:
+        self.originals: dict[str, Any] = {}
+        self._held: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> "Guards":
+        for places in GUARDED.values():
+            for place, names in places:
+                for name in names:
+                    if hasattr(found(place), name):
+                        self._replace(place, name)
+        for name in HIDDEN_ATTRIBUTES:
+            self._hold(OpOverload, name, guarded_attribute(vars(OpOverload).get(name), name))
+        self._replace("threading:Thread", "start")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._held:
+            owner, name, original = self._held.pop()
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+
+    def _replace(self, place: str, name: str) -> None:
+        owner = found(place)
+        original = getattr(owner, name)
+        self.originals[full_name(place, name)] = original
+        stand_in = guarded(place, name)
+        functools.update_wrapper(stand_in, original, updated=())
+        del stand_in.__wrapped__
+        self._hold(owner, name, staticmethod(stand_in) if owner is UntypedStorage else stand_in)
+
+    def _hold(self, owner: Any, name: str, stand_in: Any) -> None:
+        self._held.append((owner, name, vars(owner).get(name)))
+        setattr(owner, name, stand_in)
+
+
+def found(place: str) -> Any:
+    module, _, name = place.partition(":")
+    owner: Any = importlib.import_module(module)
+    return getattr(owner, name) if name else owner
+
+
+def full_name(place: str, name: str) -> str:
+    return f"{place.replace(':', '.')}.{name}"
+
+
+def guarded(place: str, name: str) -> Any:
+    """A stand-in; after its time, where somebody kept it, it calls what is there again."""
+    full = full_name(place, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        original: list[Any] = []
+        sys.audit(EVENT, full, (*args, *kwargs.values()), original)
+        return (original or [getattr(found(place), name)])[0](*args, **kwargs)
+
+    return call
+
+
+def is_guard(value: object, name: str) -> bool:
+    """Whether a value is the stand-in of `guarded` for the function of that full name."""
+    if not isinstance(value, FunctionType) or value.__code__ not in guarded.__code__.co_consts:
+        return False
+    cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
+    place, own_name = (str(cells[each].cell_contents) for each in ("place", "name"))
+    return bool(full_name(place, own_name) == cells["full"].cell_contents == name)
+
+
+def guarded_attribute(original: Any, name: str) -> property:
+    """The same for an attribute of each operator: one that it is given, or a cached property."""
+    full = full_name("torch._ops:OpOverload", name)
+
+    def read(self: OpOverload) -> Any:
+        sys.audit(EVENT, full, (), [])
+        return self.__dict__[name] if original is None else original.__get__(self)
+
+    def write(self: OpOverload, value: Any) -> None:
+        self.__dict__[name] = value
+
+    return property(read, write)

@@ -1,0 +1,151 @@
+"""Which torch operators the author's code runs, and which tensors come from a Triton kernel."""
+
+import _thread
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .frames import TORCH, author_of, below, outward
+
+OWN_TO_TRITON = frozenset(
+    f"aten.{name}"
+    for name in (
+        "empty", "empty_strided", "new_empty", "zeros", "zero_", "fill_", "clone", "copy_", "set_",
+        "_to_copy", "detach", "alias", "view", "as_strided", "lift_fresh", "_local_scalar_dense",
+    )
+)  # fmt: skip
+"""What Triton runs on its own account: buffers to time with, arguments saved and restored. Anything else that
+Triton's frames lead to was handed to Triton by the author, say as a hook made with functools.partial."""
+
+
+class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts what runs while it is entered, here and in Python threads begun meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.counts: Counter[str] = Counter()
+        """Calls by operator without its overload: {"aten.mm": 2}."""
+        self._made: dict[int, StorageWeakRef] = {}
+        """Storages of `made_by_triton`. A weak reference keeps the address from being given out again."""
+        self._thread = threading.get_ident()
+        self._restore: list[tuple[Any, str, Any]] = []
+
+    def made_by_triton(self, tensor: torch.Tensor) -> bool:
+        """Whether a launched kernel had its storage, or a tensor it was computed from, as an argument."""
+        storage = storage_of(tensor)
+        return storage is not None and storage._cdata in self._made
+
+    def touched(self, tensor: torch.Tensor) -> None:
+        """A launched kernel had this tensor as an argument."""
+        storage = storage_of(tensor)
+        if storage is not None and storage._cdata not in self._made:
+            self._made[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+
+    def __enter__(self) -> "Operators":
+        self._thread = threading.get_ident()
+        self._replace(threading.Thread, "_bootstrap_inner", self._following)
+        self._replace(_thread, "start_new_thread", self._starting)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        while self._restore:
+            setattr(*self._restore.pop())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.dispatch(func, args, kwargs or {}, sys._getframe().f_back)
+
+    def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
+        """Run the operator, count it, and follow what it does to tensors that a kernel made."""
+        name = str(func.overloadpacket)
+        if self._counts(name, frame):
+            self.counts[name] += 1
+        made = any(self.made_by_triton(tensor) for tensor in tensors_in((args, kwargs)))
+        result = func(*args, **kwargs)
+        if made:
+            for tensor in tensors_in((result, written_by(func, args, kwargs))):
+                self.touched(tensor)
+        return result
+
+    def _counts(self, name: str, frame: FrameType | None) -> bool:
+        asker = author_of(frame)
+        if asker == "triton":
+            return name not in OWN_TO_TRITON
+        return asker == "author" or threading.get_ident() != self._thread or is_backward(frame)
+
+    def _replace(self, owner: Any, name: str, stand_in: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+        self._restore.append((owner, name, original))
+        setattr(owner, name, stand_in(original))
+
+    def _following(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A mode is entered in one thread only: a thread of the author's would be out of its sight."""
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            with Elsewhere(self):
+                return original(*args, **kwargs)
+
+        return follow
+
+    def _starting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def start(function: Callable[..., Any], args: Any, *kwargs: Any) -> Any:
+            return original(self._following(function), args, *kwargs)
+
+        return start
+
+
+class Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """The same count in another thread."""
+
+    def __init__(self, operators: Operators) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._operators = operators
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._operators.dispatch(func, args, kwargs or {}, sys._getframe().f_back)
+
+
+def is_backward(frame: FrameType | None) -> bool:
+    """Whether autograd runs the operator for a graph: no author's frame is there, yet the graph is theirs."""
+    return any(below(each.f_code.co_filename, f"{TORCH}/autograd") for each in outward(frame))
+
+
+def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that the operator writes to."""
+    if not func._schema.is_mutable:
+        return []
+    written = []
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            written.append(args[place] if place < len(args) else kwargs.get(argument.name))
+    return written
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor in nested tuples, lists and dictionaries, and behind tensor descriptors."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors_in(item)
+    elif hasattr(value, "base") and isinstance(value.base, torch.Tensor):
+        yield value.base
+
+
+def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """None for a tensor without one storage, such as a sparse one."""
+    try:
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        return None

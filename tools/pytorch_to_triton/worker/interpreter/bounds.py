@@ -1,0 +1,114 @@
+"""The memory that one launch may touch, and which tensor a stray address was meant for."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .formats import Array
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bytes [start, end) that kernels may touch: one storage, of elements of `itemsize` bytes."""
+
+    start: int
+    end: int
+    name: str
+    itemsize: int
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A tensor given to a launch: its first element's address and the range that it lies in."""
+
+    name: str
+    first: int
+    start: int
+    end: int
+    itemsize: int
+
+
+class Bounds:
+    """The byte ranges that one launch may touch, disjoint and ascending, and the tensors given to it."""
+
+    def __init__(self, known: Iterable[Range], given: list[Argument]) -> None:
+        alive = merged([r for r in known if r.start < r.end])
+        # A known range is narrower than the storage where several tensors were cut from one allocation.
+        unknown = [Range(a.start, a.end, a.name, a.itemsize) for a in given if not lies_in(alive, a.first)]
+        self.ranges = merged([*alive, *(r for r in unknown if r.start < r.end)])
+        self.spans = [(r.start, r.end) for r in self.ranges]
+        self.starts = [r.start for r in self.ranges]
+        self.start_array = np.array(self.starts, dtype=np.uint64)
+        self.end_array = np.array([r.end for r in self.ranges], dtype=np.uint64)
+        self.arguments = {a.name: self.within_range(a) for a in given}
+
+    def within_range(self, argument: Argument) -> Argument:
+        index = self.holder(argument.first, argument.first + 1)
+        if index < 0:
+            return argument
+        start, end = self.spans[index]
+        return Argument(argument.name, argument.first, start, end, argument.itemsize)
+
+    def holder(self, start: int, end: int) -> int:
+        """The index of the range that holds bytes [start, end), else -1."""
+        index = bisect_right(self.starts, start) - 1
+        return index if index >= 0 and end <= self.spans[index][1] else -1
+
+    def holders(self, addresses: Array, width: int) -> Array:
+        """For each address, the index of the range that holds `width` bytes from it on, else -1."""
+        if not self.starts:
+            return np.full(addresses.shape, -1)
+        index = np.searchsorted(self.start_array, addresses, side="right") - 1
+        ends = self.end_array[index]
+        inside = (index >= 0) & (addresses < ends) & (ends - addresses >= np.uint64(width))
+        return np.where(inside, index, -1)
+
+    def tensor_at(self, address: int, origin: str | None, neighbour: int) -> Argument:
+        """The tensor that `address` was most likely meant for.
+
+        That is the argument `origin` where it is known; else one in range `neighbour`, where other lanes of
+        the same operation lie, unless that is -1; else the argument nearest by.
+        """
+        if origin is not None:
+            return self.arguments[origin]
+        candidates = list(self.arguments.values())
+        if neighbour >= 0:
+            start = self.starts[neighbour]
+            candidates = [a for a in candidates if a.start == start < a.end] or [
+                as_argument(self.ranges[neighbour])
+            ]
+        candidates = candidates or [as_argument(r) for r in self.ranges]
+        before = [a for a in candidates if a.first <= address < a.end]
+        if before:
+            return max(before, key=lambda a: a.first)
+        nowhere = Argument("memory", 0, 0, 0, 1)
+        return min(candidates, key=lambda a: max(a.start - address, address - a.end), default=nowhere)
+
+
+def merged(ranges: list[Range]) -> list[Range]:
+    """Ascending ranges in which those that overlap are one; those that only touch stay apart."""
+    joined: list[Range] = []
+    for r in sorted(ranges, key=lambda r: (r.start, -r.end)):
+        if joined and r.start < joined[-1].end:
+            last = joined[-1]
+            joined[-1] = Range(last.start, max(last.end, r.end), last.name, last.itemsize)
+        else:
+            joined.append(r)
+    return joined
+
+
+def lies_in(ranges: list[Range], address: int) -> bool:
+    """Whether one of the ascending, disjoint `ranges` holds `address`."""
+    index = bisect_right(ranges, address, key=lambda r: r.start) - 1
+    return index >= 0 and address < ranges[index].end
+
+
+def as_argument(known: Range) -> Argument:
+    return Argument(known.name, known.start, known.start, known.end, known.itemsize)
+
+
+def signed(difference: int) -> int:
+    """A difference of 64-bit addresses, which wraps around, as the nearer of the two ways to go."""
+    return (difference + (1 << 63)) % (1 << 64) - (1 << 63)

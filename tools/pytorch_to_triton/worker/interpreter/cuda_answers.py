@@ -1,0 +1,364 @@
+"""What `torch.cuda`, and the modules that speak of it, answer where a CPU stands in for one CUDA GPU.
+
+The GPU described is the least that Triton's users meet: compute capability 8.0, and in all else what
+`autotuning.InterpreterDriver` says. Everything runs in order on the spot: streams and events only keep up
+appearances, and nothing can be timed.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime.errors import InterpreterError
+
+from .autotuning import InterpreterDriver
+
+Replacement = tuple[object, str, Any]
+"""The owner of an attribute, its name, and the value that it has meanwhile."""
+DEVICE = torch.device("cuda", 0)
+CAPABILITY = (8, 0)
+LIMITS = InterpreterDriver().get_device_properties(0)
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """`torch.cuda.get_device_properties`: memory sizes in bytes."""
+
+    name: str = "Triton interpreter"
+    major: int = CAPABILITY[0]
+    minor: int = CAPABILITY[1]
+    total_memory: int = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    multi_processor_count: int = LIMITS["multiprocessor_count"]
+    warp_size: int = LIMITS["warpSize"]
+    max_threads_per_block: int = 1024
+    max_threads_per_multi_processor: int = 2048
+    regs_per_multiprocessor: int = LIMITS["max_num_regs"]
+    shared_memory_per_block: int = LIMITS["max_shared_mem"]
+    shared_memory_per_block_optin: int = LIMITS["max_shared_mem"]
+    shared_memory_per_multiprocessor: int = LIMITS["max_shared_mem"]
+    L2_cache_size: int = 4 << 20
+    is_integrated: int = 0
+    is_multi_gpu_board: int = 0
+
+
+PROPERTIES = DeviceProperties()
+
+
+class Stream:
+    """`torch.cuda.Stream`: whatever is put on it is done already."""
+
+    cuda_stream = 0
+    device = DEVICE
+    device_index = 0
+    priority = 0
+
+    def __init__(self, device: Any = None, **settings: Any) -> None:
+        ordinal(device)
+
+    def wait_stream(self, stream: Any) -> None:
+        pass
+
+    def wait_event(self, event: Any) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return True
+
+    def record_event(self, event: Any = None) -> Any:
+        return event or Event()
+
+
+class Event:
+    """`torch.cuda.Event`: it has happened, but not at any known time."""
+
+    cuda_event = 0
+    device = DEVICE
+
+    def __init__(self, *settings: Any, **named_settings: Any) -> None:
+        pass
+
+    def record(self, stream: Any = None) -> None:
+        pass
+
+    def wait(self, stream: Any = None) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, end_event: Any) -> NoReturn:
+        no_timing()
+
+
+class StreamsInUse:
+    """Which stream is current: the default one outside every `with torch.cuda.stream(...)`."""
+
+    def __init__(self) -> None:
+        self.default = Stream()
+        self.current = self.default
+
+    def default_stream(self, device: Any = None) -> Stream:
+        return self.default
+
+    def current_stream(self, device: Any = None) -> Stream:
+        return self.current
+
+    def set_stream(self, stream: Stream | None) -> None:
+        self.current = stream or self.current
+
+    @contextlib.contextmanager
+    def stream(self, stream: Stream | None) -> Iterator[None]:
+        """Make `stream` current; None leaves the current one."""
+        before = self.current
+        self.set_stream(stream)
+        try:
+            yield
+        finally:
+            self.current = before
+
+
+def ordinal(device: Any = None) -> int:
+    """The index of a device named as torch.cuda's functions take it.
+
+    Raises ValueError for a device other than cuda, RuntimeError for a GPU that one-GPU machines lack.
+    """
+    if isinstance(device, str):
+        device = torch.device(device)
+    if isinstance(device, torch.device):
+        if device.type != "cuda":
+            raise ValueError(f"Expected a cuda device, but got: {device}")
+        device = device.index
+    if device is not None and device > 0:
+        raise RuntimeError(f"CUDA error: invalid device ordinal: there is one GPU, not cuda:{device}")
+    return 0
+
+
+def as_device(named: Any) -> torch.device:
+    """A device named as torch's functions take it: a number is a GPU's.
+
+    Raises RuntimeError for a GPU that one-GPU machines lack.
+    """
+    device = torch.device("cuda", named) if isinstance(named, int) else torch.device(named)
+    if device.type == "cuda":
+        ordinal(device)
+    return device
+
+
+@contextlib.contextmanager
+def on_device(device: Any) -> Iterator[None]:
+    """`torch.cuda.device` and `torch.cuda.device_of`: the one device is always current."""
+    if not isinstance(device, torch.Tensor):
+        ordinal(device)
+    yield
+
+
+def nothing(*args: Any, **kwargs: Any) -> None:
+    """What has no effect where everything happens in order and on one device."""
+
+
+def yes(*args: Any, **kwargs: Any) -> bool:
+    return True
+
+
+def no(*args: Any, **kwargs: Any) -> bool:
+    return False
+
+
+def one(*args: Any, **kwargs: Any) -> int:
+    return 1
+
+
+def zero(*args: Any, **kwargs: Any) -> int:
+    return 0
+
+
+def whole_memory(device: Any = None) -> tuple[int, int]:
+    """Free and total memory in bytes."""
+    return PROPERTIES.total_memory, PROPERTIES.total_memory
+
+
+def device_properties(device: Any = None) -> DeviceProperties:
+    ordinal(device)
+    return PROPERTIES
+
+
+def device_name(device: Any = None) -> str:
+    return device_properties(device).name
+
+
+def device_capability(device: Any = None) -> tuple[int, int]:
+    ordinal(device)
+    return CAPABILITY
+
+
+def no_statistics(device: Any = None) -> dict[str, int]:
+    return {}
+
+
+def no_timing(*args: Any, **kwargs: Any) -> NoReturn:
+    raise InterpreterError("the interpreter cannot time a kernel: that needs a GPU")
+
+
+def no_graphs(*args: Any, **kwargs: Any) -> NoReturn:
+    raise InterpreterError("the interpreter cannot capture a CUDA graph: it needs a GPU")
+
+
+def no_initialisation() -> NoReturn:
+    """Whatever would reach for a real GPU ends here, also where there is one."""
+    raise InterpreterError("this call needs a GPU: under the interpreter, tensors lie on the CPU")
+
+
+def seeded(seed: int) -> None:
+    torch.default_generator.manual_seed(seed)
+
+
+def random_state(device: Any = None) -> torch.Tensor:
+    return torch.default_generator.get_state()
+
+
+def set_random_state(new_state: torch.Tensor, device: Any = None) -> None:
+    torch.default_generator.set_state(new_state)
+
+
+def random_states() -> list[torch.Tensor]:
+    return [random_state()]
+
+
+def set_random_states(new_states: list[torch.Tensor]) -> None:
+    set_random_state(new_states[0])
+
+
+def generator_class() -> type:
+    """`torch.Generator`, which on "cuda" is one on the CPU that says otherwise."""
+    upstream = torch.Generator
+
+    class Kind(type(upstream)):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, upstream)
+
+    class Generator(upstream, metaclass=Kind):  # type: ignore[misc, valid-type]
+        def __new__(cls, device: Any = "cpu") -> Any:
+            made = super().__new__(cls, "cpu")
+            made.place = as_device(device)
+            return made
+
+        @property
+        def device(self) -> torch.device:
+            place: torch.device = self.place
+            return DEVICE if place.type == "cuda" else place
+
+    return Generator
+
+
+def no_kind_means_cuda(device: Any = None) -> Any:
+    """`torch.get_device_module`: the GPU's module, where no device is named."""
+    kind = torch.device(device or DEVICE).type
+    return getattr(torch, kind)
+
+
+def kernel_itself(kernel: Any) -> Any:
+    """`torch.library.wrap_triton`, which upstream knows compiled kernels only."""
+    return kernel
+
+
+RANDOM = {
+    "manual_seed": seeded,
+    "manual_seed_all": seeded,
+    "seed": nothing,
+    "seed_all": nothing,
+    "initial_seed": lambda: torch.default_generator.initial_seed(),
+    "get_rng_state": random_state,
+    "get_rng_state_all": random_states,
+    "set_rng_state": set_random_state,
+    "set_rng_state_all": set_random_states,
+}
+MEMORY = {
+    "memory_allocated": zero,
+    "max_memory_allocated": zero,
+    "memory_reserved": zero,
+    "max_memory_reserved": zero,
+    "memory_stats": no_statistics,
+    "reset_peak_memory_stats": nothing,
+    "reset_accumulated_memory_stats": nothing,
+    "reset_max_memory_allocated": nothing,
+    "empty_cache": nothing,
+    "mem_get_info": whole_memory,
+}
+CUDA = {
+    **RANDOM,
+    **MEMORY,
+    "Event": Event,
+    "Stream": Stream,
+    "CUDAGraph": no_graphs,
+    "graph": no_graphs,
+    "make_graphed_callables": no_graphs,
+    "_lazy_init": no_initialisation,
+    "_sleep": nothing,
+    "can_device_access_peer": no,
+    "current_device": zero,
+    "device": on_device,
+    "device_count": one,
+    "device_of": on_device,
+    "get_arch_list": lambda: ["sm_80"],
+    "get_device_capability": device_capability,
+    "get_device_name": device_name,
+    "get_device_properties": device_properties,
+    "init": nothing,
+    "ipc_collect": nothing,
+    "is_available": yes,
+    "is_bf16_supported": yes,
+    "is_current_stream_capturing": no,
+    "is_initialized": yes,
+    "is_tf32_supported": yes,
+    "set_device": ordinal,
+    "synchronize": nothing,
+}
+ACCELERATOR = {
+    "current_accelerator": lambda *args, **kwargs: torch.device("cuda"),
+    "current_device_idx": zero,
+    "current_device_index": zero,
+    "device_count": one,
+    "empty_cache": nothing,
+    "is_available": yes,
+    "set_device_idx": ordinal,
+    "set_device_index": ordinal,
+    "synchronize": nothing,
+}
+DRIVER = {
+    "get_active_torch_device": lambda self: DEVICE,
+    "get_current_target": lambda self: GPUTarget("cuda", 10 * CAPABILITY[0] + CAPABILITY[1], 32),
+    "get_device_capability": lambda self, *device: CAPABILITY,
+    "get_device_interface": lambda self: torch.cuda,
+    "get_empty_cache_for_benchmark": no_timing,
+}
+
+
+def replacements() -> Iterator[Replacement]:
+    """Everything to be replaced, for one stay in the stand-in."""
+    streams = StreamsInUse()
+    for name in ("current_stream", "default_stream", "set_stream", "stream"):
+        yield torch.cuda, name, getattr(streams, name)
+    yield torch.accelerator, "current_stream", streams.current_stream
+    yield from ((torch.cuda, name, value) for name, value in CUDA.items())
+    yield torch.cuda, "default_generators", (torch.default_generator,)
+    yield from ((torch.cuda.random, name, value) for name, value in RANDOM.items())
+    yield from ((torch.cuda.memory, name, value) for name, value in MEMORY.items())
+    yield from ((torch.accelerator, name, value) for name, value in ACCELERATOR.items())
+    yield from ((torch.cuda.nvtx, name, nothing) for name in ("range_push", "range_pop", "mark"))
+    yield from ((InterpreterDriver, name, value) for name, value in DRIVER.items())
+    yield torch.backends.cuda, "is_built", yes
+    # torch.nn's recurrent layers would hand their weights, which lie on the CPU, to cuDNN.
+    yield torch.backends.cudnn, "is_acceptable", no
+    yield torch, "Generator", generator_class()
+    yield torch, "get_device_module", no_kind_means_cuda
+    yield torch.library, "wrap_triton", kernel_itself

@@ -1,0 +1,347 @@
+"""Code written for one CUDA GPU runs on CPU tensors, where the interpreter needs them.
+
+Inside `standing_in()`, a TorchFunctionMode sees every call of torch: it turns cuda devices in the arguments
+into the CPU, and answers `x.device`, `x.is_cuda` and the like for tensors. Real `torch.device("cuda", 0)`
+values are handed out, so they compare and print as on a GPU. `cuda_answers.py` stands in for torch.cuda.
+
+A tensor counts as on the GPU unless its storage is marked as the host's: code that forgets `device=x.device`
+is told from code that does not. The mark is an attribute of the storage, which all views share. Tensors made
+outside are unmarked, hence on the GPU.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._library.custom_ops import CustomOpDef
+from torch.autograd.function import BackwardCFunction
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.utils import _device as default_device
+
+from . import cuda_answers
+from .cuda_answers import DEVICE, Replacement, as_device
+
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+CPU = torch.device("cpu")
+MARK = "_stand_in_place"
+HOST, PINNED = "host", "pinned"
+ABSENT = object()
+modes_in_use: Callable[[], list[Any]] = _get_current_function_mode_stack
+MOVING = (Tensor.to, Tensor.type_as)
+"""Methods whose first argument may be a device's name or number, or a tensor to follow."""
+SAME_DEVICE_NAMES = frozenset([
+    "add", "sub", "rsub", "mul", "div", "true_divide", "floor_divide", "pow", "remainder",
+    "add_", "sub_", "mul_", "div_", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum", "where",
+    "matmul", "mm", "bmm", "addmm", "baddbmm", "linear", "cat", "stack",
+])  # fmt: skip
+"""Functions that a GPU refuses for operands on different devices, unless those on the host have 0 dims."""
+
+
+@contextlib.contextmanager
+def standing_in() -> Iterator[None]:
+    """Inside, CPU tensors are taken for a GPU's by everything on this thread; afterwards torch is as before.
+
+    Modules whose code was written for a GPU are to be imported inside too.
+    """
+    mode = OneGpu()
+    default = default_device.CURRENT_DEVICE
+    with contextlib.ExitStack() as afterwards:
+        afterwards.callback(restore_default_device, default)
+        for owner, name, value in (*cuda_answers.replacements(), *replacements(mode)):
+            afterwards.callback(put_back, owner, name, vars(owner).get(name, ABSENT))
+            setattr(owner, name, value)
+        afterwards.enter_context(mode)
+        try:
+            yield
+        finally:
+            mode.ended = True
+
+
+def device_of(tensor: Tensor) -> torch.device:
+    """Where the tensor would be if the GPU were real; known inside and after `standing_in()`."""
+    if tensor.device.type not in ("cpu", "cuda"):
+        return tensor.device
+    return DEVICE if place_of(tensor) is None else CPU
+
+
+def reachable_by_kernels(tensor: Tensor) -> bool:
+    """False for host memory that is not pinned: a kernel launched with it on a GPU is refused."""
+    return place_of(tensor) != HOST
+
+
+class OneGpu(TorchFunctionMode):
+    """Sees each call of a torch function on this thread, with itself switched off meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = False
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Args = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        answer = ANSWERS.get(func, placed)
+        return answer(func, args, dict(kwargs) if kwargs else {})
+
+    def kept_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, under this mode also where torch calls it in the midst of a function of its own."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.ended or self in modes_in_use():
+                return function(*args, **kwargs)
+            with self:
+                return function(*args, **kwargs)
+
+        return call
+
+
+def placed(func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Call `func` on the CPU; its results count as where a GPU's user would find them."""
+    if default_device.CURRENT_DEVICE is not None and func in default_device._device_constructors():
+        kwargs["device"] = kwargs.get("device") or default_device.CURRENT_DEVICE
+    place = PINNED if kwargs.get("pin_memory") else HOST
+    if place == PINNED:
+        kwargs["pin_memory"] = False
+    given = [*tensors_in(args), *tensors_in(kwargs.values())]
+    asked = asked_for(func, args, kwargs)
+    if asked is not None:
+        args, kwargs = on_the_cpu(func, args, kwargs)
+        return moved(func(*args, **kwargs), asked, given, place)
+    if len(given) > 1 and getattr(func, "__name__", "") in SAME_DEVICE_NAMES:
+        refuse_mixed(given)
+    result = func(*args, **kwargs)
+    return result if any(place_of(tensor) is None for tensor in given) else marked(result, place)
+
+
+def asked_for(func: Any, args: Args, kwargs: Kwargs) -> torch.device | None:
+    """The device that a call names, by itself or through the tensor that it is to follow."""
+    named = kwargs.get("device")
+    if named is None and func in MOVING:
+        target = args[1] if len(args) > 1 else kwargs.get("other")
+        named = target if is_name_of_device(target) or isinstance(target, Tensor) else None
+    if named is None:
+        named = next((argument for argument in args if isinstance(argument, torch.device)), None)
+    if named is None:
+        return None
+    return device_of(named) if isinstance(named, Tensor) else as_device(named)
+
+
+def on_the_cpu(func: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments with the CPU for every cuda device."""
+    cpu_args = tuple(
+        real(a) if isinstance(a, torch.device) or (i == 1 and func in MOVING and is_name_of_device(a)) else a
+        for i, a in enumerate(args)
+    )
+    if kwargs.get("device") is None:
+        return cpu_args, kwargs
+    return cpu_args, {**kwargs, "device": real(kwargs["device"])}
+
+
+def is_name_of_device(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def real(named: Any) -> torch.device:
+    device = as_device(named)
+    return CPU if device.type == "cuda" else device
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among the values, and in those of them that are lists or tuples."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from (item for item in value if isinstance(item, Tensor))
+
+
+def place_of(tensor: Tensor) -> str | None:
+    """The mark on the tensor's storage; None on a GPU."""
+    try:
+        return getattr(tensor.untyped_storage(), MARK, None)
+    except (NotImplementedError, RuntimeError):  # sparse tensors, and those of functional transforms
+        return None
+
+
+def marked(result: Any, place: str) -> Any:
+    """The result of a call, the memory of its tensors marked as the host's."""
+    for tensor in tensors_in((result,)):
+        if device_of(tensor).type == "cuda":
+            with contextlib.suppress(NotImplementedError, RuntimeError):
+                setattr(tensor.untyped_storage(), MARK, place)
+    return result
+
+
+def moved(result: Any, asked: torch.device, given: Sequence[Tensor], place: str) -> Any:
+    """What was asked for on a device, in memory of its own where a GPU's user would get a copy."""
+    if not isinstance(result, Tensor) or result.device.type != "cpu":
+        return result
+    if asked.type == "cuda":
+        return result if place_of(result) is None else result.clone()
+    if place_of(result) is not None:
+        return result
+    shared = any(tensor.untyped_storage()._cdata == result.untyped_storage()._cdata for tensor in given)
+    return marked(result.clone() if shared else result, place)
+
+
+def refuse_mixed(given: Sequence[Tensor]) -> None:
+    """Raises RuntimeError, as a GPU's user would see it, where an operand was left on the host."""
+    on_host = [place_of(tensor) is not None for tensor in given]
+    if not all(on_host) and any(host and tensor.ndim for host, tensor in zip(on_host, given, strict=True)):
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+        )
+
+
+def to_gpu(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """`x.cuda(device, non_blocking, memory_format)`."""
+    device = kwargs.pop("device", args[1] if len(args) > 1 else None)
+    return placed(Tensor.to, (args[0], as_device("cuda" if device is None else device)), kwargs)  # type: ignore[no-any-return]
+
+
+def to_host(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """`x.cpu(memory_format)`."""
+    return placed(Tensor.to, (args[0], CPU), kwargs)  # type: ignore[no-any-return]
+
+
+def pinned(func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    """`x.pin_memory()`: a copy that kernels can reach."""
+    tensor: Tensor = args[0]
+    return tensor if place_of(tensor) == PINNED else marked(tensor.clone(), PINNED)
+
+
+def as_array(func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`x.numpy()` and what numpy itself calls. Raises TypeError for a tensor on the GPU."""
+    if place_of(args[0]) is not None:
+        return func(*args, **kwargs)
+    if kwargs.get("force"):
+        return func(args[0].clone(), **kwargs)
+    raise TypeError(
+        "can't convert cuda:0 device type tensor to numpy. "
+        "Use Tensor.cpu() to copy the tensor to host memory first."
+    )
+
+
+def type_name(func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`x.type()`: the name of its old tensor type, or a conversion."""
+    given = placed(func, args, kwargs)
+    if isinstance(given, str) and place_of(args[0]) is None:
+        return given.replace("torch.", "torch.cuda.", 1)
+    return given
+
+
+def device_itself(func: Any, args: Args, kwargs: Kwargs) -> torch.device:
+    """`torch.device(...)`, where a number alone means a GPU."""
+    if len(args) == 1 and isinstance(args[0], int) and not kwargs:
+        return torch.device("cuda", args[0])
+    return torch.device(*args, **kwargs)
+
+
+def unchanged(func: Any, args: Args, kwargs: Kwargs) -> Any:
+    return func(*args, **kwargs)
+
+
+def getter(name: str) -> Any:
+    """What torch hands to a mode in place of reading an attribute of a tensor."""
+    return vars(torch._C.TensorBase)[name].__get__
+
+
+ANSWERS: Mapping[Any, Callable[[Any, Args, Kwargs], Any]] = {
+    getter("device"): lambda func, args, kwargs: device_of(args[0]),
+    getter("is_cuda"): lambda func, args, kwargs: device_of(args[0]).type == "cuda",
+    getter("is_cpu"): lambda func, args, kwargs: device_of(args[0]).type == "cpu",
+    Tensor.get_device: lambda func, args, kwargs: 0 if device_of(args[0]).type == "cuda" else -1,
+    Tensor.cuda: to_gpu,
+    Tensor.cpu: to_host,
+    Tensor.pin_memory: pinned,
+    Tensor.is_pinned: lambda func, args, kwargs: place_of(args[0]) == PINNED,
+    Tensor.numpy: as_array,
+    Tensor.__array__: as_array,
+    Tensor.type: type_name,
+    torch.device: device_itself,
+    torch._C._nn._parse_to: unchanged,
+}
+
+
+def replacements(mode: OneGpu) -> Iterator[Replacement]:
+    """What a mode cannot see: constructors, and code that torch calls back."""
+    yield Tensor, "record_stream", cuda_answers.nothing
+    for name in ("from_numpy", "frombuffer"):
+        yield torch, name, on_host(getattr(torch, name))
+    for name in ("apply", "apply_boxed", "apply_jvp"):
+        if name in vars(BackwardCFunction):
+            yield BackwardCFunction, name, mode.kept_in(vars(BackwardCFunction)[name])
+    yield CustomOpDef, "register_kernel", registering(mode)
+    yield torch.library.Library, "impl", implementing(mode)
+    yield default_device.DeviceContext, "__torch_function__", without_gpu(mode)
+
+
+def on_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return marked(function(*args, **kwargs), HOST)
+
+    return call
+
+
+def registering(mode: OneGpu) -> Callable[..., Any]:
+    """`register_kernel` of custom operators: a GPU's kernel runs on CPU tensors, a CPU's never."""
+    upstream = CustomOpDef.register_kernel
+
+    def register(self: CustomOpDef, device_types: Any, function: Any = None, /) -> Any:
+        named = [device_types] if device_types is None or isinstance(device_types, str) else device_types
+        kinds = ["cpu" if kind == "cuda" else kind for kind in named if kind != "cpu"]
+
+        def take(function: Any) -> Any:
+            for kind in kinds:
+                upstream(self, kind, mode.kept_in(function))
+            return function
+
+        return take if function is None else take(function)
+
+    return register
+
+
+def implementing(mode: OneGpu) -> Callable[..., None]:
+    """`torch.library.Library.impl`, for libraries that are not torch's own."""
+    upstream: Callable[..., None] = torch.library.Library.impl
+
+    def impl(self: Any, name: Any, function: Any, dispatch_key: str = "", **settings: Any) -> None:
+        if (getattr(function, "__module__", None) or "torch").partition(".")[0] == "torch":
+            return upstream(self, name, function, dispatch_key, **settings)
+        key = dispatch_key or self.dispatch_key
+        if key == "CPU":
+            return None
+        return upstream(self, name, mode.kept_in(function), key.replace("CUDA", "CPU"), **settings)
+
+    return impl
+
+
+def without_gpu(mode: OneGpu) -> Callable[..., Any]:
+    """A default device of "cuda" is the CPU wherever this mode cannot see to it."""
+    upstream: Callable[..., Any] = default_device.DeviceContext.__torch_function__
+
+    def call(self: Any, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> Any:
+        named = dict(kwargs or {})
+        hidden = mode not in modes_in_use()
+        if hidden and self.device.type == "cuda" and func in default_device._device_constructors():
+            named["device"] = named.get("device") or CPU
+        return upstream(self, func, types, args, named)
+
+    return call
+
+
+def put_back(owner: Any, name: str, value: Any) -> None:
+    if value is ABSENT:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, value)
+
+
+def restore_default_device(device: torch.device | None) -> None:
+    if device != default_device.CURRENT_DEVICE:
+        torch.set_default_device(device)

@@ -1,0 +1,100 @@
+"""Everything that is watched while a candidate runs, beside what it returns."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .exchange import Call
+from .integrity.conduct import Conduct
+from .integrity.flags import Flags
+from .integrity.launches import Launches
+from .integrity.leftovers import Leftovers, adopt_orphans
+from .integrity.operators import Operators
+from .integrity.patches import Patches
+from .integrity.tensors import aliases
+from .interpreter.bounds import Range
+from .interpreter.guard import Guard
+from .memory import Memory
+from .mode import as_on_a_gpu, interpreting
+from .redirect import original
+
+Fact = dict[str, Any]
+
+
+@dataclass
+class Sight:
+    """What was seen during one call."""
+
+    operators: Operators
+    launches: Launches
+    guard: Guard
+    faults: list[Fact] = field(default_factory=list)
+
+    def facts(self, outputs: Mapping[str, Any], call: Call, memory: Memory) -> Fact:
+        """As plain JSON; `outputs` are the leaves that the call returned, by path."""
+        tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
+        for path, tensor in tensors.items():
+            memory.named(tensor, path)
+        return {
+            "operators": dict(self.operators.counts),
+            "launches": list(self.launches.launched),
+            "untouched": [path for path, tensor in tensors.items() if self.is_untouched(tensor)],
+            "faults": [in_original_file(fault) for fault in self.guard.faults],
+            "overruns": memory.overruns(),
+            "aliases": aliases(tensors.items(), call.tensors().items()),
+        }
+
+    def is_untouched(self, tensor: torch.Tensor) -> bool:
+        """Whether it holds something, and no Triton kernel was given it."""
+        return tensor.numel() > 0 and not self.operators.made_by_triton(tensor)
+
+
+class Observer:
+    """Watches one candidate's process from before its file is loaded."""
+
+    def __init__(self, secret: list[Path], kept: list[Path], tell: Callable[[Fact], None]) -> None:
+        adopt_orphans()
+        self.conduct = Conduct(secret, kept, tell)
+        self.patches = Patches()
+        self.flags = Flags()
+        self.leftovers = Leftovers()
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """While the candidate's file is imported and its module constructed."""
+        with self.conduct.watching():
+            yield
+
+    @contextmanager
+    def calling(self, memory: Memory) -> Iterator[Sight]:
+        """While the candidate is called once."""
+        operators = Operators()
+        guard = Guard(lambda: (Range(*found) for found in memory.ranges()))
+        sight = Sight(operators, Launches(operators), guard)
+        with ExitStack() as stack:
+            stack.enter_context(self.conduct.watching())
+            stack.enter_context(as_on_a_gpu())
+            stack.enter_context(memory.intercepting())
+            stack.enter_context(sight.launches)
+            if interpreting():
+                stack.enter_context(guard.watching())
+            stack.enter_context(operators)
+            yield sight
+
+    def traces(self) -> Fact:
+        """What the candidate has changed in this process so far, and what it did that is refused."""
+        return {
+            "trespasses": [in_original_file(fact) for fact in self.conduct.facts],
+            "patches": self.patches.changed(),
+            "flags": self.flags.changed(),
+            "leftovers": self.leftovers.found(),
+        }
+
+
+def in_original_file(fact: Fact) -> Fact:
+    """The fact with the file that the user knows, not the staged copy."""
+    return {**fact, "file": str(original(fact["file"]))} if fact.get("file") else fact
