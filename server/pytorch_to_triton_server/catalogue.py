@@ -5,7 +5,7 @@ command; its docstring is what both say about it. Importing this module loads no
 """
 
 # A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913
+# ruff: noqa: PLR0913, FBT002
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytorch_to_triton.errors import BadDeclaration, BadInput
+from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.schema.case import Case, Layout, TensorArgument, tensors_in
 from pytorch_to_triton.schema.declaration import Declaration, parse_declaration
 from pytorch_to_triton.schema.sizes import middle_size, nearby
@@ -318,85 +318,6 @@ def test_the_middle_and_the_largest_declared_case_are_called_again_right_after_t
 def test_a_target_without_tensors_of_ours_is_not_called_again() -> None:
     assert names(plan_of({}, {"M": [8]}), "repeat") == []
     assert names(plan_of({"eps": 1.0}, {}), "repeat") == []
-
-
-# Cases by name
-
-
-def again(name: str, inputs: dict[str, object], dims: dict[str, object], *requires: str) -> Case:
-    declaration = parse_declaration(inputs, dims, requires)
-    return case_for(declaration, name, limit_elements=LIMIT, limit_span_bytes=SPAN)
-
-
-X: dict[str, object] = {"x": "float32|bfloat16[M, N]"}
-
-
-@pytest.mark.parametrize(
-    ("name", "group"),
-    [
-        ("M=3 N=5", "asked"),
-        ("M=3 N=5 x transposed", "layout"),
-        ("M=3 N=5 x far", "far"),
-        ("M=3 N=5 bfloat16", "dtype"),
-        ("M=3 N=5 bfloat16 nan in x", "special"),
-        ("M=3 N=5 equal rows", "special"),
-        ("M=3 N=5 called again", "repeat"),
-    ],
-)
-def test_a_name_makes_a_case_of_any_allowed_sizes(name: str, group: str) -> None:
-    case = again(name, X, dict(DIMS))
-    planned = plan_of(X, dict(DIMS))
-    assert (case.name, case.group, case.dims) == (name, group, {"M": 3, "N": 5})
-    assert tensor(case, "x").shape == (3, 5)
-    like = next(other for other in planned.cases if other.label == case.label)
-    for trait in ("dtype", "layout", "fill"):
-        assert getattr(tensor(case, "x"), trait) == getattr(tensor(like, "x"), trait)
-    assert case.again_after == ("M=3 N=5" if group == "repeat" else None)
-
-
-def test_sizes_in_another_order_name_the_same_case() -> None:
-    planned = case_named(plan_of(X, dict(DIMS)), "M=7 N=64 x sliced")
-    assert again(" N=64  M=7 x sliced", X, dict(DIMS)) == planned
-
-
-def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() -> None:
-    assert again("base", {"x": "float32[4]"}, {}).group == "declared"
-    assert again("base called again", {"x": "float32[4]"}, {}).again_after == "base"
-    assert again("x offset", {"x": "float32[4]"}, {}).label == "x offset"
-    assert again("M=8", {}, {"M": [8]}).arguments == ()
-    assert again("M=5", {}, {"M": [8]}).dims == {"M": 5}
-
-
-@pytest.mark.parametrize(
-    ("name", "message", "hint"),
-    [
-        ("M=7 N=64 x transpsed", "No case has the label 'x transpsed'.", "M=7 N=64 x transposed"),
-        ("M=7 K=64", "names K, which is no dimension", "Dimensions are M, N."),
-        ("M=7", "has no size of N", "Start with M=SIZE N=SIZE. Nearest: M=7 N="),
-        ("base", "has no size of M, N", "Start with M=SIZE N=SIZE."),
-        ("", "has no size of M, N", "Start with M=SIZE N=SIZE."),
-        ("M=7 N=-1", "'-1' is no size of N", "whole numbers"),
-        ("M=7 N=64 N=65", "names N twice", "Keep one N=SIZE."),
-        ("M=7 N=66", "cannot be run: requires N % 4 == 0.", "M=7 N=64"),
-        ("M=7000000 N=64", "896,000,000 elements are over this run's limit", "Name other sizes."),
-        ("M=1 N=1 x far", "cannot be run: requires N % 4 == 0.", "Name other sizes."),
-        ("M=1 N=0 x far", "it has no two rows to move apart.", "Name other sizes."),
-        ("M=7 N=64 inf in e", "inf in e is left out: float8_e4m3fn has no infinity.", "nan in e"),
-    ],
-)
-def test_a_name_that_fits_nothing_is_refused_with_the_nearest_ones(
-    name: str, message: str, hint: str
-) -> None:
-    with pytest.raises(BadInput) as refused:
-        again(name, {**X, "e": "float8_e4m3fn[M, N]"}, dict(DIMS), "N % 4 == 0")
-    assert message in refused.value.message
-    assert hint in refused.value.hint
-
-
-def test_a_far_case_is_refused_where_the_run_has_no_room() -> None:
-    declaration = parse_declaration({"x": "float32[M]"}, {"M": [8]})
-    with pytest.raises(BadInput, match="sets no memory aside"):
-        case_for(declaration, "M=8 x far", limit_elements=LIMIT)
 
 
 # How many

@@ -12,6 +12,7 @@ from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.forkserver import ForkServer, ForkServerGone, RunningJob
 from pytorch_to_triton.gpu.outcome import Progress, describe_end, read_outcome, write_end
 from pytorch_to_triton.gpu.run_folder import RunFolders
+from pytorch_to_triton.gpu.sanitizer import Sanitized, Tool, sanitized
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.job import Job, Mode, Outcome, Status
 
@@ -46,6 +47,10 @@ class Door:
             except anyio.get_cancelled_exc_class():
                 write_end(folder, "cancelled", "")
                 raise
+
+    async def sanitized(self, job: Job, mode: Mode, tool: Tool, *, seconds: float) -> Sanitized:
+        """Do one job in a process of its own under compute-sanitizer (sanitizer.py)."""
+        return await sanitized(self._folders, job, mode, tool, seconds=seconds)
 
     async def close(self) -> None:
         """End every fork server with all its jobs; returns when they are gone."""

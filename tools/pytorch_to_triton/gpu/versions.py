@@ -15,6 +15,8 @@ class Device(Value):
     name: str
     capability: tuple[int, int]
     """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
+    free_bytes: int
+    """Of its memory, as nothing of this process lies in it yet."""
 
 
 class Versions(Value):

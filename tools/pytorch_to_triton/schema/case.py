@@ -23,7 +23,7 @@ larger tensor along the last dimension; offset: contiguous, but starting one ele
 rows so far apart that the last one starts more than 2^31 elements into the storage."""
 Fill = Literal[
     "random", "zeros", "ones", "equal_rows", "ties", "large", "huge", "small", "tiny", "denormal", "negative",
-    "negative_zero", "alternating", "inf", "nan",
+    "negative_zero", "alternating", "shifted", "inf", "nan",
 ]  # fmt: skip
 """random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row. ties:
 five distinct values at most, again and again (of integers: within their range). large/small: random times
@@ -31,7 +31,8 @@ five distinct values at most, again and again (of integers: within their range).
 so large that its squares overflow float16 and float8, and cubes the other dtypes. tiny: normal numbers whose
 squares underflow. denormal: nothing but subnormal numbers. negative: all below zero. negative_zero: random
 with half of the elements -0.0. alternating: the sign changes from each element to its neighbours along every
-dimension. inf, nan: random with some elements replaced by +inf and -inf, or by NaN."""
+dimension. shifted: random around a mean that is many times their spread. inf, nan: random with some elements
+replaced by +inf and -inf, or by NaN."""
 Scalar = bool | int | float | str | None
 FAR_OFFSET = 2**31
 """Elements: an offset from here on is past what 32 bits with a sign can hold."""

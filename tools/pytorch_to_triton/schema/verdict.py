@@ -20,8 +20,8 @@ Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "diagon
 Breach = Literal[
     "load_outside", "store_outside", "race", "overrun", "reads_uninitialised", "not_reproducible",
     "overwrites_results", "torch_operator", "no_triton_kernel", "output_without_kernel", "hides_operators",
-    "inputs_changed", "patches", "changes_flags", "leaves_running", "native_code", "inspects_the_process",
-    "starts_processes", "network", "touches_files", "ends_its_process",
+    "inputs_changed", "tampers", "patches", "changes_flags", "leaves_running", "native_code",
+    "inspects_the_process", "starts_processes", "network", "touches_files",
 ]  # fmt: skip
 """What a candidate may not do, whatever it returns: first what corrupts memory or cannot be relied on, then
 what is not the work of a Triton kernel, then what reaches outside a kernel's business."""
@@ -76,10 +76,13 @@ class OutputFigures(Value):
     unjudged: int
     """Elements whose value PyTorch itself gets wrong: NaN, infinite or another integer than the truth."""
     candidate_error: float
-    """The largest of the candidate."""
+    """Of the candidate's element that comes closest to its limit, or passes it by the most."""
     pytorch_error: float
     """The largest of PyTorch at the same dtype."""
     allowed_error: float
+    """That element's limit."""
+    constant: bool = False
+    """All of PyTorch's elements have one value."""
     meets_strict: bool = True
     """|candidate - truth| <= 1e-5 (1 + |truth|) for float32, and the like for other dtypes (judge.py)."""
     meets_loose: bool = True

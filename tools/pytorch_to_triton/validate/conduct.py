@@ -31,6 +31,8 @@ ALLOWED = frozenset(
     }
 )  # fmt: skip
 """What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
+ROUNDING = 1e-2
+"""Results of atomics may differ by so much of their root mean square: bfloat16 sums in another order."""
 SHOWN = 4
 """So many operators are named in a sentence."""
 
@@ -105,18 +107,26 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
             says=f"A later call changes {', '.join(seen.overwritten)} of the call before.",
             instead="Allocate the output anew in each call.",
         )
-    if seen.differs and seen.differs.by_what_memory_held:
+    if seen.differs is None or is_order_of_atomics(seen):
+        return
+    if seen.differs.by_what_memory_held:
         yield Violation(
             breach="reads_uninitialised",
             says=f"{', '.join(seen.differs.paths)} follows what uninitialised memory held before the call.",
             instead="Write every element before it is read; start accumulators with torch.zeros.",
         )
-    elif seen.differs and not any(launch.atomics for launch in seen.launches):
+    else:
         yield Violation(
             breach="not_reproducible",
-            says=f"{', '.join(seen.differs.paths)} differs from run to run, and no kernel uses atomics.",
+            says=f"{', '.join(seen.differs.paths)} differs from run to run, by more than atomics explain.",
             instead="Look for a race: programs that read or write what another program writes.",
         )
+
+
+def is_order_of_atomics(seen: Observation) -> bool:
+    """Whether results differ no more than a sum in another order does, and kernels add with atomics."""
+    atomic = any(launch.atomics for launch in seen.launches)
+    return atomic and seen.differs is not None and seen.differs.apart < ROUNDING
 
 
 def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Violation]:
@@ -150,6 +160,9 @@ TRESPASSES: dict[str, tuple[Breach, str]] = {
     "network": ("network", "Fetch what is needed before, and pass it as an input."),
     "touches_files": ("touches_files", "Keep to the inputs; intermediate results belong in tensors."),
     "hides_operators": ("hides_operators", "Leave PyTorch's dispatch modes alone."),
+    "sends_signals": ("starts_processes", "Leave other processes alone."),
+    "disguises_code": ("tampers", "Leave file names and code objects as Python makes them."),
+    "tampers": ("tampers", "Leave what other code relies on as it is."),
 }
 """By the kinds of the worker's integrity/conduct.py."""
 
@@ -189,12 +202,12 @@ def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, 
     """What should be known of a candidate that does nothing wrong."""
     seen = list(observations)
     notes = []
-    unsteady = [s for s in seen if s.differs and not s.differs.by_what_memory_held]
+    unsteady = [s for s in seen if s.differs and is_order_of_atomics(s)]
     atomic = sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics})
     if atomic:
         notes.append(f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics.")
-    for output, of in sorted({(alias.output, alias.of) for s in seen for alias in s.aliases}):
-        notes.append(f"{output} shares memory with {of}.")
+    shared = sorted({(alias.output, alias.of) for s in seen for alias in s.aliases if alias.overlaps})
+    notes += [f"{output} lies in the memory of {of}; the reference's does not." for output, of in shared]
     used = conduct_of(seen).operators
     named = [name for name in used if Policy().refused([name])]
     if named:

@@ -133,6 +133,7 @@ def figures(output: OutputStatistics) -> OutputFigures:
         candidate_error=output.candidate_error,
         pytorch_error=output.pytorch_error,
         allowed_error=output.allowed_error,
+        constant=output.constant,
         meets_strict=output.meets_strict,
         meets_loose=output.meets_loose,
     )

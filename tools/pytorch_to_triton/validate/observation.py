@@ -1,5 +1,7 @@
 """What the worker saw a candidate do, as values: job `subject` answers with them."""
 
+from collections.abc import Collection
+
 from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
@@ -62,7 +64,9 @@ class Differs(Value):
 
     paths: tuple[str, ...]
     by_what_memory_held: bool
-    """They follow what uninitialised memory held; else they vary by themselves."""
+    """They seem to follow what uninitialised memory held: where it held the same, they were the same."""
+    apart: float
+    """The largest difference in units of the output's root mean square, 1 at most."""
 
 
 class Observation(Value):
@@ -78,6 +82,11 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
+
+    def without_aliases(self, known: Collection[tuple[str, str]]) -> "Observation":
+        """Without the outputs that share memory in the reference too."""
+        kept = tuple(alias for alias in self.aliases if (alias.output, alias.of) not in known)
+        return self.model_copy(update={"aliases": kept})
 
 
 class Trespass(Value):

@@ -9,6 +9,7 @@ from pytorch_to_triton.schema.expression import point_name
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.cases import case_for
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
+from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.trial import Trial
 
 SMALL = (1, 2, 3, 5, 8, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097)
@@ -16,7 +17,7 @@ SMALL = (1, 2, 3, 5, 8, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097)
 
 
 async def shrunk(
-    trial: Trial, declaration: Declaration, results: Sequence[CaseResult], limit_elements: int
+    trial: Trial, declaration: Declaration, results: Sequence[CaseResult], limits: Limits
 ) -> str | None:
     """The name of the smallest case found, None where there is nothing to shrink.
 
@@ -27,30 +28,30 @@ async def shrunk(
     if not wrong or not declaration.inputs:
         return None
     telling = most_telling(wrong)
-    case = rebuilt(declaration, telling.name, limit_elements)
+    case = rebuilt(declaration, telling.name, limits)
     if case is None or case.again_after is not None:
         return None
     for dim in case.dims:
-        smaller = list(with_smaller(declaration, case, dim, limit_elements))
+        smaller = list(with_smaller(declaration, case, dim, limits))
         found = await trial.run(smaller) if smaller else []
         alike = (c for c, result in zip(smaller, found, strict=True) if same_mistake(result, telling))
         case = next(alike, case)
     return case.name
 
 
-def with_smaller(declaration: Declaration, case: Case, dim: str, limit_elements: int) -> Iterator[Case]:
+def with_smaller(declaration: Declaration, case: Case, dim: str, limits: Limits) -> Iterator[Case]:
     """The case at smaller sizes of one dimension, the smallest first."""
     for size in SMALL:
         if size < case.dims[dim]:
             name = " ".join(filter(None, (point_name({**case.dims, dim: size}), case.label)))
-            if (smaller := rebuilt(declaration, name, limit_elements)) is not None:
+            if (smaller := rebuilt(declaration, name, limits)) is not None:
                 yield smaller
 
 
-def rebuilt(declaration: Declaration, name: str, limit_elements: int) -> Case | None:
+def rebuilt(declaration: Declaration, name: str, limits: Limits) -> Case | None:
     """The case of that name, None where there is none."""
     try:
-        return case_for(declaration, name, limit_elements=limit_elements)
+        return case_for(declaration, name, limit_elements=limits.elements, limit_span_bytes=limits.span_bytes)
     except BadInput:
         return None
 

@@ -19,7 +19,8 @@ def add_specials(plan: Plan, base: Point) -> None:
     """Special values: in all floating tensors at once, but inf and NaN in one tensor at a time.
 
     Huge ones only in the first: the product of two huge tensors overflows whatever the kernel does next, and
-    PyTorch's own results beyond that say little. Ties are given to integers too. A floating tensor whose range is declared has none of all this.
+    PyTorch's own results beyond that say little. Ties are given to integers too. A floating tensor whose
+    range is declared has none of all this.
     """
     tensors = plan.declaration.tensors()
     free = free_tensors(plan)
@@ -30,6 +31,7 @@ def add_specials(plan: Plan, base: Point) -> None:
         plan.add("special", base, Change(fill.replace("_", " "), fills=dict.fromkeys(free, fill)))
     for name in list(free)[:1]:
         plan.add("special", base, Change(f"huge in {name}", fills={name: "huge"}))
+        plan.add("special", base, Change(f"shifted {name}", fills={name: "shifted"}))
     tied = [name for name, spec in tensors.items() if name in free or spec.dtypes[0] in INTEGERS]
     if tied:
         plan.add("special", base, Change("ties", fills=dict.fromkeys(tied, "ties")))

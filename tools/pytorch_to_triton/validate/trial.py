@@ -59,6 +59,11 @@ class Setting:
         """The torch device on which tensors lie."""
         return "cpu" if self.mode.interpreter else "cuda"
 
+    @property
+    def shared(self) -> dict[str, JsonValue]:
+        """As the jobs take it."""
+        return {"folder": str(self.folder), "device": self.device, "backward": self.backward}
+
     def seed_of(self, name: str) -> int:
         """The seed of one case: it tells nothing about those of others."""
         digest = hashlib.sha256(f"{self.seed}\0{name}".encode()).digest()
@@ -105,7 +110,10 @@ class Side:
         if outcome is None:
             return items, Attempt("timed_out", f"did not return within {self.setting.seconds:g} s")
         if outcome.failure and outcome.failure.type in HINTS:
-            raise refusal_of_failure(outcome.failure)
+            if not any(found.trespasses for found in self.traces):
+                raise refusal_of_failure(outcome.failure)
+            self.losses = LOSSES
+            return items, Attempt("raised", told(outcome.failure))
         if outcome.answer is None and not outcome.items:
             raise refusal_of(outcome, self.target)
         if outcome.answer is None:
@@ -122,9 +130,7 @@ class Side:
         arguments: dict[str, JsonValue] = {
             "target": self.target.model_dump(mode="json"),
             "cases": list(cases),
-            "folder": str(setting.folder),
-            "device": setting.device,
-            "backward": setting.backward,
+            "setting": setting.shared,
             **self.arguments,
         }
         with anyio.CancelScope() as scope:
@@ -169,7 +175,9 @@ class Pulse:
 def told(failure: Failure) -> str:
     """An exception in a sentence, with the user's line."""
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
-    return f"raised {failure.type}{place}: {failure.message}"
+    # CUDA's errors go on for paragraphs about environment variables.
+    message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
+    return f"raised {failure.type}{place}: {message}"
 
 
 @dataclass
@@ -195,13 +203,13 @@ class Trial:
             setting,
             policy,
             Side("prepare", reference, setting, other),
-            Side("subject", candidate, setting, {"secret": secret}),
+            Side("subject", candidate, setting, {"secret": secret, "red_zone_bytes": None}),
             Side("compare", reference, setting, {"budget": budget()}),
         )
 
     async def run(self, cases: Sequence[Case]) -> list[CaseResult]:
         """Run both sides on the cases and judge each, in their order."""
-        jobs = {case.name: self._job(case) for case in cases}
+        jobs = {case.name: self.job(case) for case in cases}
         prepared = await self.reference.run(list(jobs.values()))
         feasible = [case for case in cases if prepared[case.name] is OK]
         tried = await self.candidate.run([self._for_candidate(case, jobs) for case in feasible])
@@ -209,7 +217,8 @@ class Trial:
         compared = await self.comparison.run([self._for_comparison(case, jobs) for case in returned])
         return [self._result(case, prepared, tried, compared) for case in cases]
 
-    def _job(self, case: Case) -> Item:
+    def job(self, case: Case) -> Item:
+        """The case as `prepare` takes it: with an id and a seed of its own."""
         seed = self.setting.seed_of(case.name)
         return {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": seed}
 
@@ -235,7 +244,8 @@ class Trial:
         if prepared[case.name] is not OK:
             return reference_failed(case, prepared[case.name].why)
         item = self.candidate.items.get(case.name, {})
-        seen = Observation.model_validate(item.get("facts") or {})
+        known = {tuple(pair) for pair in self.reference.items[case.name]["aliases"]}
+        seen = Observation.model_validate(item.get("facts") or {}).without_aliases(known)
         self.observations.append(seen)
         if tried[case.name] is not OK:
             return candidate_failed(case, tried[case.name], seen, self.policy)

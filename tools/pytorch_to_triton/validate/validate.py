@@ -9,7 +9,7 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.versions import versions
+from pytorch_to_triton.gpu.versions import Device, versions
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
@@ -28,6 +28,9 @@ from pytorch_to_triton.validate.conclusion import (
 )
 from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.exchange import exchange_folder
+from pytorch_to_triton.validate.judge import CLAIMED
+from pytorch_to_triton.validate.memory_check import MemoryCheck, check_memory
+from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.target import EXAMPLES_CASE, declaration_of, describe, examples_case
@@ -41,6 +44,10 @@ BATCH_ELEMENTS = 2**26
 """Cases are run in batches of so many elements, so that their tensors fit on disk."""
 INTERPRETER_SPAN_BYTES = 2**35
 """Largest storage that a tensor with huge strides may span on the CPU: only what is touched takes memory."""
+BYTES_AN_ELEMENT = 128
+"""Device memory that an element of a case may need: inputs and outputs in float64, intermediate results."""
+SPAN_SHARE = 0.3
+"""Share of a device's free memory that one tensor with huge strides may span: two are held at a time."""
 
 
 class Request(Value):
@@ -82,7 +89,7 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     reference = await describe(door, target, "reference", mode)
     candidate = await describe(door, request.candidate, "candidate", mode)
     declaration = declaration_of(reference, candidate, request.options)
-    limits = limits_of(request, mode)
+    limits = limits_of(request, mode, found.devices)
     plan = chosen(planned(reference, request, declaration, limits), request, declaration, limits)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     policy = Policy(request.allow_torch)
@@ -92,26 +99,24 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
         trial = Trial.of(setting, policy, target, request.candidate)
         results = [result for batch in batches(plan.cases) for result in await trial.run(batch)]
         observed = len(trial.observations)
+        memory = MemoryCheck()
+        if not mode.interpreter:
+            memory = await check_memory(trial, plan.cases)
+            results = [memory.merged(result) for result in results]
         smallest = None
         if not request.cases:
-            smallest = await shrunk(trial, declaration, results, limits.elements)
+            smallest = await shrunk(trial, declaration, results, limits)
         del trial.observations[observed:]
-    return verdict_of(request, results, plan, trial, smallest)
+    return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How large a case may be."""
-
-    elements: int
-    """Over all its tensors."""
-    span_bytes: int | None
-    """Of the storage of one tensor with huge strides."""
-
-
-def limits_of(request: Request, mode: Mode) -> Limits:
-    elements = request.limit_elements or (INTERPRETER_ELEMENTS if mode.interpreter else DEVICE_ELEMENTS)
-    return Limits(elements, INTERPRETER_SPAN_BYTES)
+def limits_of(request: Request, mode: Mode, devices: Sequence[Device]) -> Limits:
+    """What fits: the first device's free memory bounds what is tried on it."""
+    if mode.interpreter:
+        return Limits(request.limit_elements or INTERPRETER_ELEMENTS, INTERPRETER_SPAN_BYTES)
+    free = devices[0].free_bytes
+    elements = min(request.limit_elements or DEVICE_ELEMENTS, free // BYTES_AN_ELEMENT)
+    return Limits(elements, int(free * SPAN_SHARE))
 
 
 def planned(reference: Description, request: Request, declaration: Declaration, limits: Limits) -> CasePlan:
@@ -144,7 +149,9 @@ def chosen(plan: CasePlan, request: Request, declaration: Declaration, limits: L
     by_name = {case.name: case for case in plan.cases}
     named: dict[str, Case] = {}
     for name in request.cases:
-        case = by_name.get(name) or case_for(declaration, name, limit_elements=limits.elements)
+        case = by_name.get(name) or case_for(
+            declaration, name, limit_elements=limits.elements, limit_span_bytes=limits.span_bytes
+        )
         if case.again_after is not None and case.again_after in by_name:
             named[case.again_after] = by_name[case.again_after]
         named[name] = case
@@ -175,41 +182,54 @@ def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
         yield batch
 
 
-def verdict_of(
-    request: Request, results: Sequence[CaseResult], plan: CasePlan, trial: Trial, smallest: str | None
-) -> Verdict:
-    setting = trial.setting
+@dataclass(frozen=True)
+class Findings:
+    """What a verdict is made of, beside the trial."""
+
+    request: Request
+    plan: CasePlan
+    results: tuple[CaseResult, ...]
+    memory: MemoryCheck
+    smallest: str | None
+
+
+def verdict_of(found: Findings, trial: Trial) -> Verdict:
+    setting, results = trial.setting, found.results
     interpreter = setting.mode.interpreter
-    violations = violations_of_traces(trial.candidate.traces)
+    violations = (*found.memory.violations, *violations_of_traces(trial.candidate.traces))
     decision = decide(results, violations)
     wrong = wrong_of(results)
-    telling = smallest or (most_telling(wrong).name if wrong else None)
+    telling = found.smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
+    notes = (*notes_of(trial.observations, trial.policy), *notes_on_values(results), *found.memory.notes)
     return Verdict(
         summary=summary_of(decision, results, violations),
         next_step=next_step_of(decision, results, violations),
         verdict=decision,
-        candidate=str(request.candidate),
+        candidate=str(found.request.candidate),
         reference=str(trial.reference.target),
-        cases=tuple(results),
-        skipped=plan.skipped,
+        cases=results,
+        skipped=found.plan.skipped,
         violations=violations,
-        notes=(*notes_of(trial.observations, trial.policy), *loose_notes(results)),
+        notes=notes,
         conduct=conduct_of(trial.observations),
-        smallest=smallest,
-        replay=command(request, setting.seed, telling),
+        smallest=found.smallest,
+        replay=command(found.request, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         obtained=f"measured: every output compared with float64, {how}",
     )
 
 
-def loose_notes(results: Sequence[CaseResult]) -> tuple[str, ...]:
-    """Cases that pass the budget but not the fixed tolerances that many projects test with."""
+def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
+    """A reference that tells little, and cases that pass the budget but not the usual fixed tolerances."""
     passed = [result for result in results if result.status == "passed"]
     loose = [r.name for r in passed if any(not output.meets_loose for output in r.outputs)]
     strict = [r.name for r in passed if any(not output.meets_strict for output in r.outputs)]
     told = []
+    claimed = [o for r in results if r.group in CLAIMED for o in r.outputs if o.elements > 1]
+    if claimed and all(output.constant for output in claimed):
+        told.append("The reference returns one and the same value everywhere: agreeing with it says little.")
     if loose:
         told.append(f"As exact as PyTorch, but outside the loose tolerance (judge.py) in: {few(loose)}.")
     if strict := [name for name in strict if name not in loose]:

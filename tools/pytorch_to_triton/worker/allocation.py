@@ -89,12 +89,11 @@ def is_far(tensor: torch.Tensor) -> bool:
     return storage > FAR_BYTES and storage > FAR_RATIO * tensor.numel() * tensor.dtype.itemsize
 
 
-def red_zone(dtype: torch.dtype, which: Poison, device: torch.device) -> torch.Tensor:
-    """What a red zone beside elements of `dtype` holds: uint8 of (RED_ZONE_BYTES,) on `device`."""
+def red_zone(dtype: torch.dtype, which: Poison, device: torch.device, nbytes: int) -> torch.Tensor:
+    """What a red zone of so many bytes beside elements of `dtype` holds: flat uint8 on `device`."""
     pattern = poison_bytes(dtype, which)
-    return torch.frombuffer(
-        bytearray(pattern * (RED_ZONE_BYTES[device.type] // len(pattern))), dtype=torch.uint8
-    ).to(device)
+    zone = torch.tensor(list(pattern), dtype=torch.uint8).repeat(nbytes // len(pattern))
+    return zone.to(device)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from .report import Report
 from .target import load
 from .tensors import Output, output_of, read_outputs, storage_bytes
 
+TINY = 1e-300
 TRAITS = ("type", "dtype", "shape", "device")
 
 
@@ -27,9 +28,7 @@ def work(
     report: Report,
     target: dict[str, Any],
     cases: list[dict[str, Any]],
-    folder: str,
-    device: str,
-    backward: bool,  # noqa: FBT001
+    setting: dict[str, Any],
     budget: dict[str, Any],
 ) -> dict[str, Any]:
     """An item once the reference is loaded, then one a case: `ok` with statistics, or `raised`.
@@ -39,10 +38,10 @@ def work(
     case's bytes are removed.
     """
     report.during("load")
-    exchange = Exchange(Path(folder))
+    exchange = Exchange(Path(setting["folder"]))
     reference = load(target, "reference", exchange.read_staging("reference"))
     reference.to_gpu()
-    oracle = Oracle(reference, exchange, device, backward)
+    oracle = Oracle(reference, exchange, setting["device"], setting["backward"])
     report.item({"loaded": reference.name})
     for done, case in enumerate(cases):
         report.during(case["name"])
@@ -131,13 +130,14 @@ class Comparison:
         else:
             errors = exact_errors(outputs)
         failing = int(errors.failing.sum())
+        closest = closest_to_its_limit(errors)
         return {
             "elements": errors.failing.numel(),
             "failing": failing,
             "unjudged": int((~errors.judged).sum()),
-            "candidate_error": largest(errors.candidate),
+            "candidate_error": largest(errors.candidate.reshape(-1)[closest]),
             "pytorch_error": largest(errors.pytorch[errors.judged]),
-            "allowed_error": errors.allowed,
+            "allowed_error": largest(errors.allowed.reshape(-1)[closest]),
             "meets_strict": errors.meets_strict,
             "meets_loose": errors.meets_loose,
             "constant": errors.constant,
@@ -162,6 +162,16 @@ class Comparison:
             "unwritten": int((is_poison(outputs["candidate"]) & errors.failing).sum()),
             **what_it_looks_like(outputs, errors.failing, self.inputs),
         }
+
+
+def closest_to_its_limit(errors: Errors) -> torch.Tensor:
+    """The flat index of the element that errs most for what it may, 1-D of one; of nothing, none."""
+    return (
+        (errors.candidate / errors.allowed.clamp_min(TINY))
+        .reshape(-1)
+        .topk(min(1, errors.candidate.numel()))
+        .indices
+    )
 
 
 def shows_transposed(ours: Output, theirs: Output) -> bool:

@@ -19,6 +19,8 @@ FAR_OFFSET = 2**31
 FAR_ALIGNMENT = 16
 """Elements; far rows keep the alignment that kernels are specialised for."""
 DEFAULT_INTEGERS = (-100, 101)
+LARGE_MEAN = 1000.0
+"""In units of the spread around it."""
 PERTURBATION = 0.25
 """How far a module's initial state is moved, in units of its own spread."""
 
@@ -135,6 +137,11 @@ def alternating(values: torch.Tensor, limits: torch.finfo, random: torch.Generat
     return torch.where(odd % 2 == 1, -magnitude, magnitude)
 
 
+def shifted(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has."""
+    return values + min(LARGE_MEAN, 0.1 / limits.eps)
+
+
 def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     return values.abs().add(0.1).neg()
 
@@ -170,6 +177,7 @@ FILLS: dict[str, Fill] = {
     "negative": negative,
     "negative_zero": negative_zero,
     "alternating": alternating,
+    "shifted": shifted,
     "inf": with_inf,
     "nan": with_nan,
 }

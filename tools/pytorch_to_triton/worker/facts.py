@@ -38,8 +38,9 @@ def diagonal_of(failing: torch.Tensor) -> int | None:
     if failing.ndim < 2 or int(failing.sum()) < FEW_ON_A_DIAGONAL:
         return None
     *_, rows, columns = failing.nonzero(as_tuple=True)
-    offsets = (columns - rows).unique()
-    return int(offsets[0]) if offsets.numel() == 1 and rows.unique().numel() > 2 else None
+    offset = int(columns[0] - rows[0])
+    several = int(rows.max() - rows.min()) >= FEW_ON_A_DIAGONAL - 1
+    return offset if several and bool((columns - rows == offset).all()) else None
 
 
 def spread(failing: torch.Tensor) -> dict[str, int]:

@@ -13,6 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .allocation import (
+    RED_ZONE_BYTES,
     Block,
     Poison,
     Record,
@@ -51,13 +52,17 @@ class Memory:
 
     A placed or allocated tensor differs from torch's own in one way: its storage cannot be made larger.
     Blocks stay until `close`, so that a temporary that was freed early is checked too; of those that no
-    tensor uses any more, the oldest are checked and let go once they hold more than `dead_bytes`.
+    tensor uses any more, the oldest are checked and let go once they hold more than DEAD_BYTES. Red zones of
+    0 bytes leave that to a tool that knows where each allocation ends; None stands for what suits the device.
     """
 
-    def __init__(self, device: str, poison: Poison, dead_bytes: int = DEAD_BYTES) -> None:
+    def __init__(
+        self, device: str, poison: Poison, red_zone_bytes: int | None = None, dead_bytes: int = DEAD_BYTES
+    ) -> None:
         self._device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
         self._poison = poison
         self._dead_bytes = dead_bytes
+        self._red_zone_bytes = RED_ZONE_BYTES[self._device.type] if red_zone_bytes is None else red_zone_bytes
         self._unswept = 0
         self._blocks: dict[int, Block] = {}  # by address
         self._noted: dict[int, Noted] = {}  # by the storage's identity
@@ -142,7 +147,7 @@ class Memory:
 
     def _guarded(self, nbytes: int, dtype: torch.dtype, name: str) -> torch.Tensor:
         if dtype not in self._zones:
-            self._zones[dtype] = red_zone(dtype, self._poison, self._device)
+            self._zones[dtype] = red_zone(dtype, self._poison, self._device, self._red_zone_bytes)
         block, data = surrounded(nbytes, dtype, self._zones[dtype], name)
         self._blocks[block.start] = block
         self._unswept += block.held_bytes

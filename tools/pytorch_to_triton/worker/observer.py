@@ -15,6 +15,7 @@ from .integrity.launches import Launches
 from .integrity.leftovers import Leftovers, adopt_orphans
 from .integrity.operators import Operators
 from .integrity.patches import Patches
+from .integrity.readings import Readings
 from .integrity.tensors import aliases
 from .interpreter.bounds import Range
 from .interpreter.guard import Guard
@@ -82,6 +83,7 @@ class Observer:
             stack.enter_context(sight.launches)
             if interpreting():
                 stack.enter_context(guard.watching())
+            stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
             yield sight
 

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from .exchange import Call, Exchange, all_outputs, written_to
 from .gradients import with_gradients
+from .integrity.tensors import aliases
 from .mode import as_on_a_gpu, interpreting
 from .rounding import Rounding
 from .target import Loaded, ModuleCall
@@ -51,6 +52,17 @@ class Truth:
 
 
 @dataclasses.dataclass(frozen=True)
+class Run:
+    """What the reference did at a case's own dtypes."""
+
+    outputs: Outputs
+    written: list[str]
+    """The arguments that it wrote to."""
+    aliases: list[tuple[str, str]]
+    """Outputs, each with the input or output whose memory it shares."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Oracle:
     """The reference, and how its runs are set up."""
 
@@ -65,20 +77,23 @@ class Oracle:
 
         A reference that cannot run in float64 is run in float32; where that fails too, at its own dtypes.
         """
-        outputs, written = self.run_as_it_is(case_id, seed)
+        run = self.run_as_it_is(case_id, seed)
         for precision in ("float64", "float32"):
             try:
-                return Truth(outputs, *self.precisely(case_id, precision, written, seed), precision)
+                return Truth(run.outputs, *self.precisely(case_id, precision, run.written, seed), precision)
             except Exception:
                 continue
-        return Truth(outputs, *self.precisely(case_id, "own", written, seed), "own")
+        return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own")
 
-    def run_as_it_is(self, case_id: str, seed: int) -> tuple[Outputs, list[str]]:
-        """Run at the case's own dtypes; the outputs, and the names of the arguments that were written to."""
+    def run_as_it_is(self, case_id: str, seed: int) -> Run:
+        """Run at the case's own dtypes."""
         call = self.exchange.call(case_id, self.device)
         result = self.run(self.reference, call, seed)
         written = written_to(call, self.exchange.call(case_id, self.device))
-        return kept(all_outputs(result, call, written)), written
+        returned = all_outputs(result, call, [])
+        found = aliases(returned.items(), call.tensors().items())
+        shared = [(alias["output"], alias["of"]) for alias in found]
+        return Run(kept(all_outputs(result, call, written)), written, shared)
 
     def precisely(
         self, case_id: str, precision: str, written: list[str], seed: int

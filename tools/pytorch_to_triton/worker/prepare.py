@@ -27,22 +27,21 @@ def work(
     target: dict[str, Any],
     candidate: dict[str, Any],
     cases: list[dict[str, Any]],
+    setting: dict[str, Any],
     state_seed: int,
-    folder: str,
-    device: str,
-    backward: bool,  # noqa: FBT001
 ) -> dict[str, Any]:
     """An item once the reference is loaded, then one a case: `ok` with `digest`, or `raised`.
 
-    `cases` are the JSON of schema/case.py, each with an `id`, which names its folder, and a `seed`.
+    `cases` are the JSON of schema/case.py, each with an `id`, which names its folder, and a `seed`. `setting`
+    holds the exchange `folder`, the torch `device`, and whether gradients are compared, `backward`.
     """
     report.during("load")
-    exchange = Exchange(Path(folder))
+    exchange = Exchange(Path(setting["folder"]))
     if not exchange.staged.exists():
         exchange.write_staging(stage_sides(target, candidate, exchange.staged))
     reference = load(target, "reference", exchange.read_staging("reference"))
     reference.to_gpu()
-    oracle = Oracle(reference, exchange, device, backward)
+    oracle = Oracle(reference, exchange, setting["device"], setting["backward"])
     if not exchange.state.exists():
         write_values(perturbed_state(reference.state, trained(reference), state_seed), exchange.state)
     report.item({"loaded": reference.name})
@@ -50,7 +49,7 @@ def work(
         report.during(case["name"])
         report.progress(done, len(cases), f"reference: {case['name']}")
         report.item({"case": case["name"], **prepared(oracle, case)})
-    return {"device": torch.cuda.get_device_name() if device == "cuda" else "CPU"}
+    return {"device": torch.cuda.get_device_name() if setting["device"] == "cuda" else "CPU"}
 
 
 def prepared(oracle: Oracle, case: dict[str, Any]) -> dict[str, Any]:
@@ -59,13 +58,13 @@ def prepared(oracle: Oracle, case: dict[str, Any]) -> dict[str, Any]:
     try:
         arguments = drawn(oracle.reference, case)
         exchange.put(case["id"], Call(arguments, {}))
-        outputs, _ = dataclasses.replace(oracle, backward=False).run_as_it_is(case["id"], case["seed"])
+        run = dataclasses.replace(oracle, backward=False).run_as_it_is(case["id"], case["seed"])
         if oracle.backward:
-            exchange.put(case["id"], Call(arguments, {}, drawn_cotangents(outputs, case["seed"])))
+            exchange.put(case["id"], Call(arguments, {}, drawn_cotangents(run.outputs, case["seed"])))
             oracle.run_as_it_is(case["id"], case["seed"])
     except Exception as error:
         return {"status": "raised", "failure": describe_failure(error, case["name"])}
-    return {"status": "ok", "digest": exchange.digest(case["id"])}
+    return {"status": "ok", "digest": exchange.digest(case["id"]), "aliases": run.aliases}
 
 
 def drawn(reference: Loaded, case: dict[str, Any]) -> dict[str, Any]:

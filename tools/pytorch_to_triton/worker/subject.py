@@ -4,6 +4,7 @@ Items come one a case and in order, so that after a crash or a time-out it is kn
 fresh process can take the rest. This process knows neither the reference, nor what is expected, nor the seed.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,20 +34,19 @@ def work(
     report: Report,
     target: dict[str, Any],
     cases: list[dict[str, Any]],
-    folder: str,
-    device: str,
-    backward: bool,  # noqa: FBT001
+    setting: dict[str, Any],
     secret: list[str],
+    red_zone_bytes: int | None,
 ) -> dict[str, Any]:
     """An item once the candidate is loaded, then one a case: `ok` or `raised`, with `facts`.
 
     `cases` hold `id`, `name`, `far` (names of tensors with huge strides), `twice` (whether a second run must
     give the same bits), and in `again` the id of the case before it whose tensors are called once more. A
     candidate that leaves the device unusable ends the job early. `secret` are files and folders that are none
-    of the candidate's business.
+    of the candidate's business. `red_zone_bytes`: None suits the device, 0 leaves the zones out.
     """
     report.during("load")
-    exchange = Exchange(Path(folder))
+    exchange = Exchange(Path(setting["folder"]))
     redirect(exchange.read_staging("candidate"))
     observer = Observer(
         [*map(Path, secret), exchange.folder / "inputs", exchange.folder / "candidate"],
@@ -58,12 +58,12 @@ def work(
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
     report.item({"loaded": candidate.name, "traces": observer.traces()})
-    subject = Subject(candidate, exchange, observer, device, backward)
+    subject = Subject(candidate, exchange, observer, setting["device"], setting["backward"], red_zone_bytes)
     for done, case in enumerate(cases):
         report.during(case["name"])
         report.progress(done, len(cases), f"candidate: {case['name']}")
         report.item({"case": case["name"], **subject.attempt(case)})
-        if not usable(device):
+        if not usable(setting["device"]):
             break
     return {"traces": observer.traces()}
 
@@ -87,6 +87,7 @@ class Subject:
     observer: Observer
     device: str
     backward: bool
+    red_zone_bytes: int | None
     last: Attempt | None = None
     """The case before: its tensors may be called with once more, and its results must not change."""
 
@@ -95,7 +96,7 @@ class Subject:
         again = self.last if case["again"] and self.last else None
         if again is None:
             self.let_go()
-            memory = Memory(self.device, Poison.FIRST)
+            memory = Memory(self.device, Poison.FIRST, self.red_zone_bytes)
             call = self.placed(case, memory)
         else:
             memory, call = again.memory, again.call
@@ -129,7 +130,8 @@ class Subject:
                 returned = all_outputs(result, call, [])
                 everything = all_outputs(result, call, written_to(call, before))
                 outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
-                return Attempt(call, memory, returned, outputs), {"facts": sight.facts(returned, call, memory)}
+                attempt = Attempt(call, memory, returned, outputs)
+                return attempt, {"facts": sight.facts(returned, call, memory)}
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
         facts = sight.facts({}, call, memory) if usable(self.device) else {}
@@ -159,11 +161,12 @@ class Subject:
             return None
         third = self.once_more(case)
         steady = all(same(second.get(path), third.get(path)) for path in paths)
-        return {"paths": paths, "by_what_memory_held": steady}
+        apart = max(distance(first.outputs[path], second.get(path)) for path in paths)
+        return {"paths": paths, "by_what_memory_held": steady, "apart": apart}
 
     def once_more(self, case: dict[str, Any]) -> dict[str, Output | None]:
         """The outputs of another run on the same values; nothing where it raises."""
-        memory = Memory(self.device, Poison.SECOND)
+        memory = Memory(self.device, Poison.SECOND, self.red_zone_bytes)
         try:
             call = self.placed(case, memory)
             found, _ = self.called(call, memory, self.exchange.call(case["id"], self.device))
@@ -205,6 +208,16 @@ def same(left: Output | None, right: Output | None) -> bool:
     if left.tensor is None or right.tensor is None:
         return left.tensor is right.tensor
     return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
+
+
+def distance(left: Output, right: Output | None) -> float:
+    """Largest difference in units of the root mean square; 1 at most, which also stands for "not alike"."""
+    if right is None or left.tensor is None or right.tensor is None or left.traits != right.traits:
+        return 1.0
+    ours, theirs = left.tensor.double(), right.tensor.double()
+    size = float(ours.square().mean().sqrt())
+    apart = float((ours - theirs).abs().max()) / size if size else 1.0
+    return min(apart, 1.0) if math.isfinite(apart) else 1.0
 
 
 def synchronize(device: str) -> None:

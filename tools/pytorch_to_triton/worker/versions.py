@@ -28,6 +28,10 @@ def _devices() -> list[dict[str, Any]]:
     if not torch.cuda.is_available():
         return []
     return [
-        {"name": torch.cuda.get_device_name(i), "capability": list(torch.cuda.get_device_capability(i))}
+        {
+            "name": torch.cuda.get_device_name(i),
+            "capability": list(torch.cuda.get_device_capability(i)),
+            "free_bytes": torch.cuda.mem_get_info(i)[0],
+        }
         for i in range(torch.cuda.device_count())
     ]

@@ -2,6 +2,7 @@
 
 frames.py      whose code asked: Triton's own machinery, torch, or the candidate's author
 operators.py   which torch operators the author's code runs, and which tensors come from a Triton kernel
+readings.py    which tensors it hands to numpy, DLPack and Python lists
 launches.py    which Triton kernels were launched, and with which tensors
 conduct.py     what the author's code does outside its business, recorded and refused
 events.py      what an audit event of Python says about that
