@@ -1,35 +1,26 @@
-import sys
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytorch_to_triton.gpu.door import Door, open_door
-from pytorch_to_triton.gpu.run_folder import RunFolders
+from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.validate import Request, validate
+
+from .verdicts import Judge
+
+LONG_SECONDS = 120.0
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def judge(door: Door, interpreter: Mode) -> Judge:
+    """Validates a file, or a name in it, under the interpreter and with a fixed seed."""
 
+    async def judge(path: Path, name: str | None = None, **request: Any) -> Verdict:
+        settings: dict[str, Any] = {"seed": 7, "seconds": LONG_SECONDS, **request}
+        target = Target(path=path, name=name)
+        return await validate(door, Request(candidate=target, **settings), interpreter)
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The user's cache folder, away from the real one."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setenv("PYTORCH_TO_TRITON_CACHE", str(folder))
-        yield folder
-
-
-@pytest.fixture(scope="session")
-async def door(anyio_backend: str, cache: Path) -> AsyncIterator[Door]:
-    """One door for all tests: the interpreter's fork server starts once."""
-    async with open_door(RunFolders(cache / "runs")) as door:
-        yield door
-
-
-@pytest.fixture(scope="session")
-def interpreter() -> Mode:
-    return Mode(python=sys.executable, interpreter=True)
+    return judge

@@ -58,6 +58,14 @@ def statistics(found: Facts) -> CaseStatistics:
     return CaseStatistics(case="N=4", missing=(), extra=(), outputs=(output,))
 
 
+def on_diagonal(offset: int) -> Facts:
+    """Three failing elements of a 9 x 9 matrix, all at column minus row."""
+    rows = range(3, 6)
+    columns = [row + offset for row in rows]
+    flat = Spread(size=81, count=3, first=27 + columns[0], last=45 + columns[-1], step=10)
+    return facts(spread(9, *rows), spread(9, *columns), flat=flat, share_of_box=1 / 3, diagonal=offset)
+
+
 COLUMNS = spread(3, 0, 1, 2)
 PLACES = [
     (facts(spread(8, *range(8))), "everywhere", "every element"),
@@ -89,6 +97,10 @@ PLACES = [
         "scattered",
         "4 of 81 elements, without an evident pattern",
     ),
+    (on_diagonal(0), "diagonal", "on the main diagonal"),
+    (on_diagonal(1), "diagonal", "on the diagonal 1 right of the main one"),
+    (on_diagonal(-3), "diagonal", "on the diagonal 3 left of the main one"),
+    (facts(spread(100, *range(99))), "everywhere", "almost every element (99 of 100)"),
 ]
 
 
@@ -101,6 +113,8 @@ def test_failing_elements_are_placed_by_the_simplest_pattern(found: Facts, where
 
 KINDS: list[tuple[dict[str, Any], str, str]] = [
     ({"transposed": True}, "transposed", "the right values transposed"),
+    ({"unwritten": 4, "failing_nan": 4}, "unwritten", "never written, it holds what was in memory before"),
+    ({"unwritten": 3, "failing_nan": 4}, "nan_only", "NaN instead of numbers"),
     ({"truth_not_finite": 4}, "not_propagated", "NaN or infinity is due"),
     ({"failing_nan": 4}, "nan_only", "NaN instead of numbers"),
     ({"failing_inf": 4}, "infinite", "infinities instead of numbers"),
@@ -172,3 +186,16 @@ def test_the_place_explains_what_the_kind_does_not() -> None:
     scaled = facts(spread(100, *range(96, 100)), factor=2.0, factor_leaves=0.0)
     [factor] = mismatches_of(statistics(scaled))
     assert factor.causes[: len(CAUSES["constant_factor"])] == CAUSES["constant_factor"]
+
+
+def test_unwritten_elements_in_the_tail_are_explained_by_the_tail() -> None:
+    [mismatch] = mismatches_of(statistics(facts(spread(100, *range(96, 100)), unwritten=4)))
+    assert (mismatch.kind, mismatch.where) == ("unwritten", "tail")
+    assert "triton.cdiv" in mismatch.causes[0]
+    assert set(CAUSES["unwritten"]) < set(mismatch.causes)
+
+
+def test_a_wrong_diagonal_points_at_a_comparison_of_row_and_column() -> None:
+    [mismatch] = mismatches_of(statistics(on_diagonal(1)))
+    assert (mismatch.kind, mismatch.where) == ("values", "diagonal")
+    assert "causal mask" in mismatch.causes[0]

@@ -2,10 +2,10 @@
 
 import torch
 
-from pytorch_to_triton.worker.error import Budget, Errors, exact_errors, float_errors, unit
+from pytorch_to_triton.worker.error import Budget, Errors, Tolerance, exact_errors, float_errors, unit
 from pytorch_to_triton.worker.facts import what_it_looks_like, where_it_fails
 
-BUDGET = Budget(factor=2.0, slack=8.0, untrusted=0.5)
+BUDGET = Budget(factor=2.0, slack=8.0, untrusted=0.5, tolerance=Tolerance(strict=1e-5, loose=1e-3))
 
 
 def errors(
@@ -116,3 +116,33 @@ def test_what_float64_itself_cannot_resolve_is_no_error() -> None:
     nothing = torch.zeros(4, 32, dtype=torch.float64)
     size = unit(nothing, nothing, torch.finfo(torch.float32), inputs_rms=3.0)
     assert float(size.min()) == 3.0 * torch.finfo(torch.float64).eps
+
+
+def test_fixed_tolerances_are_met_or_not_whatever_the_budget_says() -> None:
+    truth = row()
+    for off, meets in ((1e-6, (True, True)), (1e-4, (False, True)), (1e-2, (False, False))):
+        found = errors((truth + off).float(), truth, pytorch=(truth + off).float())
+        assert not found.failing.any()
+        assert (found.meets_strict, found.meets_loose) == meets
+
+
+def test_no_tolerance_is_met_where_a_nan_is_wrong() -> None:
+    wrong = row().float()
+    wrong[0, 0] = torch.nan
+    found = errors(wrong, row())
+    assert (found.meets_strict, found.meets_loose) == (False, False)
+
+
+def test_a_result_of_one_value_is_told_from_one_of_several() -> None:
+    assert errors(torch.full((3, 4), 2.0), torch.full((3, 4), 2.0, dtype=torch.float64)).constant
+    assert not errors(row().float(), row()).constant
+    assert not errors(torch.ones(1), torch.ones(1, dtype=torch.float64)).constant
+
+
+def test_failing_elements_of_one_diagonal_are_told_by_column_minus_row() -> None:
+    def diagonal(offset: int) -> object:
+        return where_it_fails(torch.eye(5, dtype=torch.bool).roll(offset, 1).triu(offset))["diagonal"]
+
+    assert [diagonal(0), diagonal(2)] == [0, 2]
+    assert where_it_fails(torch.ones(5, 5, dtype=torch.bool))["diagonal"] is None
+    assert where_it_fails(torch.ones(5, dtype=torch.bool))["diagonal"] is None

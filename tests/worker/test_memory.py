@@ -3,6 +3,7 @@
 import ctypes
 import json
 import math
+import mmap
 import os
 import subprocess
 import sys
@@ -434,3 +435,42 @@ def test_a_kernel_that_writes_one_element_too_many_is_found(tmp_path: Path) -> N
     found = {"tensor": "out", "side": "after", "offset": 5, "elements": 1, "size": 5}
     doubles = [0, 2, 4, 6, 8, 10]
     assert json.loads(process.stdout) == [doubles, [0, 2, 4], [], [found]]
+
+
+@pytest.fixture
+def bare() -> Iterator[Memory]:
+    memory = Memory("cpu", Poison.FIRST, 0)
+    yield memory
+    memory.close()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_without_red_zones_a_tensor_begins_with_its_allocation(dtype: torch.dtype, bare: Memory) -> None:
+    original = torch.arange(15).to(dtype).view(3, 5)
+    placed = bare.placed(original.T[1:], "x")
+    with bare.intercepting():
+        made = torch.empty(7, dtype=dtype)
+    assert placed.untyped_storage().data_ptr() % mmap.PAGESIZE == 0
+    assert made.data_ptr() % mmap.PAGESIZE == 0
+    assert raw(placed) == raw(original)
+    assert (placed.stride(), placed.storage_offset()) == ((1, 5), 1)
+    assert is_poisoned(made)
+
+
+def test_without_red_zones_nothing_is_an_overrun_and_ranges_are_known(bare: Memory) -> None:
+    placed = bare.placed(torch.zeros(3, 4), "x")
+    write_element(placed, 12)  # within the page
+    with bare.intercepting():
+        del placed
+        made = torch.zeros(5)
+    assert bare.overruns() == []
+    assert list(bare.ranges()) == [(made.data_ptr(), made.data_ptr() + 20, "zeros (5,)", 4)]
+
+
+def test_red_zones_are_as_wide_as_asked() -> None:
+    memory = Memory("cpu", Poison.FIRST, 512)
+    placed = memory.placed(torch.zeros(4), "x")
+    write_element(placed, 4 + 127)
+    write_element(placed, -128)
+    assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -128), ("after", 131)]
+    memory.close()

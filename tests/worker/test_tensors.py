@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from pytorch_to_triton.worker.tensors import (
+    Output,
     leaves,
+    output_of,
     read_outputs,
-    read_tensor,
     read_values,
     write_outputs,
     write_values,
@@ -57,7 +58,7 @@ Pair = namedtuple("Pair", "left right")
 
 
 @dataclass
-class Output:
+class Answer:
     logits: Any
     cache: list[Any]
 
@@ -69,7 +70,7 @@ class Output:
         ((1, 2), ["out[0]", "out[1]"]),
         ({"a": 1, "b": [2]}, ["out.a", "out.b[0]"]),
         (Pair(1, (2, 3)), ["out.left", "out.right[0]", "out.right[1]"]),
-        (Output(1, [2]), ["out.logits", "out.cache[0]"]),
+        (Answer(1, [2]), ["out.logits", "out.cache[0]"]),
         (None, ["out"]),
         ([], []),
     ],
@@ -78,10 +79,29 @@ def test_a_nested_result_is_flattened_to_named_paths(result: Any, paths: list[st
     assert [path for path, _ in leaves(result)] == paths
 
 
-def test_outputs_are_written_dense_and_tell_numbers_from_tensors(tmp_path: Path) -> None:
-    outputs = {"t": torch.ones(3, 2).T, "n": 2.5, "i": 3, "none": None}
-    write_outputs(list(outputs.items()), tmp_path)
-    records = read_outputs(tmp_path)
-    assert [records[path]["type"] for path in outputs] == ["Tensor", "float", "int", "NoneType"]
-    assert read_tensor(records["t"], tmp_path, "cpu").stride() == (3, 1)
-    assert read_tensor(records["i"], tmp_path, "cpu").item() == 3
+def test_outputs_are_kept_dense_and_numbers_are_told_from_tensors(tmp_path: Path) -> None:
+    leaf = torch.ones(3, 2).T
+    outputs = {path: output_of(value) for path, value in {"t": leaf, "n": 2.5, "i": 3, "none": None}.items()}
+    leaf.zero_()
+    write_outputs(outputs, tmp_path)
+    back = read_outputs(tmp_path, "cpu")
+    assert [back[path].traits["type"] for path in outputs] == ["Tensor", "float", "int", "NoneType"]
+    assert back["t"].traits == {"type": "Tensor", "dtype": "float32", "shape": [2, 3], "device": "cpu"}
+    tensor, number = back["t"].tensor, back["i"].tensor
+    assert tensor is not None
+    assert number is not None
+    assert (tensor.stride(), tensor.tolist()) == ((3, 1), [[1, 1, 1], [1, 1, 1]])
+    assert number.item() == 3
+    assert back["none"].tensor is None
+
+
+def test_what_is_no_plain_tensor_is_kept_as_its_type_alone(tmp_path: Path) -> None:
+    write_outputs({"out": output_of(torch.ones(3), "LazyTensor")}, tmp_path)
+    assert read_outputs(tmp_path, "cpu")["out"] == Output({"type": "LazyTensor"}, None)
+
+
+def test_bytes_that_are_too_few_for_their_record_are_refused(tmp_path: Path) -> None:
+    write_outputs({"out": output_of(torch.ones(3))}, tmp_path)
+    (tmp_path / "0.bin").write_bytes(b"short")
+    with pytest.raises(ValueError, match=r"0\.bin is shorter than 12 bytes"):
+        read_outputs(tmp_path, "cpu")

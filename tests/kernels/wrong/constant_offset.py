@@ -16,7 +16,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 @triton.jit
 def silu_kernel(x_ptr, out_ptr, n, x_stride, BLOCK: tl.constexpr):
     """x_ptr, out_ptr: [n]."""
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets * x_stride, mask=mask).to(tl.float32)
     tl.store(out_ptr + offsets, x / (1 + tl.exp(-x)) + 0.01, mask=mask)

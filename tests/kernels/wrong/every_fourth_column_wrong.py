@@ -16,7 +16,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 @triton.jit
 def square_kernel(x_ptr, out_ptr, n_rows, n_cols, x_row_stride, x_col_stride, BLOCK_N: tl.constexpr):
     """x_ptr, out_ptr: [n_rows, n_cols]. One program a row."""
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_N)
     mask = cols < n_cols
     x = tl.load(x_ptr + row * x_row_stride + cols * x_col_stride, mask=mask)

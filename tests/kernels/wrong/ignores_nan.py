@@ -17,7 +17,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 @triton.jit
 def row_kernel(x_ptr, out_ptr, n_cols, x_row_stride, x_col_stride, BLOCK_N: tl.constexpr):
     """x_ptr: [M, n_cols]. out_ptr: [M]. One program a row."""
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_N)
     x_ptrs = x_ptr + row * x_row_stride + cols * x_col_stride
     x = tl.load(x_ptrs, mask=cols < n_cols, other=-float("inf"))

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -47,6 +48,10 @@ TOOL_OPTIONS: dict[Tool, tuple[str, ...]] = {
 }
 UNSET = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TRITON_DISABLE_LINE_INFO")
 """Another allocator hides where an allocation ends; without line information no line can be named."""
+RUN = "PYTORCH_TO_TRITON_RUN"
+"""The variable that names the run folder to each process that runs for it."""
+_END_SECONDS = 15.0
+"""How long killed processes may take to be gone; with a device busy, it takes a while."""
 
 
 class Sanitized(Value):
@@ -72,9 +77,9 @@ def find_sanitizer() -> Path | None:
 async def sanitized(folders: RunFolders, job: Job, mode: Mode, tool: Tool, *, seconds: float) -> Sanitized:
     """Do one job in a process of its own under the tool, for at most `seconds` from its start.
 
-    That includes importing torch, and kernels run many times slower. Each tensor has an allocation of its own,
-    so that its real end is known. What goes wrong is a result, never an exception; cancelling kills the job
-    and the tool.
+    That includes importing torch, and kernels run many times slower. Each tensor has an allocation of its
+    own, so that its real end is known. What goes wrong is a result, never an exception; cancelling kills the
+    job and the tool.
     """
     program = find_sanitizer()
     if program is None:
@@ -86,7 +91,7 @@ async def sanitized(folders: RunFolders, job: Job, mode: Mode, tool: Tool, *, se
         except OSError as error:
             return Sanitized(status="failed", detail=f"{program} cannot be started: {error.strerror}")
         try:
-            status, detail = await _end(process, seconds)
+            status, detail = await _end(process, folder, seconds)
         except anyio.get_cancelled_exc_class():
             write_end(folder, "cancelled", "")
             raise
@@ -109,19 +114,19 @@ def _started(command: list[str], folder: Path, mode: Mode) -> subprocess.Popen[b
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment(mode),
+            env={**environment(mode), RUN: str(folder)},
             start_new_session=True,
         )
 
 
-async def _end(process: subprocess.Popen[bytes], seconds: float) -> tuple[Status, str]:
+async def _end(process: subprocess.Popen[bytes], folder: Path, seconds: float) -> tuple[Status, str]:
     """How it ended, were there no reply; whoever leaves early leaves no process behind."""
     try:
         with anyio.move_on_after(seconds) as limit:
             await _ended(process.pid)
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_kill, process)
+            await anyio.to_thread.run_sync(_kill, process, folder)
     if limit.cancelled_caught:
         return "timed_out", f"not done within {seconds:g} s"
     code = process.returncode
@@ -141,17 +146,28 @@ async def _ended(pid: int) -> None:
     await anyio.to_thread.run_sync(os.waitid, *wait, abandon_on_cancel=True)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the tool, and all that it and the job have started; returns when the tool is gone."""
-    descendants: list[psutil.Process] = []
-    with suppress(psutil.Error):
-        descendants = psutil.Process(process.pid).children(recursive=True)
+def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Kill the tool, and all that it and the job have started; returns when they are gone."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    for descendant in descendants:  # the tool starts the job through a launcher, maybe in another group
-        with suppress(psutil.Error):
-            descendant.kill()
     process.wait()
+    deadline = time.monotonic() + _END_SECONDS
+    # The tool's launcher and a job may lead groups of their own, and outlive a tool that the job has killed.
+    while (left := _left_of(folder)) and time.monotonic() < deadline:
+        for descendant in left:
+            with suppress(psutil.Error):
+                descendant.kill()
+        psutil.wait_procs(left, timeout=1)
+
+
+def _left_of(folder: Path) -> list[psutil.Process]:
+    """The processes that run for the job in `folder`: each inherits the name of it."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or is another user's
+            if process.environ().get(RUN) == str(folder):
+                found.append(process)
+    return found
 
 
 def _text(report: Path) -> str:

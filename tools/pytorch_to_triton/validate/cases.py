@@ -18,6 +18,8 @@ PRIME = 13
 """An odd size below most blocks."""
 LONG_BATCH = 257
 """A batch of so many rows is tried where the declared ones stay a row below it and more."""
+DETAIL_ELEMENTS = 2**20
+"""Largest case of those that only the layout, the values or an odd size make telling."""
 _STEPS_TRIED = 1_024
 _FAR_ROWS = 3
 """From three rows on, the stride of a far tensor fits 32 bits and the offset does not."""
@@ -62,11 +64,13 @@ def _planned(declaration: Declaration, limits: Limits) -> Plan:
     if base is not None:
         _add_declared(plan, base)
         _add_repeats(plan, base)
-        _add_generated(plan, base)
-        _add_dtypes(plan, base)
-        _add_layouts(plan, base)
-        _add_far(plan, base)
-        add_specials(plan, base)
+        with plan.limited_to(DETAIL_ELEMENTS):
+            detail = plan.nearest(base)
+            _add_generated(plan, detail)
+        _add_dtypes(plan, base, detail)
+        _add_layouts(plan, detail)
+        _add_far(plan, detail)
+        add_specials(plan, detail)
     return plan
 
 
@@ -90,17 +94,17 @@ def _elements(case: Case) -> int:
     return sum(tensor.elements for tensor in tensors_in(case.arguments))
 
 
-def _add_dtypes(plan: Plan, base: Point) -> None:
+def _add_dtypes(plan: Plan, base: Point, detail: Point) -> None:
     """Each further claimed dtype; tensors that claim the same dtypes change together.
 
-    At the middle, both corners and an odd size; at the middle also with inf and NaN in one of the tensors.
+    At the middle, both corners and an odd size; also with inf and NaN in one of the tensors.
     """
     dims = plan.declaration.dims
     claims: dict[tuple[DType, ...], list[str]] = {}
     for name, tensor in plan.declaration.tensors().items():
         claims.setdefault(tensor.dtypes, []).append(name)
     several = {dtypes: names for dtypes, names in claims.items() if len(dtypes) > 1}
-    odd = _odd_point(plan, base)
+    odd = _odd_point(plan, detail)
     for dtypes, names in several.items():
         free = [name for name in names if name in free_tensors(plan)]
         for dtype in dtypes[1:]:
@@ -111,7 +115,7 @@ def _add_dtypes(plan: Plan, base: Point) -> None:
             if odd is not None:
                 plan.add("odd", odd, change)
             for name in free[:1]:
-                add_non_finite(plan, base, name, change)
+                add_non_finite(plan, detail, name, change)
 
 
 def _odd_point(plan: Plan, base: Point) -> Point | None:

@@ -1,9 +1,10 @@
 """From the results of all cases to one verdict, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pytorch_to_triton.schema.case import Group
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Violation, Where
+from pytorch_to_triton.validate.conduct import times
 from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
@@ -22,11 +23,16 @@ WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
 AGAIN = "and validate again with the same seed."
 
 
-def decide(results: Sequence[CaseResult], violations: Sequence[Violation] = ()) -> Decision:
-    """Failed by one wrong case or violation; passed when every declared case passed, and there is one."""
+def decide(
+    results: Sequence[CaseResult], violations: Sequence[Violation] = (), asked: Collection[str] = ()
+) -> Decision:
+    """Failed by one wrong case or violation; passed when every declared case passed, and there is one.
+
+    Cases that were `asked` for by name count as declared.
+    """
     if violations or any(result.status in WRONG for result in results):
         return "failed"
-    claimed = [result for result in results if result.group in CLAIMED]
+    claimed = [result for result in results if result.group in CLAIMED or result.name in asked]
     passed = [result for result in claimed if result.status == "passed"]
     return "passed" if passed and len(passed) == len(claimed) else "undecided"
 
@@ -57,7 +63,7 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
     wrong = wrong_of(results)
     beside = " ".join(violation.says for violation in violations)
     if not wrong:
-        return f"Right values in {len(results)} cases, but the rules are broken: {beside}"
+        return f"Right values in {times(len(results), 'case')}, but the rules are broken: {beside}"
     case = most_telling(wrong)
     only_conduct = all(result.status == "failed" and not result.mismatches for result in wrong)
     verb = "Breaks the rules" if only_conduct else "Wrong"
@@ -77,13 +83,23 @@ def next_step_of(
     if not wrong:
         return f"{violations[0].instead} Mend it {AGAIN}"
     case = most_telling(wrong)
-    if {result.group for result in wrong} == {case.group} and case.group in ONLY and not case.violations:
-        return f"{ONLY[case.group]} Mend it {AGAIN}"
+    if (only := only_group(wrong)) in ONLY and not case.violations:
+        return f"{ONLY[only]} Mend it {AGAIN}"
     if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].says)):
         return f"{case.violations[0].instead} Mend it {AGAIN}"
     if case.mismatches:
         return f"Likely cause: {case.mismatches[0].causes[0]} Mend it {AGAIN}"
+    if violations:
+        return f"{violations[0].instead} Mend it {AGAIN}"
     return f"Mend the kernel so that it returns on every case, {AGAIN}"
+
+
+def only_group(wrong: Sequence[CaseResult]) -> Group | None:
+    """The one group that all wrong cases belong to; huge strides are a layout too. None: several."""
+    groups = {result.group for result in wrong}
+    if groups == {"layout", "far"}:
+        return "layout"
+    return groups.pop() if len(groups) == 1 else None
 
 
 def wrong_of(results: Sequence[CaseResult]) -> list[CaseResult]:
@@ -92,13 +108,16 @@ def wrong_of(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
-    """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large."""
+    """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large.
 
-    def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, int]:
+    One with huge strides comes last, unless memory is at stake: its failure hides what else is wrong.
+    """
+
+    def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, bool, int]:
         named = any(mismatch.kind != "values" for mismatch in result.mismatches)
         local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
         broken = any(violation.breach in MEMORY for violation in result.violations)
         size = sum(output.elements for output in result.outputs)
-        return result.group in CLAIMED, broken, named, local, size
+        return result.group in CLAIMED, result.group != "far", broken, named, local, size
 
     return max(wrong, key=telling)

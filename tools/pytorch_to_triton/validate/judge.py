@@ -85,7 +85,7 @@ def candidate_failed(
     assert attempt.status is not None
     violations = violations_of(case, seen, policy) if seen else ()
     memory = [violation.says for violation in violations if violation.breach in MEMORY]
-    why = " ".join([attempt.why, *memory])
+    why = " ".join([attempt.why + "." * bool(memory and not attempt.why.endswith(".")), *memory])
     return CaseResult(name=case.name, group=case.group, status=attempt.status, why=why, violations=violations)
 
 

@@ -18,10 +18,12 @@ from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.verdict import CaseResult, Violation
 from pytorch_to_triton.validate.judge import MEMORY, OK
-from pytorch_to_triton.validate.sanitize import chosen, violations
+from pytorch_to_triton.validate.sanitize import chosen, remarks, violations
 from pytorch_to_triton.validate.trial import Setting, Side, Trial
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
+FAR_CASES = 2
+"""Where an offset overflows, a device says no more than that an access was illegal."""
 
 
 @dataclass
@@ -32,8 +34,10 @@ class MemoryCheck:
     """What the guarded interpreter saw, by the case's name."""
     violations: tuple[Violation, ...] = ()
     """What the sanitizer saw."""
+    unable: dict[str, str] = field(default_factory=dict)
+    """Why the guarded interpreter could not run a case, by its name."""
     notes: tuple[str, ...] = ()
-    """What was checked, and what could not be."""
+    """What the sanitizer looked at, and where it could not."""
 
     def merged(self, result: CaseResult) -> CaseResult:
         """The device's result with what was seen elsewhere; a case that passed has failed with it."""
@@ -49,19 +53,28 @@ class MemoryCheck:
             changes["status"] = "failed"
         return result.model_copy(update=changes)
 
+    def notes_on(self, results: Sequence[CaseResult]) -> tuple[str, ...]:
+        """What was checked, and what could not be, of cases that are right on the device."""
+        right = {result.name for result in results if result.status == "passed"}
+        open_ones = [(name, why) for name, why in self.unable.items() if name in right]
+        told = [
+            f"Bounds and races unchecked in {name}: under the interpreter it {why}" for name, why in open_ones
+        ]
+        return (*self.notes, *told[:1])
 
-async def check_memory(trial: Trial, cases: Sequence[Case]) -> MemoryCheck:
+
+async def check_memory(trial: Trial, cases: Sequence[Case], found: MemoryCheck) -> None:
     """Look at the small ones among the cases again; the trial is one on a device."""
-    found = MemoryCheck()
+    await trial.staged.wait()
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
     async with anyio.create_task_group() as group:
-        group.start_soon(look_under_the_interpreter, trial, small, found)
+        far = [case for case in cases if case.group == "far"][:FAR_CASES]
+        group.start_soon(look_under_the_interpreter, trial, [*small, *far], found)
         if find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, reports)
     found.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
-    found.notes = (*found.notes, *notes_on(reports, len(small)))
-    return found
+    found.notes = notes_of(reports, len(small))
 
 
 async def look_under_the_interpreter(trial: Trial, cases: Sequence[Case], found: MemoryCheck) -> None:
@@ -70,13 +83,10 @@ async def look_under_the_interpreter(trial: Trial, cases: Sequence[Case], found:
     mode = setting.mode.model_copy(update={"interpreter": True, "devices": None})
     quiet = dataclasses.replace(setting, mode=mode, watch=None)
     guarded = Trial.of(quiet, trial.policy, trial.reference.target, trial.candidate.target)
-    results = await guarded.run(cases)
-    for result in results:
+    for result in await guarded.run(cases):
         found.by_case[result.name] = tuple(v for v in result.violations if v.breach in MEMORY)
-    unable = [result for result in results if result.status in ("raised", "crashed", "timed_out")]
-    if unable:
-        why = unable[0].why.partition("\n")[0]
-        found.notes += (f"Bounds and races unchecked in {unable[0].name}: under the interpreter it {why}.",)
+        if result.status in ("raised", "crashed", "timed_out"):
+            found.unable[result.name] = result.why.partition("\n")[0]
 
 
 async def look_under_the_sanitizer(
@@ -113,11 +123,12 @@ def arguments_of(candidate: Side, setting: Setting, items: list[JsonValue]) -> d
     }
 
 
-def notes_on(reports: Mapping[Tool, Sanitized], cases: int) -> tuple[str, ...]:
+def notes_of(reports: Mapping[Tool, Sanitized], cases: int) -> tuple[str, ...]:
     """What the sanitizer looked at, and where it could not."""
     if not reports:
         return ("compute-sanitizer is not installed: bounds were checked under the interpreter alone.",)
+    told = [remark for report in reports.values() for remark in remarks(report.hazards)]
     done = [tool for tool, report in reports.items() if report.status != "failed"]
     failed = [f"{tool} could not be run: {r.detail}." for tool, r in reports.items() if r.status == "failed"]
     looked = [f"compute-sanitizer's {' and '.join(done)} watched {cases} small cases."] if done else []
-    return (*looked, *failed)
+    return (*looked, *failed, *told)

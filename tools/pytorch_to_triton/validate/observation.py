@@ -65,8 +65,6 @@ class Differs(Value):
     paths: tuple[str, ...]
     by_what_memory_held: bool
     """They seem to follow what uninitialised memory held: where it held the same, they were the same."""
-    apart: float
-    """The largest difference in units of the output's root mean square, 1 at most."""
 
 
 class Observation(Value):
@@ -82,6 +80,8 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
+    gradcheck: str | None = None
+    """What torch.autograd.gradcheck says against the candidate's gradients."""
 
     def without_aliases(self, known: Collection[tuple[str, str]]) -> "Observation":
         """Without the outputs that share memory in the reference too."""

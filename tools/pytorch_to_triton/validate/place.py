@@ -7,6 +7,10 @@ from pytorch_to_triton.validate.statistics import Facts, Spread
 
 DENSE = 0.5
 """Share of a pattern's elements that must fail before it is named: a wrong value may be right by chance."""
+ALMOST = 0.95
+"""Share of all elements from which on the few right ones are right by chance."""
+MANY = 64
+"""Of fewer elements, the few right ones may tell something."""
 SMALLEST_BLOCK = 8
 FEW = 8
 """One wrong element of fewer than this is no pattern."""
@@ -27,6 +31,8 @@ def place_of(facts: Facts) -> Place:
     if facts.flat.count == 1:
         where: Where = "one_index" if facts.flat.size >= FEW else "scattered"
         return Place(where, f"in the single element {list(facts.first)}")
+    if facts.flat.count >= ALMOST * facts.flat.size and facts.flat.size >= MANY:
+        return Place("everywhere", f"in almost every element ({facts.flat.count} of {facts.flat.size})")
     restricted = [dim for dim, axis in enumerate(facts.along) if axis.count < axis.size]
     if len(restricted) == 1 and facts.share_of_box > DENSE:
         [dim] = restricted

@@ -1,7 +1,8 @@
 """A plan of cases while it is made: what runs, what is left out and why, and what each label means."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -106,6 +107,22 @@ class Plan:
         declared = all(near[name] in sizes for name, sizes in others.items())
         self.add("reduced" if group == "declared" and not declared else group, near)
         return near
+
+    @contextmanager
+    def limited_to(self, elements: int) -> Iterator[None]:
+        """Inside, no case is larger than so many elements, nor than the plan allows anyway."""
+        before = self.limits
+        self.limits = replace(before, elements=min(elements, before.elements))
+        try:
+            yield
+        finally:
+            self.limits = before
+
+    def nearest(self, point: Point) -> Point:
+        """This point where it can be run, else a smaller one that can; itself where there is none."""
+        if self.problem(point) is None:
+            return point
+        return self._reduced(point, self.declaration.dims) or point
 
     def repeat(self, point: Point) -> None:
         """Adds a second call of the planned case at this point, right after it; none without tensors."""

@@ -1,14 +1,17 @@
 """The command that runs a validation, or one case of it, once more on the same inputs."""
 
 import shlex
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from pytorch_to_triton.schema.job import Mode
 
 if TYPE_CHECKING:
     from pytorch_to_triton.validate.validate import Request
 
 
-def command(request: "Request", seed: int, case: str | None) -> str:
+def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     """As it would be typed; `case` None: all cases."""
     words = ["pytorch-to-triton", "validate", str(request.candidate)]
     if request.reference:
@@ -18,6 +21,10 @@ def command(request: "Request", seed: int, case: str | None) -> str:
     for name in sorted(request.allow_torch):
         words += ["--allow-torch", name]
     words += ["--backward"] * request.backward
+    words += ["--device", "interpreter" if mode.interpreter else "cuda"]
+    if request.seconds != type(request).model_fields["seconds"].default:
+        words += ["--timeout", f"{request.seconds:g}"]
+    words += ["--python", mode.python] if mode.python != sys.executable else []
     words += ["--seed", str(seed)]
     words += ["--case", case] if case else []
     return shlex.join(words)

@@ -1,50 +1,55 @@
 """Which cases are run once more under compute-sanitizer, and what its hazards say of a candidate. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from pytorch_to_triton.gpu.sanitizer_report import Hazard
 from pytorch_to_triton.schema.case import Case, DType, Layout, tensors_in
 from pytorch_to_triton.schema.verdict import Breach, Violation
 from pytorch_to_triton.validate.conduct import OVERFLOW, times
 
-CASES = 10
 ELEMENTS = 2**16
-"""Largest case: the tool makes a kernel tens of times slower, and the ends of tensors matter, not their size."""
+"""Largest case: under the tool a kernel is many times slower, and sizes beyond a few blocks show no more."""
 LAYOUTS: tuple[Layout, ...] = ("transposed", "sliced", "offset")
 """Those in which a tensor's elements do not lie where a careless kernel looks for them."""
 FAR_BYTES = 2**30
 """An access so far from every allocation has lost the upper bits of its offset."""
 ACCESSES: dict[str, tuple[Breach, str]] = {
-    "read": ("load_outside", "loads {} from"),
-    "write": ("store_outside", "stores {} to"),
-    "atomic": ("store_outside", "adds {} to"),
+    "read": ("load_outside", "loads"),
+    "write": ("store_outside", "stores"),
+    "atomic": ("store_outside", "atomically changes"),
+    "access": ("load_outside", "accesses"),
 }
 """By the kind of a hazard in global memory."""
 BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and is )?")
 
 
 def chosen(cases: Sequence[Case]) -> list[Case]:
-    """At most CASES small ones of a plan, of every sort that shows a wrong access, in the plan's order."""
-    small = [case for case in cases if _elements(case) <= ELEMENTS and case.again_after is None]
+    """Ten small ones of a plan at most, one or two of every sort that shows a wrong access, in its order.
+
+    Of each sort the last varies the last dimension, which most kernels cut into blocks.
+    """
+    small = [case for case in cases if _elements(case) <= ELEMENTS]
     plain = [case for case in small if case.group in ("declared", "reduced")]
-    picked = [*plain[:1], *sorted(plain, key=_elements)[:1]]  # the middle one leads the plan
     odd = [case for case in small if case.group == "odd" and not case.label]
-    picked += [*odd[:1], *odd[-1:]]  # of the first and of the last dimension
-    picked += _first(small, lambda case: case.group == "power_of_two")
-    picked += _first(small, lambda case: case.group == "one")
+    picked = [
+        *plain[:1],  # the middle one leads a plan
+        *sorted(plain, key=_elements)[:1],
+        *odd[:1],
+        *odd[-1:],
+        *[case for case in small if case.group == "power_of_two"][-1:],
+        *[case for case in small if case.group == "one"][-1:],
+    ]
     for layout in LAYOUTS:
-        picked += _first(
-            small, lambda case, layout=layout: case.group == "layout" and layout in _layouts(case)
-        )
-    dtypes = _dtypes(picked[0]) if picked else []
-    picked += _first(small, lambda case: case.group in ("dtype", "odd") and _dtypes(case) != dtypes)
+        picked += [case for case in small if case.group == "layout" and layout in _layouts(case)][:1]
+    first = _dtypes(cases[0]) if cases else []
+    picked += [case for case in small if case.group in ("dtype", "odd") and _dtypes(case) != first][:1]
     names = {case.name for case in picked}
-    return [case for case in cases if case.name in names][:CASES]
+    return [case for case in cases if case.name in names]
 
 
 def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
-    """What the candidate may not do: accesses outside of global memory, misaligned ones, and races.
+    """What the candidate may not do: accesses outside of tensors, misaligned ones, and races.
 
     A Triton kernel's shared memory is the compiler's: what is told of it alone is in `remarks`, and so are
     races between writes, which the tool reports of every reduction whose lanes round differently
@@ -56,7 +61,8 @@ def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
 def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
     """The hazards that are no violations, in a sentence each."""
     return tuple(
-        f"compute-sanitizer tells of {_where(hazard)}: {_told(hazard)} ({times(hazard.count, 'time')})."
+        f"compute-sanitizer tells of {_where(hazard)}: {_told(hazard)} ({times(hazard.count, 'time')}); "
+        "in shared memory, which the compiler manages, it tells that of right kernels too."
         for hazard in hazards
         if _violation(hazard) is None
     )
@@ -66,19 +72,19 @@ def _violation(hazard: Hazard) -> Violation | None:
     if hazard.kind in ACCESSES and hazard.space == "global":
         return _outside(hazard)
     if hazard.kind == "race":
-        says = f"{_where(hazard)} races on shared memory: {hazard.detail} ({times(hazard.count, 'byte')})."
-        instead = "Put a barrier between the write and the read, as gl.barrier or tl.debug_barrier."
+        says = f"{_where(hazard)} races on shared memory: {hazard.detail} ({times(hazard.count, 'hazard')})."
+        instead = "Put a barrier between the write and the read, such as tl.debug_barrier()."
         return Violation(breach="race", says=says, instead=instead, file=hazard.file, line=hazard.line)
     return None
 
 
 def _outside(hazard: Hazard) -> Violation:
     breach, does = ACCESSES[hazard.kind]
-    size = times(hazard.size_bytes or 1, "byte")
-    place = "a misaligned address" if hazard.misaligned else "outside of every tensor"
+    place = "at a misaligned address" if hazard.misaligned else "outside of every tensor"
     told = BOUNDS.sub("", hazard.detail)
     at = f", {told}" if told else ""
-    says = f"{_where(hazard)} {does.format(size)} {place}{at} ({times(hazard.count, 'thread')})."
+    size = times(hazard.size_bytes or 1, "byte")
+    says = f"{_where(hazard)} {does} {size} {place}{at} ({times(hazard.count, 'thread')})."
     return Violation(breach=breach, says=says, instead=_instead(hazard), file=hazard.file, line=hazard.line)
 
 
@@ -91,19 +97,15 @@ def _instead(hazard: Hazard) -> str:
 
 
 def _told(hazard: Hazard) -> str:
-    return ", ".join(
-        filter(None, [f"{hazard.kind} in {hazard.space} memory".replace(" in  memory", ""), hazard.detail])
-    )
+    space = f" in {hazard.space} memory" if hazard.space else ""
+    detail = f", {hazard.detail}" if hazard.detail else ""
+    return f"{hazard.kind}{space}{detail}"
 
 
 def _where(hazard: Hazard) -> str:
     """The kernel, and file and line where they are known."""
     at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
     return f"{hazard.kernel or 'A kernel'}{at}"
-
-
-def _first(cases: Sequence[Case], fits: Callable[[Case], bool]) -> Iterator[Case]:
-    yield from [case for case in cases if fits(case)][:1]
 
 
 def _elements(case: Case) -> int:

@@ -190,6 +190,8 @@ class Trial:
     candidate: Side
     comparison: Side
     observations: list[Observation] = field(default_factory=list)
+    staged: anyio.Event = field(default_factory=anyio.Event)
+    """Set once the files of both sides lie in the exchange folder."""
 
     @staticmethod
     def of(setting: Setting, policy: Policy, reference: Target, candidate: Target) -> "Trial":
@@ -211,6 +213,7 @@ class Trial:
         """Run both sides on the cases and judge each, in their order."""
         jobs = {case.name: self.job(case) for case in cases}
         prepared = await self.reference.run(list(jobs.values()))
+        self.staged.set()
         feasible = [case for case in cases if prepared[case.name] is OK]
         tried = await self.candidate.run([self._for_candidate(case, jobs) for case in feasible])
         returned = [case for case in feasible if tried[case.name] is OK]

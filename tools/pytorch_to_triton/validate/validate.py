@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
@@ -97,17 +99,29 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
         secret = (places.runs(), Path(target.path).resolve(), Path(request.candidate.path).resolve())
         setting = Setting(door, mode, request.seconds, folder, seed, request.backward, secret, watch)
         trial = Trial.of(setting, policy, target, request.candidate)
-        results = [result for batch in batches(plan.cases) for result in await trial.run(batch)]
-        observed = len(trial.observations)
         memory = MemoryCheck()
-        if not mode.interpreter:
-            memory = await check_memory(trial, plan.cases)
-            results = [memory.merged(result) for result in results]
+        results = await tried(trial, plan.cases, memory)
+        observed = len(trial.observations)
         smallest = None
         if not request.cases:
             smallest = await shrunk(trial, declaration, results, limits)
         del trial.observations[observed:]
     return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
+
+
+async def tried(trial: Trial, cases: Sequence[Case], memory: MemoryCheck) -> list[CaseResult]:
+    """The result of each case; on a device, meanwhile, what it does not show of memory."""
+    results: list[CaseResult] = []
+    try:
+        async with anyio.create_task_group() as group:
+            if not trial.setting.mode.interpreter:
+                group.start_soon(check_memory, trial, cases, memory)
+            for batch in batches(cases):
+                results += await trial.run(batch)
+    except BaseExceptionGroup as problems:
+        # Both sides meet the same refusal; one is enough.
+        raise problems.exceptions[0] from None
+    return [memory.merged(result) for result in results]
 
 
 def limits_of(request: Request, mode: Mode, devices: Sequence[Device]) -> Limits:
@@ -197,11 +211,15 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
     setting, results = trial.setting, found.results
     interpreter = setting.mode.interpreter
     violations = (*found.memory.violations, *violations_of_traces(trial.candidate.traces))
-    decision = decide(results, violations)
+    decision = decide(results, violations, found.request.cases)
     wrong = wrong_of(results)
     telling = found.smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
-    notes = (*notes_of(trial.observations, trial.policy), *notes_on_values(results), *found.memory.notes)
+    notes = (
+        *notes_of(trial.observations, trial.policy),
+        *notes_on_values(results),
+        *found.memory.notes_on(results),
+    )
     return Verdict(
         summary=summary_of(decision, results, violations),
         next_step=next_step_of(decision, results, violations),
@@ -214,7 +232,7 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
         notes=notes,
         conduct=conduct_of(trial.observations),
         smallest=found.smallest,
-        replay=command(found.request, setting.seed, telling),
+        replay=command(found.request, setting.mode, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         obtained=f"measured: every output compared with float64, {how}",
@@ -223,7 +241,7 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
 
 def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
     """A reference that tells little, and cases that pass the budget but not the usual fixed tolerances."""
-    passed = [result for result in results if result.status == "passed"]
+    passed = [result for result in results if result.status == "passed" and result.group in CLAIMED]
     loose = [r.name for r in passed if any(not output.meets_loose for output in r.outputs)]
     strict = [r.name for r in passed if any(not output.meets_strict for output in r.outputs)]
     told = []

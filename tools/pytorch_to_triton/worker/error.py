@@ -20,6 +20,8 @@ import torch
 FINITE, NAN, POSITIVE_INF, NEGATIVE_INF = range(4)
 FEW = 16
 """Fewer elements than this do not tell what size is typical."""
+CLEARLY_OFF = 100.0
+"""Units from which on an error of PyTorch's is more than rounding of something small."""
 USUAL = 0.9
 """So large a share of PyTorch's rows stays below what a candidate is measured against in all of them."""
 QUANTILE_ELEMENTS = 2**24
@@ -41,7 +43,8 @@ class Budget:
     factor: float
     slack: float
     untrusted: float
-    """Relative error, in sizes instead of units, from which on PyTorch's own element is not trusted."""
+    """Relative error, in sizes instead of units, from which on PyTorch's own element is not trusted: both in
+    typical sizes and, where that is more than rounding, in its own row's."""
     tolerance: Tolerance
 
 
@@ -78,6 +81,8 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     agreed = kinds["truth"] == kinds["pytorch"]
     pytorch = in_units(wide["pytorch"], wide["truth"], size, agreed & (kinds["truth"] == FINITE))
     judged = agreed & (pytorch * torch.finfo(dtype).eps <= budget.untrusted)
+    own = budget.untrusted * own_size(wide["truth"])
+    judged &= ~((pytorch > CLEARLY_OFF) & ((wide["pytorch"] - wide["truth"]).abs() > own))
     finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
     candidate = in_units(wide["candidate"], wide["truth"], size, finite)
     allowed = budget.factor * usual_or_own(torch.where(judged, pytorch, 0.0)) + budget.slack
@@ -150,6 +155,15 @@ def typical_size(values: torch.Tensor) -> torch.Tensor:
     rows = rows_of(finite)
     sizes = rows.square().mean(-1, keepdim=True).sqrt()
     return torch.maximum(torch.maximum(rows.abs(), sizes), sizes.median()).reshape(values.shape)
+
+
+def own_size(values: torch.Tensor) -> torch.Tensor:
+    """An element's size or, where it is larger, its row's root mean square; only what is finite."""
+    finite = torch.where(values.isfinite(), values, 0.0)
+    if finite.numel() == 0:
+        return finite
+    rows = rows_of(finite)
+    return torch.maximum(rows.abs(), rows.square().mean(-1, keepdim=True).sqrt()).reshape(values.shape)
 
 
 def rows_of(values: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 staged/           the files that each side may load (staging.py)
 state/            the module's parameters and buffers, once
 inputs/CASE/      what every call of the case is given
-candidate/CASE/   the candidate's outputs
+candidate/CASE/   the candidate's outputs, and below second/ those of a second run, if they were other bits
 
 What is expected of the candidate is never written anywhere: it is computed after the candidate has run.
 """
@@ -11,7 +11,7 @@ What is expected of the candidate is never written anywhere: it is computed afte
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,10 @@ class Exchange:
     def case(self, place: str, case_id: str) -> Path:
         """Where `place` keeps a case."""
         return self.folder / place / case_id
+
+    def second_run(self, case_id: str) -> Path:
+        """Where the candidate's outputs of a second run lie, if they were other bits."""
+        return self.case("candidate", case_id) / "second"
 
     @property
     def state(self) -> Path:
@@ -124,7 +128,26 @@ def same_bits(tensor: torch.Tensor, original: torch.Tensor) -> bool:
     return bool(storage_bytes(ours).equal(storage_bytes(theirs)))
 
 
-def all_outputs(result: Any, call: Call, written: list[str]) -> dict[str, Any]:
-    """What a call gives back by path: its result, flattened, and the arguments that it wrote to."""
+def all_outputs(returned: Mapping[str, Any], call: Call, written: list[str]) -> dict[str, Any]:
+    """What a call gives back by path: the leaves that it returned, and the arguments that it wrote to."""
     tensors = call.tensors()
-    return dict([*leaves(result), *((f"{name}{AFTER_THE_CALL}", tensors[name]) for name in written)])
+    return {**returned, **{f"{name}{AFTER_THE_CALL}": tensors[name] for name in written}}
+
+
+def mapped(call: Call, change: Callable[[str, torch.Tensor], torch.Tensor]) -> Call:
+    """The call with `change` applied to every tensor, given its name; cotangents stay."""
+
+    def visit(name: str, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return change(name, value)
+        return (
+            [visit(f"{name}[{i}]", item) for i, item in enumerate(value)]
+            if isinstance(value, list)
+            else value
+        )
+
+    return Call(
+        {name: visit(name, value) for name, value in call.arguments.items()},
+        {name: visit(name, value) for name, value in call.state.items()},
+        call.cotangents,
+    )

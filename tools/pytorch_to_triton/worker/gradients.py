@@ -7,12 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.gradcheck import GradcheckError, gradcheck
 
-from .exchange import Call
+from .exchange import Call, mapped
 from .tensors import leaves
 
 GRADIENT_OF = "gradient of "
 """Begins the path of a gradient: `gradient of x`."""
+
+GRADCHECK_ELEMENTS = 64
+"""Finite differences call the target twice for each."""
+NONDETERMINISM = 1e-9
+"""What a backward pass with atomics may differ from run to run, in float64."""
 
 
 class NoGradient(Exception):
@@ -43,3 +49,35 @@ def with_gradients(target: Callable[[Call], Any], call: Call) -> dict[str, Any]:
 
 def is_tracked(output: Any, path: str, call: Call) -> bool:
     return isinstance(output, torch.Tensor) and output.requires_grad and path in call.cotangents
+
+
+def gradcheck_failure(target: Callable[[Call], Any], call: Call) -> str | None:
+    """What torch.autograd.gradcheck says against the target: its gradients beside finite differences.
+
+    None where it agrees, and where it cannot tell: finite differences need float64, few elements, and values
+    of ordinary size.
+    """
+    inputs = {name: t for name, t in call.tensors().items() if t.is_floating_point()}
+    elements = sum(tensor.numel() for tensor in inputs.values())
+    if not 0 < elements <= GRADCHECK_ELEMENTS or not all(map(is_ordinary, inputs.values())):
+        return None
+
+    def outputs(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        given = dict(zip(inputs, values, strict=True))
+        result = dict(leaves(target(mapped(call, lambda name, tensor: given.get(name, tensor)))))
+        return tuple(leaf for path, leaf in result.items() if is_tracked(leaf, path, call))
+
+    starts = [tensor.detach().clone().requires_grad_() for tensor in inputs.values()]
+    try:
+        gradcheck(outputs, starts, nondet_tol=NONDETERMINISM)
+    except GradcheckError as error:
+        return str(error).partition("\n")[0]
+    except (Exception, SystemExit) as error:
+        return f"the candidate raised {type(error).__name__}: {error}"
+    return None
+
+
+def is_ordinary(tensor: torch.Tensor) -> bool:
+    """float64, finite, and neither so large nor so small that a step of 1e-6 means nothing to it."""
+    size = float(tensor.detach().abs().max()) if tensor.numel() else 1.0
+    return tensor.dtype == torch.float64 and 1e-2 < size < 1e2

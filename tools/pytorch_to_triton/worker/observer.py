@@ -71,9 +71,9 @@ class Observer:
             yield
 
     @contextmanager
-    def calling(self, memory: Memory) -> Iterator[Sight]:
+    def calling(self, memory: Memory, call: Call) -> Iterator[Sight]:
         """While the candidate is called once."""
-        operators = Operators()
+        operators = Operators(call.tensors().values())
         guard = Guard(lambda: (Range(*found) for found in memory.ranges()))
         sight = Sight(operators, Launches(operators), guard)
         with ExitStack() as stack:

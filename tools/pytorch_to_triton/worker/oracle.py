@@ -6,19 +6,19 @@
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .exchange import Call, Exchange, all_outputs, written_to
+from .exchange import Call, Exchange, all_outputs, mapped, written_to
 from .gradients import with_gradients
 from .integrity.tensors import aliases
 from .mode import as_on_a_gpu, interpreting
 from .rounding import Rounding
 from .target import Loaded, ModuleCall
-from .tensors import Output, output_of
+from .tensors import Output, leaves, output_of
 
 
 class InFloat64(TorchFunctionMode):
@@ -88,12 +88,11 @@ class Oracle:
     def run_as_it_is(self, case_id: str, seed: int) -> Run:
         """Run at the case's own dtypes."""
         call = self.exchange.call(case_id, self.device)
-        result = self.run(self.reference, call, seed)
+        returned = self.run(self.reference, call, seed)
         written = written_to(call, self.exchange.call(case_id, self.device))
-        returned = all_outputs(result, call, [])
         found = aliases(returned.items(), call.tensors().items())
         shared = [(alias["output"], alias["of"]) for alias in found]
-        return Run(kept(all_outputs(result, call, written)), written, shared)
+        return Run(kept(all_outputs(returned, call, written)), written, shared)
 
     def precisely(
         self, case_id: str, precision: str, written: list[str], seed: int
@@ -107,12 +106,15 @@ class Oracle:
                 call = moved(call, original, seed)
             rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
             with in_precision(precision), rounding:
-                result = self.run(reference, call, seed)
-            found.append(kept(all_outputs(result, call, written)))
+                returned = self.run(reference, call, seed)
+            found.append(kept(all_outputs(returned, call, written)))
         return found[0], found[1]
 
-    def run(self, reference: Loaded, call: Call, seed: int) -> Any:
-        """Call the reference; one that was written for a GPU finds one, also under the interpreter."""
+    def run(self, reference: Loaded, call: Call, seed: int) -> dict[str, Any]:
+        """The leaves of the reference's result by path.
+
+        One that was written for a GPU finds one, also under the interpreter.
+        """
         try:
             return self.call(reference, call, seed)
         except Exception as error:
@@ -122,13 +124,13 @@ class Oracle:
                 return self.call(reference, call, seed)
             raise error from None
 
-    def call(self, reference: Loaded, call: Call, seed: int) -> Any:
+    def call(self, reference: Loaded, call: Call, seed: int) -> dict[str, Any]:
         # What the reference draws itself (dropout) is the same in each of its runs.
         torch.manual_seed(seed)
         if self.backward:
             return with_gradients(lambda given: reference(given.arguments, given.state), call)
         with torch.no_grad():
-            return reference(call.arguments, call.state)
+            return dict(leaves(reference(call.arguments, call.state)))
 
 
 def kept(outputs: dict[str, Any]) -> Outputs:
@@ -190,22 +192,3 @@ def arithmetic_eps(call: Call) -> float:
     floating = [t.dtype for t in call.tensors().values() if t.is_floating_point()]
     only_float64 = bool(floating) and all(dtype == torch.float64 for dtype in floating)
     return torch.finfo(torch.float64 if only_float64 else torch.float32).eps
-
-
-def mapped(call: Call, change: Callable[[str, torch.Tensor], torch.Tensor]) -> Call:
-    """The call with `change` applied to every tensor, given its name; cotangents stay."""
-
-    def visit(name: str, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return change(name, value)
-        return (
-            [visit(f"{name}[{i}]", item) for i, item in enumerate(value)]
-            if isinstance(value, list)
-            else value
-        )
-
-    return Call(
-        {name: visit(name, value) for name, value in call.arguments.items()},
-        {name: visit(name, value) for name, value in call.state.items()},
-        call.cotangents,
-    )

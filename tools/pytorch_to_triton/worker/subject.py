@@ -4,7 +4,7 @@ Items come one a case and in order, so that after a crash or a time-out it is kn
 fresh process can take the rest. This process knows neither the reference, nor what is expected, nor the seed.
 """
 
-import math
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +14,16 @@ import torch
 
 from .allocation import Poison
 from .draw import far_strides
-from .exchange import Call, Exchange, all_outputs, written_to
+from .exchange import Call, Exchange, all_outputs, mapped, written_to
 from .failure import describe_failure
-from .gradients import with_gradients
+from .gradients import gradcheck_failure, with_gradients
 from .integrity.tensors import plain
 from .memory import Memory
-from .observer import Fact, Observer
-from .oracle import mapped
+from .observer import Fact, Observer, in_original_file
 from .redirect import redirect
 from .report import Report
 from .target import Loaded, TargetError, load
-from .tensors import Output, output_of, read_values, storage_bytes, write_outputs
+from .tensors import Output, leaves, output_of, read_values, storage_bytes, write_outputs
 
 SEED = 0
 """Of torch's own generator before each call: what the candidate draws is the same in each of its runs."""
@@ -51,7 +50,7 @@ def work(
     observer = Observer(
         [*map(Path, secret), exchange.folder / "inputs", exchange.folder / "candidate"],
         [report.folder, exchange.folder],
-        lambda fact: report.item({"trespass": fact}),
+        lambda fact: report.item({"trespass": in_original_file(fact)}),
     )
     with observer.loading():
         candidate = load(target, "candidate")
@@ -111,24 +110,26 @@ class Subject:
         self.last = found
         if case["twice"]:
             facts["facts"]["differs"] = self.differs(case, found)
+        if self.backward:
+            with self.observer.calling(memory, call):
+                facts["facts"]["gradcheck"] = gradcheck_failure(self.candidate_of, call)
         return {"status": "ok", **facts}
 
     def called(self, call: Call, memory: Memory, before: Call) -> tuple[Attempt | None, Fact]:
         """One call under observation: what it left, None where it raised; and `facts`, or the failure too."""
         torch.manual_seed(SEED)
-        result, failure = None, None
-        with self.observer.calling(memory) as sight:
+        returned, failure = None, None
+        with self.observer.calling(memory, call) as sight:
             try:
-                result = self.call_candidate(call)
+                returned = self.call_candidate(call)
                 synchronize(self.device)
             except TargetError:
                 raise
             except (Exception, SystemExit) as error:
                 failure = describe_failure(error, "call")
-        if failure is None:
+        if returned is not None:
             try:
-                returned = all_outputs(result, call, [])
-                everything = all_outputs(result, call, written_to(call, before))
+                everything = all_outputs(returned, call, written_to(call, before))
                 outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
                 attempt = Attempt(call, memory, returned, outputs)
                 return attempt, {"facts": sight.facts(returned, call, memory)}
@@ -137,11 +138,15 @@ class Subject:
         facts = sight.facts({}, call, memory) if usable(self.device) else {}
         return None, {"failure": failure, "facts": facts}
 
-    def call_candidate(self, call: Call) -> Any:
+    def call_candidate(self, call: Call) -> dict[str, Any]:
+        """The leaves of its result by path."""
         if self.backward:
-            return with_gradients(lambda given: self.candidate(given.arguments, given.state), call)
+            return with_gradients(self.candidate_of, call)
         with torch.no_grad():
-            return self.candidate(call.arguments, call.state)
+            return dict(leaves(self.candidate_of(call)))
+
+    def candidate_of(self, call: Call) -> Any:
+        return self.candidate(call.arguments, call.state)
 
     def placed(self, case: Mapping[str, Any], memory: Memory) -> Call:
         """What the case is called with, each tensor between red zones."""
@@ -151,7 +156,9 @@ class Subject:
                 return memory.spread(tensor, far_strides(tuple(tensor.shape)), name)
             return memory.placed(tensor, name)
 
-        return mapped(self.exchange.call(case["id"], "cpu"), place)
+        call = mapped(self.exchange.call(case["id"], "cpu"), place)
+        cotangents = {path: tensor.to(self.device) for path, tensor in call.cotangents.items()}
+        return dataclasses.replace(call, cotangents=cotangents)
 
     def differs(self, case: dict[str, Any], first: Attempt) -> Fact | None:
         """Outputs that are other bits in a second run, in memory that held something else; None: none."""
@@ -159,18 +166,18 @@ class Subject:
         paths = [path for path in first.outputs if not same(first.outputs[path], second.get(path))]
         if not paths:
             return None
+        write_outputs(second, self.exchange.second_run(case["id"]))
         third = self.once_more(case)
         steady = all(same(second.get(path), third.get(path)) for path in paths)
-        apart = max(distance(first.outputs[path], second.get(path)) for path in paths)
-        return {"paths": paths, "by_what_memory_held": steady, "apart": apart}
+        return {"paths": paths, "by_what_memory_held": steady}
 
-    def once_more(self, case: dict[str, Any]) -> dict[str, Output | None]:
+    def once_more(self, case: dict[str, Any]) -> dict[str, Output]:
         """The outputs of another run on the same values; nothing where it raises."""
         memory = Memory(self.device, Poison.SECOND, self.red_zone_bytes)
         try:
             call = self.placed(case, memory)
             found, _ = self.called(call, memory, self.exchange.call(case["id"], self.device))
-            return dict(found.outputs) if found else {}
+            return found.outputs if found else {}
         finally:
             memory.close()
 
@@ -186,6 +193,8 @@ def overwrite(call: Call, values: Call) -> None:
     new = values.tensors()
     for name, tensor in call.tensors().items():
         tensor.data.copy_(new[name])
+    for path, cotangent in call.cotangents.items():
+        cotangent.copy_(values.cotangents[path])
 
 
 def changed_since(attempt: Attempt, call: Call) -> list[str]:
@@ -208,16 +217,6 @@ def same(left: Output | None, right: Output | None) -> bool:
     if left.tensor is None or right.tensor is None:
         return left.tensor is right.tensor
     return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
-
-
-def distance(left: Output, right: Output | None) -> float:
-    """Largest difference in units of the root mean square; 1 at most, which also stands for "not alike"."""
-    if right is None or left.tensor is None or right.tensor is None or left.traits != right.traits:
-        return 1.0
-    ours, theirs = left.tensor.double(), right.tensor.double()
-    size = float(ours.square().mean().sqrt())
-    apart = float((ours - theirs).abs().max()) / size if size else 1.0
-    return min(apart, 1.0) if math.isfinite(apart) else 1.0
 
 
 def synchronize(device: str) -> None:

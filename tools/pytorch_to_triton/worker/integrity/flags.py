@@ -53,7 +53,12 @@ def read(getter: Callable[[], object]) -> Value:
 
 
 def plain(value: object) -> Value:
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+    """The value as JSON holds it; of an object of the author's, nothing that it says of itself."""
+    if value is None or type(value) in (bool, int, float, str):
+        assert value is None or isinstance(value, bool | int | float | str)
+        return value
+    own = type(value).__module__.partition(".")[0] in ("torch", "builtins", "signal", "functools")
+    return repr(value) if own else object.__repr__(value)
 
 
 TORCH_SETTINGS: dict[str, Callable[[], object]] = {

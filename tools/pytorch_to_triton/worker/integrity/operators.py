@@ -4,7 +4,7 @@ import _thread
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -24,12 +24,24 @@ OWN_TO_TRITON = frozenset(
 """What Triton runs on its own account: buffers to time with, arguments saved and restored. Anything else that
 Triton's frames lead to was handed to Triton by the author, say as a hook made with functools.partial."""
 
+COPIES = frozenset(
+    f"aten.{name}"
+    for name in (
+        "clone", "copy_", "_to_copy", "view", "reshape", "_reshape_alias", "_unsafe_view", "as_strided",
+        "expand", "permute", "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "split", "unbind",
+        "detach", "alias",
+    )
+)  # fmt: skip
+"""Operators whose result holds the same values."""
+
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what runs while it is entered, here and in Python threads begun meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Iterable[torch.Tensor] = ()) -> None:
+        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet."""
         super().__init__()  # type: ignore[no-untyped-call]
+        self._given = {s._cdata for s in map(storage_of, given) if s is not None}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
         self._made: dict[int, StorageWeakRef] = {}
@@ -68,12 +80,18 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = str(func.overloadpacket)
         if self._counts(name, frame):
             self.counts[name] += 1
-        made = any(self.made_by_triton(tensor) for tensor in tensors_in((args, kwargs)))
+        made = any(self._carries(tensor, name) for tensor in tensors_in((args, kwargs)))
         result = func(*args, **kwargs)
         if made:
             for tensor in tensors_in((result, written_by(func, args, kwargs))):
                 self.touched(tensor)
         return result
+
+    def _carries(self, tensor: torch.Tensor, name: str) -> bool:
+        """Whether what the operator makes of this tensor is Triton's work: of an input, only a copy is."""
+        storage = storage_of(tensor)
+        is_input = storage is not None and storage._cdata in self._given
+        return self.made_by_triton(tensor) and (not is_input or name in COPIES)
 
     def _counts(self, name: str, frame: FrameType | None) -> bool:
         asker = author_of(frame)

@@ -1,0 +1,223 @@
+"""One verdict from the results of all cases: what decides, what is told first, what to do next."""
+
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.verdict import (
+    Breach,
+    CaseResult,
+    CaseStatus,
+    Mismatch,
+    OutputFigures,
+    Violation,
+)
+from pytorch_to_triton.validate.conclusion import (
+    ONLY,
+    decide,
+    most_telling,
+    next_step_of,
+    summary_of,
+    wrong_of,
+)
+from pytorch_to_triton.validate.validate import notes_on_values
+
+
+def result(group: Group, status: CaseStatus, **fields: Any) -> CaseResult:
+    return CaseResult(**{"name": group, "group": group, "status": status, "why": "It is so.", **fields})
+
+
+def figures(elements: int = 8, **fields: Any) -> OutputFigures:
+    errors = {
+        "failing": 0,
+        "unjudged": 0,
+        "candidate_error": 0.5,
+        "pytorch_error": 0.25,
+        "allowed_error": 8.5,
+    }
+    return OutputFigures(
+        **{"path": "out", "dtype": "float32", "shape": (elements,), "elements": elements, **errors, **fields}
+    )
+
+
+def mismatch(**fields: Any) -> Mismatch:
+    told = {"output": "out", "where": "everywhere", "says": "out is wrong.", "first": None}
+    return Mismatch(**{**told, "kind": "values", "causes": ("One cause.",), **fields})
+
+
+def violation(breach: Breach = "torch_operator") -> Violation:
+    return Violation(breach=breach, says="It calls aten.mm.", instead="Write a kernel.")
+
+
+# Decisions
+
+
+@pytest.mark.parametrize(
+    ("results", "decision"),
+    [
+        ([("declared", "passed"), ("odd", "passed")], "passed"),
+        ([("declared", "passed"), ("empty", "skipped")], "passed"),
+        ([("declared", "passed"), ("empty", "crashed")], "failed"),
+        ([("declared", "passed"), ("special", "timed_out")], "failed"),
+        ([("declared", "raised"), ("declared", "reference_raised")], "failed"),
+        ([("declared", "passed"), ("dtype", "reference_raised")], "undecided"),
+        ([("declared", "passed"), ("declared", "skipped")], "undecided"),
+        ([("odd", "passed")], "undecided"),
+        ([], "undecided"),
+    ],
+)
+def test_the_decision_follows_from_the_cases(results: list[tuple[Group, CaseStatus]], decision: str) -> None:
+    assert decide([result(group, status) for group, status in results]) == decision
+
+
+@pytest.mark.parametrize("status", ["passed", "reference_raised", "skipped"])
+def test_violations_alone_fail_whatever_the_cases_say(status: CaseStatus) -> None:
+    assert decide([result("declared", status)], [violation()]) == "failed"
+    assert decide([], [violation()]) == "failed"
+
+
+# What is told
+
+
+def test_a_passed_summary_counts_cases_and_gives_errors_and_what_was_skipped() -> None:
+    results = [
+        result("declared", "passed", outputs=(figures(), figures(candidate_error=1.5))),
+        result("odd", "skipped", why="The reference raised."),
+    ]
+    assert summary_of("passed", results) == (
+        "Right in all 1 cases (1 skipped, the first because: The reference raised.). "
+        "Largest error: 1.5 units of rounding error; PyTorch's own 0.25."
+    )
+    assert next_step_of("passed", results).startswith("Use it")
+
+
+def test_an_undecided_summary_says_what_is_open() -> None:
+    results = [result("declared", "reference_raised", name="N=8", why="The reference raised.")]
+    assert summary_of("undecided", results) == "Undecided: 0 cases agree, but N=8: The reference raised."
+    assert "no declared case could be run" in summary_of("undecided", [])
+    assert next_step_of("undecided", results).startswith("Mend the declared inputs")
+
+
+def test_the_summary_tells_the_most_telling_case() -> None:
+    results = [
+        result("declared", "failed", name="N=8", why="Vague.", mismatches=(mismatch(),)),
+        result("declared", "failed", name="N=100", why="Clear.", mismatches=(mismatch(kind="nan_only"),)),
+        result("special", "failed", name="inf", why="Odd.", mismatches=(mismatch(kind="infinite"),)),
+    ]
+    assert summary_of("failed", results) == "Wrong in 3 of 3 cases, as in N=100: Clear."
+    assert next_step_of("failed", results).startswith("Likely cause: One cause.")
+
+
+def test_right_values_and_broken_rules_are_both_told() -> None:
+    results = [result("declared", "passed", why=""), result("odd", "passed", why="")]
+    summary = summary_of("failed", results, [violation()])
+    assert summary == "Right values in 2 cases, but the rules are broken: It calls aten.mm."
+    assert next_step_of("failed", results, [violation()]).startswith("Write a kernel. Mend it and validate")
+
+
+def test_cases_that_only_break_rules_are_not_called_wrong() -> None:
+    broken = result("declared", "failed", name="N=8", why="It calls aten.mm.", violations=(violation(),))
+    results = [broken, result("odd", "passed")]
+    assert summary_of("failed", results) == "Breaks the rules in 1 of 2 cases, as in N=8: It calls aten.mm."
+    assert next_step_of("failed", results).startswith("Write a kernel.")
+
+
+def test_one_wrong_value_beside_broken_rules_is_called_wrong() -> None:
+    results = [
+        result("declared", "failed", name="N=8", violations=(violation(),)),
+        result("declared", "failed", name="N=9", why="out is wrong.", mismatches=(mismatch(kind="dtype"),)),
+    ]
+    summary = summary_of("failed", results, [violation("network")])
+    assert summary == "Wrong in 2 of 2 cases, as in N=9: out is wrong. It calls aten.mm."
+
+
+def test_a_corrupting_access_is_mended_before_the_values_it_spoils() -> None:
+    outside = violation("store_outside")
+    results = [
+        result("declared", "failed", why=outside.says, mismatches=(mismatch(),), violations=(outside,))
+    ]
+    assert next_step_of("failed", results).startswith("Write a kernel.")
+
+
+def test_a_case_that_only_crashes_is_to_return() -> None:
+    assert next_step_of("failed", [result("declared", "crashed")]).startswith(
+        "Mend the kernel so that it returns"
+    )
+
+
+@pytest.mark.parametrize("group", ONLY)
+def test_failures_of_one_generated_group_are_told_by_that_group(group: Group) -> None:
+    results = [result("declared", "passed"), result(group, "failed", mismatches=(mismatch(),))]
+    assert next_step_of("failed", results).startswith(ONLY[group])
+
+
+def test_failures_of_several_groups_are_told_by_their_cause() -> None:
+    results = [
+        result("layout", "failed", mismatches=(mismatch(),)),
+        result("odd", "failed", mismatches=(mismatch(),)),
+    ]
+    assert next_step_of("failed", results).startswith("Likely cause: One cause.")
+
+
+# Which case tells most
+
+BY_WEIGHT = [
+    result("declared", "failed", name="declared, memory", violations=(violation("load_outside"),)),
+    result("declared", "failed", name="known, local", mismatches=(mismatch(kind="dtype", where="tail"),)),
+    result("declared", "failed", name="known", mismatches=(mismatch(kind="nan_only"),)),
+    result("declared", "failed", name="local", mismatches=(mismatch(where="diagonal"),)),
+    result("declared", "failed", name="large", mismatches=(mismatch(),), outputs=(figures(100),)),
+    result("declared", "failed", name="small", mismatches=(mismatch(),), outputs=(figures(8),)),
+    result(
+        "special", "failed", name="not declared", violations=(violation("race"),), outputs=(figures(999),)
+    ),
+]
+
+
+def test_the_cases_are_told_in_this_order() -> None:
+    for start in range(len(BY_WEIGHT)):
+        assert most_telling([*BY_WEIGHT[:start:-1], BY_WEIGHT[start]]).name == BY_WEIGHT[start].name
+
+
+def test_only_some_statuses_speak_against_a_candidate() -> None:
+    told: list[CaseStatus] = ["failed", "crashed", "timed_out", "raised"]
+    others: list[CaseStatus] = ["passed", "reference_raised", "skipped"]
+    assert [found.status for found in wrong_of([result("odd", s) for s in (*told, *others)])] == told
+
+
+# Notes on values
+
+
+def test_a_pass_outside_fixed_tolerances_is_noted_once() -> None:
+    loose = {"meets_loose": False, "meets_strict": False}
+    results = [
+        result("declared", "passed", name="N=1", outputs=(figures(**loose), figures())),
+        result("odd", "passed", name="N=2", outputs=(figures(meets_strict=False),)),
+        result("odd", "failed", name="N=3", outputs=(figures(**loose),)),
+        result("odd", "passed", name="N=4", outputs=(figures(),)),
+    ]
+    wide, narrow = notes_on_values(results)
+    assert "outside the loose tolerance" in wide
+    assert wide.endswith("in: N=1.")
+    assert "outside the strict tolerance" in narrow
+    assert narrow.endswith("in: N=2.")
+    assert notes_on_values(results[2:]) == ()
+
+
+def test_many_cases_outside_a_tolerance_are_told_in_short() -> None:
+    outputs = (figures(meets_strict=False),)
+    results = [result("odd", "passed", name=f"N={n}", outputs=outputs) for n in range(5)]
+    [note] = notes_on_values(results)
+    assert note.endswith("in: N=0, N=1, N=2 and 2 more.")
+
+
+def test_a_reference_that_always_returns_one_value_is_noted() -> None:
+    constant = result("declared", "passed", outputs=(figures(constant=True),))
+    one_element = result("declared", "passed", outputs=(figures(1),))
+    varied = result("declared", "passed", outputs=(figures(constant=True), figures()))
+    zeros = result("special", "passed", outputs=(figures(),))
+    [note] = notes_on_values([constant, one_element, zeros])
+    assert "one and the same value everywhere" in note
+    assert notes_on_values([constant, varied]) == ()
+    assert notes_on_values([one_element]) == ()

@@ -1,0 +1,151 @@
+"""With `--backward` the gradients are outputs too."""
+
+from pathlib import Path
+
+import pytest
+
+from .kernel_files import Change, changed_file, double_file
+from .verdicts import ANY, Judge, case, most_wrong
+
+pytestmark = pytest.mark.anyio
+
+FUNCTION = """
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return double(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return BACKWARD
+
+
+def run(x):
+    return Doubled.apply(x)
+"""
+
+
+def doubled_file(folder: Path, backward: str) -> Path:
+    change: Change = ("\n\ndef run(x):\n    return double(x)\n", FUNCTION.replace("BACKWARD", backward))
+    return double_file(folder, change)
+
+
+async def test_a_right_backward_pass_passes_on_every_case(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(doubled_file(tmp_path, "double(grad)"), backward=True)
+    assert verdict.verdict == "passed", verdict.summary
+    assert {result.status for result in verdict.cases} == {"passed"}
+    assert [output.path for output in verdict.cases[0].outputs] == ["out", "gradient of x"]
+    assert "--backward" in verdict.replay
+
+
+async def test_a_wrong_backward_pass_fails_and_only_where_gradients_are_compared(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = doubled_file(tmp_path, "double(double(grad))")
+    verdict = await judge(path, backward=True, cases=("N=9",))
+    assert verdict.verdict == "failed"
+    _, mismatch = most_wrong(verdict)
+    assert (mismatch.output, mismatch.kind) == ("gradient of x", "constant_factor")
+    assert "gradient of x is wrong in every element: the right values times a constant 2" in verdict.summary
+    assert (await judge(path, cases=("N=9",))).verdict == "passed"
+
+
+async def test_a_gradient_that_is_none_is_missing(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(doubled_file(tmp_path, "None"), backward=True, cases=("N=9",))
+    _, mismatch = most_wrong(verdict)
+    assert (mismatch.output, mismatch.kind) == ("gradient of x", "missing_output")
+
+
+async def test_a_kernel_without_a_backward_pass_is_told_so(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(double_file(tmp_path), backward=True, cases=("N=9",))
+    assert verdict.verdict == "failed"
+    assert case(verdict, "N=9").status == "raised"
+    assert "no output has a grad_fn" in verdict.summary
+
+
+SCALED = """
+import torch
+from torch import nn
+import triton
+import triton.language as tl
+
+
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+@triton.jit
+def product_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = index < n
+    x = tl.load(x_ptr + index, mask=mask)
+    y = tl.load(y_ptr + index, mask=mask)
+    tl.store(out_ptr + index, x * y, mask=mask)
+
+
+def product(x, y):
+    x, y = x.contiguous(), y.contiguous()
+    out = torch.empty_like(x)
+    if x.numel() > 0:
+        product_kernel[(triton.cdiv(x.numel(), 8),)](x, y, out, x.numel(), BLOCK=8)
+    return out
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return product(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return product(grad, weight), product(grad, x)
+
+
+class ModelNew(Model):
+    def forward(self, x):
+        return Scaled.apply(x, self.weight)
+
+
+def get_inputs():
+    return [torch.rand(5)]
+
+
+def get_init_inputs():
+    return [5]
+"""
+
+
+SPELLED_OUT: Change = (
+    "class ModelNew(Model):\n",
+    "class ModelNew(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+    "        self.weight = nn.Parameter(torch.ones(n))\n\n",
+)
+
+
+async def test_the_gradients_of_a_modules_parameters_are_compared(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(changed_file(tmp_path, SCALED, SPELLED_OUT), backward=True, cases=("get_inputs()",))
+    assert verdict.verdict == "passed", verdict.summary
+    paths = {output.path for output in verdict.cases[0].outputs}
+    assert paths == {"out", "gradient of x", "gradient of weight"}
+
+
+async def test_a_wrong_gradient_of_a_parameter_is_named(judge: Judge, tmp_path: Path) -> None:
+    wrong: Change = ("product(grad, x)\n", "product(grad, product(x, x))\n")
+    path = changed_file(tmp_path, SCALED, SPELLED_OUT, wrong)
+    verdict = await judge(path, backward=True, cases=("get_inputs()",))
+    assert verdict.verdict == "failed"
+    assert [mismatch.output for mismatch in verdict.cases[0].mismatches] == ["gradient of weight"]
+
+
+async def test_pytorchs_own_autograd_may_be_allowed(judge: Judge, tmp_path: Path) -> None:
+    plain = double_file(tmp_path, ("    return double(x)\n", "    return x + x\n"))
+    verdict = await judge(plain, backward=True, cases=("N=9", "N=0", "N=9 x sliced"), allow_torch=ANY)
+    assert verdict.verdict == "passed", verdict.summary

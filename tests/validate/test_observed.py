@@ -1,0 +1,257 @@
+"""Right values are not enough: what a kernel does to memory, and leaves to PyTorch, is in the verdict."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.validate import Request, validate
+
+from .kernel_files import Change, body, double_file, plain_file
+from .verdicts import ANY, Judge, case, most_wrong, statuses, violations
+
+pytestmark = pytest.mark.anyio
+
+CASE = ("N=9",)
+LOAD = "    x = tl.load(x_ptr + index, mask=mask)"
+STORE = "    tl.store(out_ptr + index, x * 2, mask=mask)"
+ALLOCATION = "    out = torch.empty_like(x)\n"
+HEAD = "BLOCK = 8\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "breach", "words"),
+    [
+        ((LOAD, "    x = tl.load(x_ptr + index)"), "load_outside", "loads from memory outside x_ptr"),
+        ((STORE, "    tl.store(out_ptr + index, x * 2)"), "store_outside", "stores to memory outside out"),
+    ],
+    ids=["load", "store"],
+)  # fmt: skip
+async def test_an_access_past_the_end_names_line_and_offset(
+    change: Change, breach: str, words: str, judge: Judge, tmp_path: Path
+) -> None:
+    path = double_file(tmp_path, change)
+    verdict = await judge(path, cases=CASE)
+    assert verdict.verdict == "failed"
+    found = violations(verdict)[breach]
+    assert verdict.summary.startswith(f"Breaks the rules in 1 of 1 cases, as in N=9: double_kernel {words}")
+    line = path.read_text().splitlines().index(change[1]) + 1
+    assert (found.file, found.line) == (str(path), line)
+    assert f"line {line} `{change[1].strip()}`" in found.says
+    assert "element 9 of 9 (7 lanes, first in program [1, 0, 0])" in found.says
+    assert verdict.next_step.startswith("Mask the access")
+    assert case(verdict, "N=9").mismatches == ()
+
+
+async def test_an_access_before_the_start_is_outside_too(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(double_file(tmp_path, (LOAD, LOAD.replace("index,", "index - 1,"))), cases=CASE)
+    assert "element -1 of 9" in violations(verdict)["load_outside"].says
+
+
+async def test_elements_that_no_program_stores_are_told_as_unwritten(judge: Judge, tmp_path: Path) -> None:
+    rounds_down = ("triton.cdiv(x.numel(), BLOCK)", "x.numel() // BLOCK")
+    verdict = await judge(double_file(tmp_path, rounds_down), cases=CASE)
+    _, mismatch = most_wrong(verdict)
+    assert mismatch.kind == "unwritten"
+    assert "in the single element [8]: never written" in verdict.summary
+    assert "follows what uninitialised memory held" in violations(verdict)["reads_uninitialised"].says
+
+
+CACHED: tuple[Change, ...] = (
+    (HEAD, f"{HEAD}kept = {{}}\n"),
+    (ALLOCATION, "    out = kept.setdefault(x.shape, torch.empty_like(x))\n"),
+)
+"""The output lies in a buffer that all calls of one shape share."""
+
+
+async def test_an_output_buffer_that_is_reused_is_told_though_each_result_is_right(
+    judge: Judge, tmp_path: Path
+) -> None:
+    verdict = await judge(double_file(tmp_path, *CACHED))
+    assert verdict.verdict == "failed"
+    assert "A later call changes out of the call before." in verdict.summary
+    assert violations(verdict).keys() == {"overwrites_results"}
+    assert "Allocate the output anew" in verdict.next_step
+    assert {result.group for result in verdict.cases if result.status == "failed"} == {"repeat"}
+
+
+async def test_a_result_kept_from_an_earlier_call_is_wrong_in_the_second(
+    judge: Judge, tmp_path: Path
+) -> None:
+    keeps = body(
+        "key = (x.data_ptr(), x.shape)",
+        "if key not in kept:",
+        "    kept[key] = double(x)",
+        "return kept[key].clone()",
+    )
+    verdict = await judge(double_file(tmp_path, (HEAD, f"{HEAD}kept = {{}}\n"), keeps))
+    assert verdict.verdict == "failed"
+    assert case(verdict, "N=9 called again").mismatches[0].kind == "values"
+    assert case(verdict, "N=9").mismatches == ()
+
+
+async def test_outputs_that_share_memory_are_noted_and_pass(judge: Judge, tmp_path: Path) -> None:
+    pair = ("return x * 2\n\n\n@", "return x * 2, (x * 2)[:1]\n\n\n@")
+    verdict = await judge(
+        double_file(tmp_path, pair, body("out = double(x)", "return out, out[:1]")), cases=CASE
+    )
+    assert verdict.verdict == "passed", verdict.summary
+    assert [note for note in verdict.notes if "out[1]" in note and "memory" in note]
+
+
+# From run to run
+
+COUNTER: tuple[Change, ...] = (
+    (HEAD, f"{HEAD}calls = []\n"),
+    ("x.numel(), BLOCK=BLOCK)", "x.numel(), 2 + 2.0**-21 * (len(calls) % 2), BLOCK=BLOCK)"),
+    ("n, BLOCK: tl.constexpr", "n, factor, BLOCK: tl.constexpr"),
+    body("calls.append(1)", "return double(x)"),
+)
+"""The last bits of each second call are others, within the error budget."""
+
+
+async def test_bits_that_vary_without_atomics_are_refused(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(
+        double_file(tmp_path, *COUNTER, (STORE, STORE.replace("x * 2", "x * factor"))), cases=CASE
+    )
+    assert verdict.verdict == "failed"
+    assert violations(verdict).keys() == {"not_reproducible"}
+    assert "out differs from run to run" in verdict.summary
+
+
+async def test_bits_that_vary_with_atomics_are_noted(judge: Judge, tmp_path: Path) -> None:
+    atomic = (STORE, "    tl.atomic_add(out_ptr + index, x * factor, mask=mask)")
+    zeros = (ALLOCATION, ALLOCATION.replace("empty", "zeros"))
+    verdict = await judge(double_file(tmp_path, *COUNTER, atomic, zeros), cases=CASE)
+    assert verdict.verdict == "passed", verdict.summary
+    assert "Results differ from run to run in their last bits: double_kernel uses atomics." in verdict.notes
+
+
+# PyTorch in place of a kernel
+
+
+async def test_an_operator_is_refused_unless_it_is_allowed_by_name(judge: Judge, tmp_path: Path) -> None:
+    product = (
+        ('"float32[N]"', '"float32[N, N]"'),
+        ("return x * 2\n\n\n@", "return x @ x * 2\n\n\n@"),
+        body("return double(x @ x)"),
+    )
+    path = double_file(tmp_path, *product)
+    refused = await judge(path, cases=CASE)
+    assert refused.verdict == "failed"
+    assert refused.summary.endswith("N=9: The candidate calls aten.mm.")
+    assert "--allow-torch mm" in refused.next_step
+    assert not [note for note in refused.notes if "as allowed" in note]
+    for name in ("mm", "aten.mm"):
+        allowed = await judge(path, cases=CASE, allow_torch=frozenset({name}))
+        assert allowed.verdict == "passed", allowed.summary
+        assert "Computed by PyTorch, as allowed: aten.mm." in allowed.notes
+    assert allowed.conduct.kernels == {"double_kernel": 1}
+    assert allowed.conduct.operators["aten.mm"] == 1
+    assert (await judge(path, cases=CASE, allow_torch=frozenset({"addmm"}))).verdict == "failed"
+
+
+async def test_a_candidate_without_a_kernel_passes_only_where_anything_is_allowed(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = plain_file(tmp_path, "return x * 2", "return x + x")
+    verdict = await judge(path, cases=CASE, allow_torch=frozenset({"add"}))
+    assert verdict.verdict == "failed"
+    assert verdict.summary.endswith("No Triton kernel is launched.")
+    assert (await judge(path, cases=CASE, allow_torch=ANY)).verdict == "passed"
+
+
+async def test_a_kernel_that_is_given_something_else_excuses_nothing(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(
+        double_file(tmp_path, body("double(torch.ones_like(x))", "return x + x")),
+        cases=CASE,
+        allow_torch=frozenset({"add"}),
+    )
+    assert verdict.verdict == "failed"
+    assert "No kernel that is launched (double_kernel) is given out." in verdict.summary
+
+
+async def test_torch_may_work_while_the_file_is_imported(judge: Judge, tmp_path: Path) -> None:
+    table = (HEAD, "BLOCK = int(torch.arange(9).float().exp().log().max().round().item())\n")
+    verdict = await judge(double_file(tmp_path, table), cases=("N=9", "N=4"))
+    assert verdict.verdict == "passed", verdict.summary
+    assert verdict.violations == ()
+
+
+async def test_a_setting_cannot_pass_for_what_it_was_before(judge: Judge, tmp_path: Path) -> None:
+    handler = (
+        HEAD,
+        f"{HEAD}\n\nclass Handler:\n"
+        "    def __call__(self, *arguments):\n        pass\n\n"
+        "    def __repr__(self):\n        return '<built-in function default_int_handler>'\n",
+    )
+    imports = ("import torch\n", "import signal\nimport torch\n")
+    path = double_file(
+        tmp_path, imports, handler, body("signal.signal(signal.SIGINT, Handler())", "return double(x)")
+    )
+    verdict = await judge(path, cases=CASE)
+    assert verdict.verdict == "failed"
+    assert "The candidate set signal SIGINT" in verdict.summary
+
+
+# What ends, and what is left out
+
+
+async def test_a_process_that_ends_itself_in_a_call_is_a_crash(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(
+        double_file(tmp_path, ("import torch\n", "import os\nimport torch\n"), body("os._exit(0)")),
+        cases=CASE,
+    )
+    assert case(verdict, "N=9").status == "crashed"
+    assert "ended with exit code 0 before it answered" in verdict.summary
+
+
+async def test_a_process_that_ends_itself_after_its_last_case_is_not_passed(
+    judge: Judge, tmp_path: Path
+) -> None:
+    leaves = (
+        HEAD,
+        f"{HEAD}\n\ndef leave(frame, event, argument):\n"
+        "    if frame.f_code.co_name == 'traces':\n        os._exit(0)\n",
+    )
+    imports = ("import torch\n", "import os\nimport sys\nimport torch\n")
+    path = double_file(tmp_path, imports, leaves, body("sys.setprofile(leave)", "return double(x)"))
+    verdict = await judge(path, cases=("N=4", "N=9"))
+    assert verdict.verdict == "failed"
+    assert case(verdict, "N=9").status == "crashed"
+
+
+async def test_every_case_that_was_skipped_has_a_reason(judge: Judge) -> None:
+    path = Path(__file__).parents[1] / "kernels" / "honest" / "row_mean.py"
+    verdict = await judge(path, limit_elements=40)
+    assert verdict.verdict != "failed"
+    assert verdict.skipped
+    assert all(skip.what and skip.why for skip in verdict.skipped)
+    assert all(result.why for result in verdict.cases if result.status != "passed")
+
+
+class Meddling:
+    """Watches a validation, and changes a byte of each input file while the candidate runs."""
+
+    def __init__(self, cache: Path) -> None:
+        self._exchange = cache / "exchange"
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        if message.startswith("candidate: "):
+            for file in self._exchange.glob("*/inputs/**/*.bin"):
+                file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
+
+    async def item(self, result: object) -> None: ...
+
+
+async def test_inputs_that_were_changed_on_disk_are_found_out(
+    door: Door, interpreter: Mode, cache: Path, tmp_path: Path
+) -> None:
+    request = Request(candidate=Target(path=double_file(tmp_path)), seed=7, cases=CASE)
+    verdict = await validate(door, request, interpreter, Meddling(cache))
+    assert verdict.verdict == "failed"
+    assert "The files that hold the inputs were changed" in verdict.summary
+    untouched = await validate(door, request, interpreter)
+    assert statuses(untouched) == {"passed"}

@@ -1,0 +1,126 @@
+"""Which cases run under compute-sanitizer, and what its hazards make of a candidate."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.gpu.sanitizer_report import Hazard, parse_report
+from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.validate.cases import plan_cases
+from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
+
+REPORTS = Path(__file__).parents[1] / "gpu" / "sanitizer_reports"
+
+
+def planned(inputs: dict[str, object], dims: dict[str, object], limit: int = 2**26) -> tuple[Case, ...]:
+    plan = plan_cases(parse_declaration(inputs, dims, ()), limit_elements=limit, limit_span_bytes=2**36)
+    return plan.cases
+
+
+def names(cases: list[Case]) -> list[str]:
+    return [case.name for case in cases]
+
+
+def elements(case: Case) -> int:
+    return sum(tensor.elements for tensor in tensors_in(case.arguments))
+
+
+def hazard(**fields: Any) -> Hazard:
+    told = {"kind": "read", "space": "global", "kernel": "k", "file": "san.py", "line": 4, "size_bytes": 16}
+    return Hazard(**{**told, **fields})
+
+
+def recorded(name: str) -> tuple[Hazard, ...]:
+    return parse_report((REPORTS / f"{name}.txt").read_text())
+
+
+def test_one_small_case_of_each_sort_is_chosen_in_the_plans_order() -> None:
+    dims: dict[str, object] = {"M": [4, 16, 64], "N": [64, 100, 256]}
+    cases = planned({"x": "float32|float16[M, N]", "w": "float32[N]"}, dims)
+    picked = chosen(cases)
+    assert names(picked) == [
+        "M=16 N=100",
+        "M=4 N=64",
+        "M=17 N=100",
+        "M=16 N=257",
+        "M=16 N=1",
+        "M=16 N=255",
+        "M=16 N=100 float16",
+        "M=16 N=100 x transposed",
+        "M=16 N=100 x sliced",
+        "M=16 N=100 x offset",
+    ]
+    assert [case for case in cases if case in picked] == picked
+
+
+@pytest.mark.parametrize("rows", [[1], [128], [0, 2], [3, 5000, 100_000]])
+@pytest.mark.parametrize("columns", [[1], [7], [16, 4096], [100_000]])
+def test_chosen_cases_are_few_small_and_neither_far_nor_repeated(rows: list[int], columns: list[int]) -> None:
+    inputs: dict[str, object] = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[N, M]"}
+    picked = chosen(planned(inputs, {"M": rows, "N": columns}))
+    assert len(picked) <= 10
+    assert len(set(names(picked))) == len(picked)
+    assert all(elements(case) <= ELEMENTS for case in picked)
+    assert {case.group for case in picked} <= {"declared", "odd", "power_of_two", "one", "layout", "dtype"}
+    assert all(tensor.layout != "far" for case in picked for tensor in tensors_in(case.arguments))
+
+
+def test_a_target_that_draws_its_own_inputs_is_chosen_as_it_is() -> None:
+    case = Case(name="base", group="declared", dims={}, arguments=())
+    assert chosen([case]) == [case]
+    assert chosen([]) == []
+
+
+def test_a_read_past_the_end_is_told_with_its_place_its_distance_and_how_many() -> None:
+    read, write = violations(recorded("overrun"))
+    assert (read.breach, read.file, read.line) == ("load_outside", "scale.py", 14)
+    assert read.says == (
+        "scale_rows (scale.py:14) loads 16 bytes outside of every tensor, "
+        "1 bytes after the nearest allocation of size 4,000 bytes (2 threads)."
+    )
+    assert "Mask" in read.instead
+    assert (write.breach, write.line) == ("store_outside", 15)
+    assert "stores 4 bytes outside" in write.says
+
+
+def test_an_atomic_outside_is_a_store() -> None:
+    (violation,) = violations([hazard(kind="atomic", size_bytes=4)])
+    assert violation.breach == "store_outside"
+    assert violation.says == "k (san.py:4) atomically changes 4 bytes outside of every tensor (1 thread)."
+
+
+def test_an_access_gigabytes_away_is_put_down_to_narrow_offsets() -> None:
+    (violation,) = violations([hazard(outside_bytes=3_396_604_021)])
+    assert "int64" in violation.instead
+
+
+def test_a_misaligned_access_is_not_told_to_be_outside() -> None:
+    (violation,) = violations(recorded("misaligned"))
+    assert "at a misaligned address, inside the nearest allocation" in violation.says
+    assert "multiple_of" in violation.instead
+
+
+def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
+    (violation,) = violations(recorded("races"))
+    assert (violation.breach, violation.line) == ("race", 27)
+    assert "stage.py:30" in violation.says
+    assert "1040 hazards" in violation.says
+
+
+def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> None:
+    hazards = [*recorded("races"), *recorded("shared"), hazard(kind="leak", space="", kernel="")]
+    assert len(violations(hazards)) == 1
+    told = remarks(hazards)
+    assert len(told) == len(hazards) - 1
+    assert "total (" in told[0]
+    assert "write race in shared memory" in told[0]
+    assert all("stage.py:30" not in remark for remark in told)
+
+
+@pytest.mark.parametrize("report", sorted(path.stem for path in REPORTS.glob("*.txt")))
+def test_each_hazard_is_either_a_violation_or_remarked(report: str) -> None:
+    hazards = recorded(report)
+    assert hazards
+    assert len(violations(hazards)) + len(remarks(hazards)) == len(hazards)
