@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable
-from pytorch_to_triton.schema.verdict import CaseResult, Decision, Skip, Verdict
+from pytorch_to_triton.schema.verdict import CaseResult, Conduct, Decision, Skip, Verdict
 
 NAMES = {1: "correct", 2: "optimised", 3: "tuned"}
 
@@ -25,6 +25,8 @@ def stage(number: int, decision: Decision = "passed", *, passed: bool = True) ->
         seed=7,
         device="CPU",
         obtained="measured",
+        conduct=Conduct(kernels={}, operators={}),
+        replay="",
     )
     return StageReport(
         stage=number,

@@ -193,9 +193,10 @@ def test_a_pass_outside_fixed_tolerances_is_noted_once() -> None:
     loose = {"meets_loose": False, "meets_strict": False}
     results = [
         result("declared", "passed", name="N=1", outputs=(figures(**loose), figures())),
-        result("odd", "passed", name="N=2", outputs=(figures(meets_strict=False),)),
-        result("odd", "failed", name="N=3", outputs=(figures(**loose),)),
-        result("odd", "passed", name="N=4", outputs=(figures(),)),
+        result("dtype", "passed", name="N=2", outputs=(figures(meets_strict=False),)),
+        result("declared", "failed", name="N=3", outputs=(figures(**loose),)),
+        result("declared", "passed", name="N=4", outputs=(figures(),)),
+        result("special", "passed", name="N=5 large", outputs=(figures(**loose),)),
     ]
     wide, narrow = notes_on_values(results)
     assert "outside the loose tolerance" in wide
@@ -207,7 +208,7 @@ def test_a_pass_outside_fixed_tolerances_is_noted_once() -> None:
 
 def test_many_cases_outside_a_tolerance_are_told_in_short() -> None:
     outputs = (figures(meets_strict=False),)
-    results = [result("odd", "passed", name=f"N={n}", outputs=outputs) for n in range(5)]
+    results = [result("declared", "passed", name=f"N={n}", outputs=outputs) for n in range(5)]
     [note] = notes_on_values(results)
     assert note.endswith("in: N=0, N=1, N=2 and 2 more.")
 

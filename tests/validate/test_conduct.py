@@ -62,9 +62,8 @@ FAULT = Fault(
     program=(3, 0, 0),
     detail="writes element 100 of 100",
 )
-UNSTEADY = Differs(paths=("out",), by_what_memory_held=False, apart=1e-6)
-WILD = Differs(paths=("out",), by_what_memory_held=False, apart=0.5)
-POISONED = Differs(paths=("out[1]",), by_what_memory_held=True, apart=1.0)
+UNSTEADY = Differs(paths=("out",), by_what_memory_held=False)
+POISONED = Differs(paths=("out[1]",), by_what_memory_held=True)
 
 OBSERVATIONS: list[tuple[Observation, Breach, str, str]] = [
     (
@@ -145,7 +144,7 @@ def test_memory_comes_before_what_is_left_to_pytorch() -> None:
 # Policies
 
 
-@pytest.mark.parametrize("name", ["mm", "aten.mm", "mm.default", "aten.mm.out"])
+@pytest.mark.parametrize("name", ["mm", "aten.mm", "aten.mm.out"])
 def test_an_operator_is_allowed_by_any_of_its_names(name: str) -> None:
     seen = observed(operators={"aten.mm.default": 1, "aten.addmm": 2})
     [violation] = violations_of(case(), seen, Policy(frozenset({name})))
@@ -188,12 +187,6 @@ def test_atomics_turn_a_difference_in_the_last_bits_into_a_note() -> None:
     assert notes_of([seen, seen], NOTHING) == (
         "Results differ from run to run in their last bits: sum_kernel uses atomics.",
     )
-
-
-def test_atomics_excuse_no_difference_beyond_rounding() -> None:
-    seen = observed(differs=WILD, launches=(launch(atomics=True),))
-    assert breaches(seen) == ["not_reproducible"]
-    assert notes_of([seen], NOTHING) == ()
 
 
 def test_without_atomics_there_is_no_note() -> None:

@@ -8,6 +8,7 @@ import typer
 from typer.main import get_command
 
 from pytorch_to_triton.schema.declaration import parse_options
+from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.replay import command
@@ -115,14 +116,16 @@ REQUESTS = {
         ),
         allow_torch=frozenset({"mm", "addmm"}),
         backward=True,
+        seconds=7.5,
     ),
 }  # fmt: skip
+MODE = Mode(python="/other/python", interpreter=True)
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
 @pytest.mark.parametrize("named", [None, "M=3 N=5 x transposed"])
 def test_the_command_reads_back_as_the_request(request_: Request, named: str | None) -> None:
-    read = parsed(command(request_, 2**48 - 1, named))
+    read = parsed(command(request_, MODE, 2**48 - 1, named))
     assert read["kernel"] == str(request_.candidate)
     assert read["reference"] == (str(request_.reference) if request_.reference else None)
     inputs, dims, allowed = read["input"], read["dim"], read["allow_torch"]
@@ -132,5 +135,7 @@ def test_the_command_reads_back_as_the_request(request_: Request, named: str | N
     assert parse_options(inputs, dims) == request_.options
     assert frozenset(allowed) == request_.allow_torch
     assert read["backward"] == request_.backward
+    assert (read["device"], read["python"]) == ("interpreter", "/other/python")
+    assert read["timeout"] == request_.seconds
     assert read["seed"] == 2**48 - 1
     assert read["case"] == ([named] if named else [])

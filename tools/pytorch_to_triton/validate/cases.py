@@ -20,6 +20,8 @@ LONG_BATCH = 257
 """A batch of so many rows is tried where the declared ones stay a row below it and more."""
 DETAIL_ELEMENTS = 2**20
 """Largest case of those that only the layout, the values or an odd size make telling."""
+DETAIL_SHARE = 8
+"""They are also smaller than the limit, by this factor: there are dozens of them."""
 _STEPS_TRIED = 1_024
 _FAR_ROWS = 3
 """From three rows on, the stride of a far tensor fits 32 bits and the offset does not."""
@@ -64,7 +66,7 @@ def _planned(declaration: Declaration, limits: Limits) -> Plan:
     if base is not None:
         _add_declared(plan, base)
         _add_repeats(plan, base)
-        with plan.limited_to(DETAIL_ELEMENTS):
+        with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
             detail = plan.nearest(base)
             _add_generated(plan, detail)
         _add_dtypes(plan, base, detail)

@@ -42,7 +42,7 @@ INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
 DEVICE_ELEMENTS = 2**26
 """Largest case on a device: half a gigabyte of float64 truth an output."""
-BATCH_ELEMENTS = 2**26
+BATCH_ELEMENTS = 2**27
 """Cases are run in batches of so many elements, so that their tensors fit on disk."""
 INTERPRETER_SPAN_BYTES = 2**35
 """Largest storage that a tensor with huge strides may span on the CPU: only what is touched takes memory."""

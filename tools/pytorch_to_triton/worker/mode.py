@@ -6,12 +6,17 @@ import os
 from contextlib import AbstractContextManager
 from typing import Any
 
+SIGNS_OF_A_CHECK = ("PYTEST_", "CI", "GITHUB_", "GITLAB_", "BUILDKITE", "JENKINS", "TOX_", "COVERAGE")
+"""Environment variables by which a candidate could tell that it is being looked at."""
+
 
 def enter_mode(mode: dict[str, Any]) -> None:
     """Settle the environment, then import what every job needs; no tensor operation, no device is touched.
 
     The order matters: triton reads TRITON_INTERPRET when it is imported.
     """
+    for name in [name for name in os.environ if name.startswith(SIGNS_OF_A_CHECK)]:
+        del os.environ[name]
     if mode["interpreter"]:
         os.environ["TRITON_INTERPRET"] = "1"
     else:
