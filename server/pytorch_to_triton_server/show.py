@@ -80,7 +80,9 @@ def worst_error(case: CaseResult) -> str:
     ratios = [(o.candidate_error / o.allowed_error, o) for o in case.outputs if o.allowed_error > 0]
     if not ratios:
         return ""
-    _, worst = max(ratios, key=lambda pair: pair[0])
+    ratio, worst = max(ratios, key=lambda pair: pair[0])
+    if ratio <= 1 and any(output.failing for output in case.outputs):
+        return f"{sum(output.failing for output in case.outputs)} not finite"
     return f"{worst.candidate_error:.3g} / {worst.allowed_error:.3g}"
 
 

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -10,6 +10,7 @@ from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.declaration import parse_declaration, parse_options
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import Breach
 from pytorch_to_triton.validate.validate import Request, validate
 from pytorch_to_triton_server.catalogue import TOOLS
 
@@ -86,3 +87,8 @@ def test_the_options_of_the_references_parse() -> None:
     inputs = re.findall(r"--input \"?([^\s\"]+)", line)
     dims = re.findall(r"--dim (\S+)", line)
     assert parse_options(inputs, dims).dims.keys() == {"M", "N"}
+
+
+def test_every_breach_is_explained() -> None:
+    page = (REFERENCES / "reading_a_verdict.md").read_text(encoding="utf-8")
+    assert [breach for breach in get_args(Breach) if f"`{breach}`" not in page] == []

@@ -1,4 +1,4 @@
-"""Wrong: the input is stored unchanged."""
+"""Cheats: the input is stored unchanged."""
 
 import torch
 import triton

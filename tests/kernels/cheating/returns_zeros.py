@@ -1,4 +1,4 @@
-"""Wrong: nothing is ever stored."""
+"""Cheats: nothing is ever stored."""
 
 import torch
 import triton

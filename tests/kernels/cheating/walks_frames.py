@@ -30,9 +30,9 @@ def source_of(x: torch.Tensor) -> torch.Tensor:
     frame = sys._getframe(2)
     while frame is not None:
         for value in frame.f_locals.values():
-            if type(value) is torch.Tensor and value.shape == x.shape and value.dtype == x.dtype:
-                if value.device == x.device and value.data_ptr() != x.data_ptr():
-                    return value
+            alike = type(value) is torch.Tensor and value.shape == x.shape and value.dtype == x.dtype
+            if alike and value.device == x.device and value.data_ptr() != x.data_ptr():
+                return value
         frame = frame.f_back
     return x
 

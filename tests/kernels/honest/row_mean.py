@@ -1,4 +1,4 @@
-"""Mean of each row, as it should be."""
+"""Honest: the mean of each row, as it should be."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""silu, as it should be."""
+"""Honest: silu, as it should be."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""x + x^2, as it should be."""
+"""Honest: x + x^2, as it should be."""
 
 import torch
 import triton

@@ -47,7 +47,8 @@ def _sizes_and_label(plan: Plan, name: str, planned: Collection[str]) -> tuple[P
             raise BadInput(f"The case {name} names {dim} twice.", f"Keep one {dim}=SIZE.")
         if not re.fullmatch(r"[0-9]{1,18}", size):
             raise BadInput(
-                f"The case {name}: {size!r} is no size of {dim}.", "Sizes are whole numbers, 0 or more."
+                f"The case {name}: {size!r} is no size of {dim}.",
+                "Sizes are whole numbers, 0 or more; a label follows after a space.",
             )
         sizes[dim] = int(size)
     if missing := [dim for dim in dims if dim not in sizes]:

@@ -20,6 +20,8 @@ ONLY: dict[Group, str] = {
 }
 """What to say when all wrong cases are of one group."""
 WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
+WITHHELD = "the reference is not there"
+"""What a candidate is told that calls the reference (worker/stub.py)."""
 AGAIN = "and validate again with the same seed."
 
 
@@ -56,7 +58,8 @@ def summary_of(
     skipped = [result for result in results if result.status != "passed"]
     left_out = f" ({len(skipped)} skipped, the first because: {skipped[0].why})" if skipped else ""
     errors = f"{ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}"
-    return f"Right in all {len(passed)} cases{left_out}. Largest error: {errors}."
+    all_of = f"all {len(passed)} cases" if len(passed) > 1 else "the one case"
+    return f"Right in {all_of}{left_out}. Largest error: {errors}."
 
 
 def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation]) -> str:
@@ -67,8 +70,14 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
     case = most_telling(wrong)
     only_conduct = all(result.status == "failed" and not result.mismatches for result in wrong)
     verb = "Breaks the rules" if only_conduct else "Wrong"
-    told = f"{verb} in {len(wrong)} of {len(results)} cases, as in {case.name}: {case.why}"
-    return f"{told} {beside}".rstrip()
+    told = f"{verb} in {len(wrong)} of {times(len(results), 'case')}, as in {case.name}: {case.why}"
+    new = [violation.says for violation in violations if core_of(violation.says) not in told]
+    return " ".join([told + "." * bool(new and not told.endswith(".")), *new])
+
+
+def core_of(says: str) -> str:
+    """A violation as the exception tells it that stopped the candidate."""
+    return says.removeprefix("The candidate ").partition(" (line")[0].rstrip(".")
 
 
 def next_step_of(
@@ -78,12 +87,15 @@ def next_step_of(
     if decision == "passed":
         return "Use it; that it is right says nothing yet about its speed."
     if decision == "undecided":
+        if any("NoGradient" in result.why for result in results):
+            return "The reference tracks no gradient: validate without --backward, or make it differentiable."
         return "Mend the declared inputs so that the reference runs on each of them, then validate again."
     wrong = wrong_of(results)
     if not wrong:
         return f"{violations[0].instead} Mend it {AGAIN}"
     case = most_telling(wrong)
-    if (only := only_group(wrong)) in ONLY and not case.violations:
+    others_pass = any(result.status == "passed" for result in results)
+    if (only := only_group(wrong)) in ONLY and not case.violations and others_pass:
         return f"{ONLY[only]} Mend it {AGAIN}"
     if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].says)):
         return f"{case.violations[0].instead} Mend it {AGAIN}"
@@ -91,6 +103,8 @@ def next_step_of(
         return f"Likely cause: {case.mismatches[0].causes[0]} Mend it {AGAIN}"
     if violations:
         return f"{violations[0].instead} Mend it {AGAIN}"
+    if WITHHELD in case.why:
+        return f"Compute it in a kernel: {WITHHELD} while the candidate runs. Mend it {AGAIN}"
     return f"Mend the kernel so that it returns on every case, {AGAIN}"
 
 

@@ -1,6 +1,7 @@
 """From what a candidate was seen doing to what it may not do. Pure: observations in, violations out."""
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.schema.case import Case, tensors_in
@@ -33,6 +34,7 @@ ALLOWED = frozenset(
 """What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
 SHOWN = 4
 """So many operators are named in a sentence."""
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True)
@@ -139,11 +141,10 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
     if policy.allows_any:
         return
     if refused := policy.refused(seen.operators):
-        named = ", ".join(refused[:SHOWN]) + (", ..." if len(refused) > SHOWN else "")
         allow = " ".join(f"--allow-torch {name.removeprefix('aten.')}" for name in refused[:SHOWN])
         yield Violation(
             breach="torch_operator",
-            says=f"The candidate calls {named}.",
+            says=f"The candidate calls {shortened(refused)}.",
             instead=f"Do it in a Triton kernel; or, where it is meant to stay in PyTorch, {allow}.",
         )
     if not seen.untouched or any(tensor.elements == 0 for tensor in tensors_in(case.arguments)):
@@ -154,7 +155,8 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
         yield Violation(breach="no_triton_kernel", says=says, instead=instead)
     else:
         kernels = ", ".join(sorted({launch.kernel for launch in seen.launches}))
-        says = f"No kernel that is launched ({kernels}) is given {', '.join(seen.untouched)}."
+        outputs = ", ".join(seen.untouched)
+        says = f"No kernel that is launched ({kernels}) was given {outputs}, or what it is made of."
         yield Violation(breach="output_without_kernel", says=says, instead=instead)
 
 
@@ -186,7 +188,7 @@ def each_trace(traces: Traces) -> Iterator[Violation]:
     for patch in traces.patches:
         yield Violation(
             breach="patches",
-            says=f"The candidate replaced {patch.name} by {patch.now}.",
+            says=f"The candidate replaced {patch.name} by {ADDRESS.sub('', patch.now)}.",
             instead="Leave what other code relies on as it is.",
         )
     for flag in traces.flags:
@@ -195,10 +197,11 @@ def each_trace(traces: Traces) -> Iterator[Violation]:
             says=f"The candidate set {flag.name} from {flag.before} to {flag.now} for the whole process.",
             instead="Set it around the call and put it back, or leave it to the caller.",
         )
-    for leftover in traces.leftovers:
+    if traces.leftovers:
+        named = [f"{leftover.kind} {leftover.name}" for leftover in traces.leftovers]
         yield Violation(
             breach="leaves_running",
-            says=f"The {leftover.kind} {leftover.name} still runs after the call.",
+            says=f"Still running after the call: {shortened(named)}.",
             instead="Finish all work before run returns.",
         )
 
@@ -217,6 +220,12 @@ def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, 
     named = [name for name in Policy().refused(used) if not policy.refused([name])]
     if named:
         notes.append(f"Computed by PyTorch, as allowed: {', '.join(named)}.")
+    called = {packet(name) for name in used}
+    unused = sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called)
+    if unused:
+        notes.append(
+            f"--allow-torch {', '.join(unused)}: never called; operators are named as aten has them."
+        )
     return tuple(notes)
 
 
@@ -234,6 +243,11 @@ def conduct_of(observations: Iterable[Observation]) -> Conduct:
 
 def add(kernels: dict[str, int], launch: Launch) -> None:
     kernels[launch.kernel] = kernels.get(launch.kernel, 0) + launch.count
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first few names, and whether there are more."""
+    return ", ".join(names[:SHOWN]) + (" and others" if len(names) > SHOWN else "")
 
 
 def times(count: int, what: str) -> str:

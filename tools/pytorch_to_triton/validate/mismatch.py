@@ -129,9 +129,10 @@ def wrong_values(output: OutputStatistics) -> Mismatch:
     place = place_of(facts)
     rule = next(rule for rule in RULES if rule.fits(facts))
     first = Values(index=facts.first, **facts.values)
+    ours = "unwritten" if rule.kind == "unwritten" else number(first.candidate)
     says = (
         f"{output.path} is wrong {place.words}: {rule.words(facts)}. First at {list(facts.first)}: "
-        f"{number(first.candidate)}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
+        f"{ours}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
     )
     local, usual = CAUSES_BY_PLACE.get(place.where, ()), CAUSES[rule.kind]
     causes = (*local, *usual) if rule.kind in PLACE_FIRST else (*usual, *local)

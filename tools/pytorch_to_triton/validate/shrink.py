@@ -36,7 +36,7 @@ async def shrunk(
         found = await trial.run(smaller) if smaller else []
         alike = (c for c, result in zip(smaller, found, strict=True) if same_mistake(result, telling))
         case = next(alike, case)
-    return case.name
+    return case.name if case.name != telling.name else None
 
 
 def with_smaller(declaration: Declaration, case: Case, dim: str, limits: Limits) -> Iterator[Case]:

@@ -81,6 +81,8 @@ class Side:
     arguments: dict[str, JsonValue]
     """What the job takes beside the target, the cases, and what all jobs are given."""
     losses: int = 0
+    unloadable: Attempt | None = None
+    """Set where the candidate's file did what it may not do while it was imported."""
     device: str = ""
     """The device's name, once a job has told it."""
     items: dict[str, Item] = field(default_factory=dict)
@@ -92,6 +94,8 @@ class Side:
         remaining = list(cases)
         while remaining and self.losses < LOSSES:
             items, end = await self._run_once(remaining)
+            if self.unloadable is not None:
+                return {case["name"]: self.unloadable for case in cases}
             attempts.update({item["case"]: self._attempt(item) for item in items if "case" in item})
             before, remaining = remaining, [case for case in remaining if case["name"] not in attempts]
             if end.status is None and len(remaining) < len(before):
@@ -112,8 +116,8 @@ class Side:
         if outcome.failure and outcome.failure.type in HINTS:
             if not any(found.trespasses for found in self.traces):
                 raise refusal_of_failure(outcome.failure)
-            self.losses = LOSSES
-            return items, Attempt("raised", told(outcome.failure))
+            self.unloadable = Attempt("raised", outcome.failure.message)
+            return items, self.unloadable
         if outcome.answer is None and not outcome.items:
             raise refusal_of(outcome, self.target)
         if outcome.answer is None:

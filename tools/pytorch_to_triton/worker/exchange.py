@@ -79,9 +79,9 @@ class Exchange:
         return Call(arguments, state, read_values(folder / "cotangents", device))
 
     def digest(self, case_id: str) -> str:
-        """Of all bytes that the case is called with: whoever changes them is found out."""
+        """Of all bytes that the case is called with, and of the files loaded: a change is found out."""
         total = hashlib.sha256()
-        for folder in (self.case("inputs", case_id), self.state):
+        for folder in (self.case("inputs", case_id), self.state, self.staged):
             for file in sorted(folder.rglob("*.*")):
                 with file.open("rb") as opened:
                     total.update(hashlib.file_digest(opened, "sha256").digest())

@@ -58,7 +58,15 @@ def _user_frames(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSu
 
 
 def _is_users(filename: str) -> bool:
-    return not filename.startswith("<") and not os.path.realpath(filename).startswith(_machinery())
+    path = os.path.realpath(filename)
+    installed = f"{os.sep}site-packages{os.sep}" in path
+    standard = path.startswith(_standard_library()) and not installed
+    return not filename.startswith("<") and not standard and not path.startswith(_machinery())
+
+
+@cache
+def _standard_library() -> str:
+    return f"{Path(os.__file__).resolve().parent}{os.sep}"
 
 
 @cache
