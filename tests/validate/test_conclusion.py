@@ -86,7 +86,7 @@ def test_a_passed_summary_counts_cases_and_gives_errors_and_what_was_skipped() -
         result("odd", "skipped", why="The reference raised."),
     ]
     assert summary_of("passed", results) == (
-        "Right in all 1 cases (1 skipped, the first because: The reference raised.). "
+        "Right in the one case (1 skipped, the first because: The reference raised.). "
         "Largest error: 1.5 units of rounding error; PyTorch's own 0.25."
     )
     assert next_step_of("passed", results).startswith("Use it")

@@ -46,7 +46,7 @@ async def test_a_case_comes_again_bit_for_bit_with_the_seed_of_the_verdict(
     telling, _ = most_wrong(found)
     again = await judge(drops_from_32, seed=found.seed, cases=(telling.name,))
     assert again.cases == (telling,)
-    assert again.summary.removeprefix("Wrong in 1 of 1") in found.summary
+    assert again.summary.removeprefix("Wrong in 1 of 1 case") in found.summary
     other = await judge(drops_from_32, seed=found.seed ^ 1, cases=(telling.name,))
     assert other.cases[0].mismatches[0].first != telling.mismatches[0].first
 
