@@ -38,6 +38,9 @@ X: dict[str, object] = {"x": "float32|bfloat16[M, N]"}
         ("M=3 N=5 bfloat16", "dtype"),
         ("M=3 N=5 bfloat16 nan in x", "special"),
         ("M=3 N=5 equal rows", "special"),
+        ("M=3 N=5 all strided", "layout"),
+        ("M=3 N=5 bfloat16 all strided", "layout"),
+        ("M=3 N=5 minus inf row in x", "special"),
         ("M=3 N=5 called again", "repeat"),
     ],
 )
@@ -54,6 +57,24 @@ def test_a_name_makes_a_case_of_any_allowed_sizes(name: str, group: str) -> None
 def test_sizes_in_another_order_name_the_same_case() -> None:
     (sliced,) = (case for case in planned() if case.name == "M=7 N=64 x sliced")
     assert again(" N=64  M=7 x sliced", X, DIMS) == sliced
+
+
+def test_a_tenfold_constant_is_made_again_at_any_sizes() -> None:
+    case = again("M=3 N=5 eps x 10", {**X, "eps": 1e-5}, DIMS)
+    (eps,) = (item for item in case.arguments if item.form == "constant")
+    assert (case.group, eps.value) == ("option", pytest.approx(1e-4))
+    assert again("eps x 10", {"eps": 1.0}, {}).name == "eps x 10"
+
+
+def test_a_drawn_case_is_made_again_without_its_seed() -> None:
+    declaration = parse_declaration(X, DIMS)
+    cases = plan_cases(declaration, limit_elements=LIMIT, seed=7).cases
+    drawn = [case for case in cases if case.group == "drawn"]
+    assert len(drawn) == 3
+    for case in drawn:
+        alone = case_for(declaration, case.name, limit_elements=LIMIT)
+        assert alone == case.model_copy(update={"group": "asked"})
+        assert case_for(declaration, case.name, limit_elements=LIMIT, seed=7) == case
 
 
 def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() -> None:

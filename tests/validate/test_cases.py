@@ -1,4 +1,4 @@
-"""The plan of cases: what is run, what is left out, and that nothing is dropped silently."""
+"""The plan of cases: which sizes are run, which are left out, and that nothing is dropped silently."""
 
 from itertools import product
 
@@ -7,36 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.schema.case import Case, Layout, TensorArgument, tensors_in
+from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.declaration import Declaration, parse_declaration
 from pytorch_to_triton.schema.sizes import middle_size, nearby
-from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
+from pytorch_to_triton.validate.cases import case_for, plan_cases
 
-LIMIT = 10_000_000
-DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096]}
-SPAN = 2**36
+from .plans import LIMIT, case_named, names, plan_of, points, reasons, tensor
 
-
-def plan_of(
-    inputs: dict[str, object], dims: dict[str, object], *requires: str, limit: int = LIMIT
-) -> CasePlan:
-    return plan_cases(parse_declaration(inputs, dims, requires), limit_elements=limit, limit_span_bytes=SPAN)
-
-
-def names(plan: CasePlan, group: str | None = None) -> list[str]:
-    return [case.name for case in plan.cases if group in (None, case.group)]
-
-
-def reasons(plan: CasePlan) -> dict[str, str]:
-    return {skip.what: skip.why for skip in plan.skipped}
-
-
-def case_named(plan: CasePlan, name: str) -> Case:
-    return next(case for case in plan.cases if case.name == name)
-
-
-def tensor(case: Case, name: str) -> TensorArgument:
-    return next(found for found in tensors_in(case.arguments) if found.name == name)
+DIMS: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096]}
 
 
 # Sizes
@@ -58,7 +36,7 @@ def test_declared_sizes_vary_one_at_a_time_from_the_middle_with_two_corners() ->
 
 def test_odd_one_element_and_empty_sizes_join_the_declared_ones() -> None:
     plan = plan_of({"x": "float32[M, N]"}, {"M": [8], "N": [64]})
-    assert names(plan, "odd") == ["M=9 N=64", "M=13 N=64", "M=8 N=65", "M=8 N=13"]
+    assert names(plan, "odd") == ["M=9 N=65", "M=65 N=65", "M=9 N=64", "M=13 N=64", "M=8 N=65", "M=8 N=13"]
     assert names(plan, "one") == ["M=1 N=64", "M=8 N=1"]
     assert names(plan, "empty") == ["M=0 N=64", "M=8 N=0"]
     assert plan.skipped == ()
@@ -97,6 +75,7 @@ def test_a_generated_size_that_is_declared_already_is_run_once() -> None:
         7,
         16,
         17,
+        33,
     ]
 
 
@@ -140,6 +119,80 @@ def test_a_size_that_turns_negative_is_skipped_with_the_reason() -> None:
     assert "M=0" not in names(plan)
 
 
+def test_one_case_has_all_sizes_odd_and_different() -> None:
+    cube: dict[str, object] = {"x": "float32[M, N, K]"}
+    plan = plan_of(cube, {"M": [8], "N": [8], "K": [16]})
+    assert names(plan, "odd")[0] == "M=9 N=11 K=17"
+    assert "M=3 N=5 K=17" in names(plan_of(cube, {"M": [1], "N": [1], "K": [16]}), "odd")
+
+
+def test_one_case_has_all_sizes_alike_unless_a_declared_one_does() -> None:
+    x: dict[str, object] = {"x": "float32[M, N]"}
+    assert {"M": 21, "N": 21} in points(plan_of(x, {"M": [1, 4, 16], "N": [8, 20, 64]}), "odd")
+    wide = plan_of(x, {"M": [2], "N": [2**17]})
+    assert max(point["M"] for point in points(wide, "odd") if point["M"] == point["N"]) == 1024
+    declared = points(plan_of(x, {"M": [8], "N": [4, 8, 16]}), "odd")
+    assert not any(point["M"] == point["N"] for point in declared)
+
+
+def test_all_sizes_change_together_within_the_requirements_or_are_listed() -> None:
+    x: dict[str, object] = {"x": "float32[M, N]"}
+    plan = plan_of(x, {"M": [8], "N": [64]}, "N % 16 == 0")
+    assert names(plan, "odd")[:2] == ["M=9 N=80", "M=64 N=64"]
+    assert reasons(plan)["M=9 N=65"] == "requires N % 16 == 0"
+    below = plan_of(x, {"M": [8], "N": [64]}, "M < N")
+    assert reasons(below)["M=65 N=65"] == "requires M < N"
+    square = plan_of(x, {"M": [8, 16], "N": [8, 16]}, "M == N")
+    assert names(square, "odd")[0] == "M=11 N=11"
+
+
+def test_each_dimension_goes_past_twice_the_power_of_two_above_its_declared_sizes() -> None:
+    plan = plan_of({"x": "float32[M, N]"}, {"M": [1, 4, 16], "N": [8, 20, 65]})
+    assert names(plan, "beyond") == ["M=33 N=20", "M=4 N=257"]
+    assert names(plan_of({"x": "float32[M]"}, {"M": [128]}), "beyond") == ["M=257"]
+
+
+def test_a_size_beyond_the_declared_ones_keeps_to_requirements_and_to_the_limit() -> None:
+    x: dict[str, object] = {"x": "float32[M, N]"}
+    sixteens = plan_of(x, {"M": [8], "N": [64, 128]}, "N % 16 == 0")
+    assert points(sixteens, "beyond")[-1] == {"M": 8, "N": 320}
+    bounded = plan_of(x, {"M": [8], "N": [64]}, "N <= 64")
+    assert [point["N"] for point in points(bounded, "beyond")] == [64]
+    assert reasons(bounded)["M=8 N=129"] == "requires N <= 64"
+    tight = plan_of(x, {"M": [64], "N": [1024]}, limit=80_000)
+    assert points(tight, "beyond")[-1] == {"M": 4, "N": 2049}
+
+
+def test_a_seed_draws_three_new_points_within_the_declared_sizes() -> None:
+    inputs: dict[str, object] = {"x": "float32[M, N]"}
+    dims: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 4096]}
+    assert names(plan_of(inputs, dims), "drawn") == []
+    seen = [point for seed in range(20) for point in points(plan_of(inputs, dims, seed=seed), "drawn")]
+    assert len(seen) == 60
+    assert len({tuple(point.values()) for point in seen}) == 60
+    assert all(1 <= point["M"] <= 256 and 1 <= point["N"] <= 4096 for point in seen)
+    below = sum(point["N"] < 64 for point in seen)
+    assert 20 <= below <= 40, "half of log-uniform sizes up to 4096 are below its root"
+    assert plan_of(inputs, dims, seed=3) == plan_of(inputs, dims, seed=3)
+
+
+def test_drawn_points_keep_to_requirements_and_to_the_limit() -> None:
+    shape: dict[str, object] = {"x": "float32[B, H, S, D]"}
+    dims: dict[str, object] = {"B": [1, 2], "H": [4, 8], "S": [128, 512], "D": [64, 128]}
+    plan = plan_of(shape, dims, "D % 64 == 0", "S % 128 == 0", "H == 4 * B", seed=1)
+    assert len(points(plan, "drawn")) == 3
+    small = plan_of({"x": "float32[M, N]"}, {"M": [4096], "N": [4096]}, limit=1_000_000, seed=1)
+    assert all(point["M"] * point["N"] <= 125_000 for point in points(small, "drawn"))
+    assert len(points(small, "drawn")) == 3
+
+
+def test_where_no_new_point_can_be_drawn_that_is_listed() -> None:
+    plan = plan_of({"x": "float32[M]"}, {"M": [1]}, seed=1)
+    why = "none of 1,000 draws was both allowed and new"
+    assert reasons(plan)["sizes drawn at random"] == why
+    assert reasons(plan_of({"x": "float32[4]"}, {}, seed=1)) == {}
+
+
 # The limit
 
 
@@ -153,7 +206,7 @@ def test_sizes_over_the_limit_are_listed_and_declared_ones_kept_with_smaller_oth
 def test_sizes_that_are_all_over_the_limit_are_halved_within_the_requirements() -> None:
     plan = plan_of({"x": "float32[M, N]"}, {"M": [4096], "N": [4096]}, "N % 256 == 0", limit=1_000_000)
     assert names(plan, "reduced") == ["M=256 N=512", "M=128 N=4096"]
-    assert names(plan, "odd") == ["M=65 N=256", "M=13 N=256", "M=64 N=768"]
+    assert names(plan, "odd") == ["M=65 N=768", "M=256 N=256", "M=65 N=256", "M=13 N=256", "M=64 N=768"]
     assert reasons(plan)["M=4096 N=512"] == "2,097,152 elements are over this run's limit of 1,000,000"
 
 
@@ -167,138 +220,6 @@ def test_a_fixed_shape_over_the_limit_leaves_an_empty_plan_that_says_why() -> No
     plan = plan_of({"x": "float32[2000]"}, {}, limit=1000)
     assert plan.cases == ()
     assert reasons(plan) == {"base": "2,000 elements are over this run's limit of 1,000"}
-
-
-# Layouts, dtypes and special values
-
-
-def test_every_tensor_is_laid_out_in_each_way_that_its_rank_allows() -> None:
-    plan = plan_of({"x": "float32[M, N]", "w": "float32[N]", "s": "float32[]"}, {"M": [8], "N": [64]})
-    assert names(plan, "layout") == [
-        "M=8 N=64 x transposed",
-        "M=8 N=64 x expanded",
-        "M=8 N=64 x sliced",
-        "M=8 N=64 x offset",
-        "M=8 N=64 w sliced",
-        "M=8 N=64 w offset",
-    ]
-    transposed = case_named(plan, "M=8 N=64 x transposed")
-    assert tensor(transposed, "x").layout == "transposed"
-    assert tensor(transposed, "w").layout == "contiguous"
-
-
-def test_items_of_a_list_are_laid_out_one_at_a_time() -> None:
-    plan = plan_of({"xs": ["float32[M]", "float32[M]"]}, {"M": [8]})
-    case = case_named(plan, "M=8 xs[1] sliced")
-    assert [tensor(case, name).layout for name in ("xs[0]", "xs[1]")] == ["contiguous", "sliced"]
-
-
-def test_special_values_fill_all_floating_tensors_but_inf_and_nan_one() -> None:
-    plan = plan_of({"x": "float32[M]", "y": "float32[M]", "i": "int32[M]"}, {"M": [8]})
-    magnitudes = ["zeros", "ones", "equal rows", "large", "small", "tiny", "denormal"]
-    signs = ["negative", "negative zero", "alternating"]
-    non_finite = ["inf in x", "nan in x", "inf in y", "nan in y"]
-    labels = (*magnitudes, *signs, "huge in x", "shifted x", "ties", *non_finite)
-    assert names(plan, "special") == [f"M=8 {label}" for label in labels]
-    equal_rows = case_named(plan, "M=8 equal rows")
-    assert [tensor(equal_rows, name).fill for name in "xyi"] == ["equal_rows", "equal_rows", "random"]
-    nan = case_named(plan, "M=8 nan in y")
-    assert [tensor(nan, name).fill for name in "xyi"] == ["random", "nan", "random"]
-
-
-def test_ties_are_given_to_integers_too_and_alone_where_nothing_floats() -> None:
-    plan = plan_of(
-        {"x": "float32[M]", "i": "int32[M]", "b": "bool[M]", "p": "float32[M] in 0..1"}, {"M": [8]}
-    )
-    ties = case_named(plan, "M=8 ties")
-    assert [tensor(ties, name).fill for name in "xibp"] == ["ties", "ties", "random", "random"]
-    assert names(plan_of({"i": "int64[4] in 0..9"}, {}), "special") == ["ties"]
-
-
-def test_special_values_that_are_not_tried_are_listed() -> None:
-    inputs = {"a": "float32[4]", "b": "float32[4]", "c": "float32[4]", "p": "float32[4] in 0.1..1.0"}
-    plan = plan_of({**inputs}, {})
-    assert reasons(plan) == {
-        "special values of p": "its range is declared: 0.1..1.0",
-        "inf and nan in c": "only 2 tensors of a target are given them",
-    }
-    assert all(tensor(case, "p").fill == "random" for case in plan.cases)
-
-
-def test_infinity_is_not_asked_of_a_dtype_that_has_none() -> None:
-    plan = plan_of({"x": "float8_e4m3fn[4]"}, {})
-    assert reasons(plan) == {"inf in x": "float8_e4m3fn has no infinity"}
-    assert "nan in x" in names(plan)
-
-
-def test_further_dtypes_run_at_the_middle_and_at_both_corners() -> None:
-    inputs: dict[str, object] = {"x": "float32|bfloat16[M]", "w": "float32|bfloat16[M]", "b": "float32[M]"}
-    plan = plan_of(inputs, {"M": [1, 8, 64]})
-    assert names(plan, "dtype") == ["M=8 bfloat16", "M=1 bfloat16", "M=64 bfloat16"]
-    case = case_named(plan, "M=8 bfloat16")
-    assert [tensor(case, name).dtype for name in "xwb"] == ["bfloat16", "bfloat16", "float32"]
-
-
-def test_further_dtypes_also_run_at_an_odd_size_and_with_inf_and_nan() -> None:
-    plan = plan_of({"x": "float32|float8_e4m3fn[M, N]", "i": "int64[N]"}, {"M": [8], "N": [64]})
-    further = [name for name in names(plan) if "float8_e4m3fn" in name]
-    assert further == [
-        "M=8 N=64 float8_e4m3fn",
-        "M=8 N=65 float8_e4m3fn",
-        "M=8 N=64 float8_e4m3fn nan in x",
-    ]
-    assert reasons(plan)["float8_e4m3fn inf in x"] == "float8_e4m3fn has no infinity"
-    nan = case_named(plan, "M=8 N=64 float8_e4m3fn nan in x")
-    assert (tensor(nan, "x").dtype, tensor(nan, "x").fill) == ("float8_e4m3fn", "nan")
-    assert (nan.group, nan.label) == ("special", "float8_e4m3fn nan in x")
-
-
-def test_tensors_that_claim_different_dtypes_change_apart() -> None:
-    plan = plan_of({"x": "float32|bfloat16[4]", "i": "int64|int32|int8[4]"}, {})
-    assert names(plan, "dtype") == ["bfloat16 x", "int32 i", "int8 i"]
-    case = case_named(plan, "int8 i")
-    assert [tensor(case, name).dtype for name in "xi"] == ["float32", "int8"]
-
-
-# Far tensors
-
-
-def test_each_tensor_is_far_once_at_the_smallest_sizes_that_leave_it_rows() -> None:
-    plan = plan_of({"x": "float32[M, N]", "w": "bfloat16[N]"}, {"M": [1, 7, 64], "N": [2, 5, 64, 512]})
-    assert names(plan, "far") == ["M=7 N=5 x far", "M=7 N=5 w far"]
-    far = case_named(plan, "M=7 N=5 x far")
-    assert [tensor(far, name).layout for name in "xw"] == ["far", "contiguous"]
-    assert 2**31 * 4 < tensor(far, "x").span_bytes < 2**31 * 4 + 1000
-    assert tensor(far, "x").elements == 35
-
-
-def test_far_tensors_that_the_run_has_no_room_for_are_listed() -> None:
-    declaration = parse_declaration({"x": "float32[4]", "h": "int8[4]", "s": "float32[]"}, {})
-    without = reasons(plan_cases(declaration, limit_elements=LIMIT))
-    what = {name: f"offsets beyond 2^31 elements in {name}" for name in "xhs"}
-    assert without[what["x"]] == "it would span 8.0 GiB, and this run sets no memory aside for that"
-    tight = plan_cases(declaration, limit_elements=LIMIT, limit_span_bytes=2**32)
-    assert names(tight, "far") == ["h far"]
-    assert reasons(tight)[what["x"]] == "8.0 GiB are over this run's limit of 4.0 GiB"
-    assert reasons(tight)[what["s"]] == "it has no two rows to move apart"
-
-
-@pytest.mark.parametrize(
-    ("layout", "shape", "elements"),
-    [
-        ("contiguous", (6, 40), 240),
-        ("transposed", (6, 40), 240),
-        ("expanded", (6, 40), 40),
-        ("expanded", (40,), 40),
-        ("sliced", (6, 40), 480),
-        ("offset", (6, 40), 241),
-        ("offset", (), 2),
-        ("far", (0, 40), 0),
-        ("expanded", (0, 40), 0),
-    ],
-)
-def test_a_tensor_knows_what_its_storage_spans(layout: Layout, shape: tuple[int, ...], elements: int) -> None:
-    assert TensorArgument(name="x", dtype="int16", shape=shape, layout=layout).span_bytes == 2 * elements
 
 
 # Repeats
@@ -327,12 +248,15 @@ def test_a_plan_stays_small() -> None:
     softmax = plan_of(
         {"x": "float32|bfloat16|float16[M, N]"}, {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
     )
-    assert len(softmax.cases) <= 60
+    assert len(softmax.cases) <= 80
+    a, b, c = ("float32|bfloat16[M, K]", "float32|bfloat16[K, N]", "float32|bfloat16[N]")
+    matmul = plan_of({"a": a, "b": b, "c": c}, {"M": [1, 64, 300], "K": [16, 64, 500], "N": [1, 64, 300]})
+    assert len(matmul.cases) <= 95
     many: dict[str, object] = {f"x{index}": "float32[M, N]" for index in range(12)}
     few = len(plan_of({"x0": many["x0"]}, {"M": [8], "N": [64]}).cases)
-    each_layout_and_far, non_finite_in_a_second = 11 * 5, 2
+    each_layout_and_far, non_finite_in_a_second, in_all = 11 * 5, 2, 2
     plan = plan_of(many, {"M": [8], "N": [64]})
-    assert len(plan.cases) == few + each_layout_and_far + non_finite_in_a_second
+    assert len(plan.cases) == few + each_layout_and_far + non_finite_in_a_second + in_all
 
 
 # Declarations without dimensions, tensors or inputs
@@ -342,11 +266,11 @@ def test_fixed_shapes_run_once_and_in_every_layout_and_special_value() -> None:
     plan = plan_of({"x": "float32[16, 16]"}, {})
     assert names(plan)[:2] == ["base", "base called again"]
     assert names(plan)[2:7] == ["x transposed", "x expanded", "x sliced", "x offset", "x far"]
-    assert len(names(plan, "special")) == 15
+    assert len(names(plan, "special")) == 16
 
 
 def test_constants_alone_run_once() -> None:
-    plan = plan_of({"eps": 1e-5}, {})
+    plan = plan_of({"eps": 0.0, "keep": True, "count": 3}, {})
     assert names(plan) == ["base"]
     assert plan.skipped == ()
 
@@ -355,7 +279,8 @@ def test_a_target_that_draws_its_own_inputs_varies_in_sizes_only() -> None:
     plan = plan_of({}, {"M": [8]})
     assert names(plan) == ["M=8", "M=9", "M=13", "M=1", "M=0", "M=7"]
     assert all(case.arguments == () for case in plan.cases)
-    assert reasons(plan) == {"layouts and special values": "the target draws its own inputs"}
+    why = "the target draws its own inputs"
+    assert reasons(plan) == {"layouts and special values": why, "sizes beyond the declared ones": why}
 
 
 # Points
@@ -396,11 +321,11 @@ def declarations(draw: st.DrawFn) -> Declaration | None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(declarations(), st.sampled_from((500, 20_000, LIMIT)))
-def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: int) -> None:
+@given(declarations(), st.sampled_from((500, 20_000, LIMIT)), st.none() | st.integers(0, 5))
+def test_every_plan_keeps_its_promises(declaration: Declaration | None, limit: int, seed: int | None) -> None:
     if declaration is None:
         return
-    plan = plan_cases(declaration, limit_elements=limit)
+    plan = plan_cases(declaration, limit_elements=limit, seed=seed)
     assert len(set(names(plan))) == len(plan.cases)
     assert not set(names(plan)) & set(reasons(plan))
     for case in plan.cases:

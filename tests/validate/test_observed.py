@@ -170,7 +170,9 @@ async def test_a_kernel_that_is_given_something_else_excuses_nothing(judge: Judg
         allow_torch=frozenset({"add"}),
     )
     assert verdict.verdict == "failed"
-    assert "No kernel that is launched (double_kernel) was given out, or what it is made of." in verdict.summary
+    assert (
+        "No kernel that is launched (double_kernel) was given out, or what it is made of." in verdict.summary
+    )
 
 
 async def test_torch_may_work_while_the_file_is_imported(judge: Judge, tmp_path: Path) -> None:

@@ -91,6 +91,26 @@ def test_special_fills_hold_what_they_name() -> None:
     assert {float(v) for v in drawn(fill="inf")[drawn(fill="inf").isinf()]} == {torch.inf, -torch.inf}
 
 
+@pytest.mark.parametrize("shape", [(6, 40), (9,), (2,)])
+def test_what_is_not_finite_meets_at_the_ends_of_several_tensors(shape: tuple[int, ...]) -> None:
+    same, opposed = drawn(shape, fill="inf_ends"), drawn(shape, fill="inf_opposed", name="y")
+    ends = torch.tensor([0, -1])
+    assert (same + opposed).view(-1)[ends].isnan().tolist() == [False, True]
+    assert (same - opposed).view(-1)[ends].isnan().tolist() == [True, False]
+    assert drawn(shape, fill="nan_ends").view(-1)[ends].isnan().tolist() == [True, True]
+    for fill in ("inf_ends", "inf_opposed", "nan_ends"):
+        assert int((~drawn(shape, fill=fill).isfinite()).sum()) == 2
+
+
+@pytest.mark.parametrize("dtype", [name for name in FLOATS if name != "float8_e4m3fn"])
+@pytest.mark.parametrize("shape", [(6, 40), (2, 3, 5), (9,), (1, 9), ()])
+def test_the_first_row_alone_is_minus_infinity(dtype: str, shape: tuple[int, ...]) -> None:
+    x = drawn(shape, fill="minus_inf_row", dtype=dtype).double()
+    rows = x.reshape(-1, shape[-1] if shape else 1)
+    assert bool((rows[0] == -torch.inf).all())
+    assert bool(rows[1:].isfinite().all())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_large_and_small_values_stay_within_the_dtype(dtype: str) -> None:
     large, small = drawn(fill="large", dtype=dtype).float(), drawn(fill="small", dtype=dtype).float()

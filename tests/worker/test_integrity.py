@@ -15,7 +15,7 @@ import pytest
 
 CHECKS = Path(__file__).with_name("integrity_checks")
 COMPILED = ("compiled",)
-INTERPRETED = ("honest", "misconduct", "findings")
+INTERPRETED = ("honest", "misconduct", "findings", "kernels", "interpreter")
 
 
 def cases() -> list[str]:

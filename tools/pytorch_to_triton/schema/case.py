@@ -23,7 +23,8 @@ larger tensor along the last dimension; offset: contiguous, but starting one ele
 rows so far apart that the last one starts more than 2^31 elements into the storage."""
 Fill = Literal[
     "random", "zeros", "ones", "equal_rows", "ties", "large", "huge", "small", "tiny", "denormal", "negative",
-    "negative_zero", "alternating", "shifted", "inf", "nan",
+    "negative_zero", "alternating", "shifted", "inf", "inf_ends",
+    "inf_opposed", "minus_inf_row", "nan", "nan_ends",
 ]  # fmt: skip
 """random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row. ties:
 five distinct values at most, again and again (of integers: within their range). large/small: random times
@@ -32,7 +33,9 @@ so large that its squares overflow float16 and float8, and cubes the other dtype
 squares underflow. denormal: nothing but subnormal numbers. negative: all below zero. negative_zero: random
 with half of the elements -0.0. alternating: the sign changes from each element to its neighbours along every
 dimension. shifted: random around a mean that is many times their spread. inf, nan: random with some elements
-replaced by +inf and -inf, or by NaN."""
+replaced by +inf and -inf, or by NaN. inf_ends, nan_ends: random, but the first and the last element are +inf,
+or NaN; inf_opposed: +inf and -inf. In several tensors these meet. minus_inf_row: random, but the first row
+(last dimension) is -inf throughout."""
 Scalar = bool | int | float | str | None
 FAR_OFFSET = 2**31
 """Elements: an offset from here on is past what 32 bits with a sign can hold."""
@@ -106,17 +109,19 @@ def tensors_in(arguments: Iterable[Argument]) -> list[TensorArgument]:
 
 
 Group = Literal[
-    "declared", "reduced", "odd", "power_of_two", "one", "empty", "batch", "layout", "far", "special",
-    "dtype", "repeat", "asked",
+    "declared", "reduced", "odd", "power_of_two", "one", "empty", "batch", "beyond", "drawn", "layout", "far",
+    "special", "option", "dtype", "repeat", "asked",
 ]  # fmt: skip
 """Why a case is there.
 
 declared: sizes the caller declared. reduced: sizes below those, where the declared ones are over the limit.
-odd: odd and prime sizes, or where none is allowed an uneven one. power_of_two: a power of two, one below and
-one above. one, empty: one element, and none, along a dimension. batch: a first dimension longer than the
-declared ones. layout: memory layouts. far: offsets past 2^31 elements. special: special values. dtype:
-further dtypes that are claimed. repeat: a second call at the addresses of the first, with other values.
-asked: sizes that a name asked for and no plan holds."""
+odd: odd and prime sizes, or where none is allowed an uneven one; one dimension at a time, all at once, and
+all alike. power_of_two: a power of two, one below and one above. one, empty: one element, and none, along a
+dimension. batch: a first dimension longer than the declared ones. beyond: past twice the power of two that
+holds the largest declared size. drawn: sizes drawn at random by the seed. layout: memory layouts, of one
+tensor or of all. far: offsets past 2^31 elements. special: special values. option: a float constant times
+ten. dtype: further dtypes that are claimed. repeat: a second call at the addresses of the first, with other
+values. asked: sizes that a name asked for and no plan holds."""
 
 
 class Case(Value):

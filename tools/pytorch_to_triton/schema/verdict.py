@@ -20,6 +20,7 @@ Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "diagon
 Breach = Literal[
     "load_outside", "store_outside", "race", "overrun", "reads_uninitialised", "not_reproducible",
     "overwrites_results", "fails_gradcheck", "torch_operator", "no_triton_kernel", "output_without_kernel",
+    "python_in_kernel",
     "hides_operators", "inputs_changed", "tampers", "patches", "changes_flags", "leaves_running",
     "native_code", "inspects_the_process", "starts_processes", "network", "touches_files",
 ]  # fmt: skip

@@ -1,17 +1,23 @@
 """Which calls a validation makes: the declared sizes, then sizes, layouts and values that break kernels.
 
 Dimensions vary one at a time from a middle point, never as a product; the all-smallest and all-largest
-corners join them. Whatever is left out is listed with the reason.
+corners, a point with all sizes odd, one with all alike and a few drawn by the seed join them. Whatever is
+left out is listed with the reason.
 """
+
+import math
+from collections.abc import Sequence
+from random import Random
 
 from pytorch_to_triton.schema.case import Case, DType, Layout, tensors_in
 from pytorch_to_triton.schema.declaration import Declaration
 from pytorch_to_triton.schema.expression import names_in
+from pytorch_to_triton.schema.input_spec import ConstantSpec
 from pytorch_to_triton.schema.sizes import Point, largest_point, middle_point, smallest_point
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.case_names import case_named
-from pytorch_to_triton.validate.plan import Change, Limits, Plan
+from pytorch_to_triton.validate.plan import NO_CHANGE, Change, Limits, Plan, name_of
 from pytorch_to_triton.validate.special_values import add_non_finite, add_specials, free_tensors
 
 PRIME = 13
@@ -22,7 +28,13 @@ DETAIL_ELEMENTS = 2**20
 """Largest case of those that only the layout, the values or an odd size make telling."""
 DETAIL_SHARE = 8
 """They are also smaller than the limit, by this factor: there are dozens of them."""
+DRAWN = 3
+"""Points drawn at random: a kernel made for the planned sizes cannot know them."""
+OPTION_FACTOR = 10.0
+"""A float constant is tried at so many times its value."""
 _STEPS_TRIED = 1_024
+_DRAWS_TRIED = 1_000
+_FURTHER_ODD = 3
 _FAR_ROWS = 3
 """From three rows on, the stride of a far tensor fits 32 bits and the offset does not."""
 _LAYOUTS: tuple[Layout, ...] = ("transposed", "expanded", "sliced", "offset")
@@ -36,31 +48,41 @@ class CasePlan(Value):
 
 
 def plan_cases(
-    declaration: Declaration, *, limit_elements: int, limit_span_bytes: int | None = None
+    declaration: Declaration,
+    *,
+    limit_elements: int,
+    limit_span_bytes: int | None = None,
+    seed: int | None = None,
 ) -> CasePlan:
     """The cases of a validation; none holds more than `limit_elements` elements over all its tensors.
 
     Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
     any that can be drawn the plan has no cases, and says why. Far tensors, whose storage spans gigabytes, are
-    planned up to `limit_span_bytes` a call; None: not at all.
+    planned up to `limit_span_bytes` a call; None: not at all. The seed draws further sizes; None: none.
     """
-    plan = _planned(declaration, Limits(limit_elements, limit_span_bytes))
+    plan = _planned(declaration, Limits(limit_elements, limit_span_bytes), seed)
     skipped = tuple(Skip(what=what, why=why) for what, why in plan.skipped.items())
     return CasePlan(cases=plan.in_order(), skipped=skipped)
 
 
 def case_for(
-    declaration: Declaration, name: str, *, limit_elements: int, limit_span_bytes: int | None = None
+    declaration: Declaration,
+    name: str,
+    *,
+    limit_elements: int,
+    limit_span_bytes: int | None = None,
+    seed: int | None = None,
 ) -> Case:
     """The case of this name again, also at sizes that the plan does not hold: `M=3 N=5 x transposed`.
 
-    The values are drawn from the name, so that the same seed gives the same. Raises BadInput, with the
-    nearest names, for an unknown label or dimension, a missing size, and sizes that cannot be run.
+    The values are drawn from the name, so that the same seed gives the same. Sizes that a seed drew need no
+    seed here; without it they are of group `asked`. Raises BadInput, with the nearest names, for an unknown
+    label or dimension, a missing size, and sizes that cannot be run.
     """
-    return case_named(_planned(declaration, Limits(limit_elements, limit_span_bytes)), name)
+    return case_named(_planned(declaration, Limits(limit_elements, limit_span_bytes), seed), name)
 
 
-def _planned(declaration: Declaration, limits: Limits) -> Plan:
+def _planned(declaration: Declaration, limits: Limits, seed: int | None) -> Plan:
     plan = Plan(declaration, limits)
     base = plan.add_nearest("declared", middle_point(declaration.dims))
     if base is not None:
@@ -68,11 +90,18 @@ def _planned(declaration: Declaration, limits: Limits) -> Plan:
         _add_repeats(plan, base)
         with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
             detail = plan.nearest(base)
+            _add_together(plan, detail)
             _add_generated(plan, detail)
-        _add_dtypes(plan, base, detail)
+            _add_beyond(plan, detail)
+            if seed is not None and declaration.dims:
+                _add_drawn(plan, seed)
+        further = _further_dtypes(declaration)
+        _add_dtypes(plan, base, detail, further)
         _add_layouts(plan, detail)
+        _add_all_strided(plan, detail, further)
         _add_far(plan, detail)
         add_specials(plan, detail)
+        _add_options(plan, detail)
     return plan
 
 
@@ -96,36 +125,69 @@ def _elements(case: Case) -> int:
     return sum(tensor.elements for tensor in tensors_in(case.arguments))
 
 
-def _add_dtypes(plan: Plan, base: Point, detail: Point) -> None:
-    """Each further claimed dtype; tensors that claim the same dtypes change together.
-
-    At the middle, both corners and an odd size; also with inf and NaN in one of the tensors.
-    """
-    dims = plan.declaration.dims
+def _further_dtypes(declaration: Declaration) -> list[Change]:
+    """Each further claimed dtype; tensors that claim the same dtypes change together."""
     claims: dict[tuple[DType, ...], list[str]] = {}
-    for name, tensor in plan.declaration.tensors().items():
+    for name, tensor in declaration.tensors().items():
         claims.setdefault(tensor.dtypes, []).append(name)
     several = {dtypes: names for dtypes, names in claims.items() if len(dtypes) > 1}
+    return [
+        Change(
+            dtype if len(several) == 1 else f"{dtype} {','.join(names)}", dtypes=dict.fromkeys(names, dtype)
+        )
+        for dtypes, names in several.items()
+        for dtype in dtypes[1:]
+    ]
+
+
+def _add_dtypes(plan: Plan, base: Point, detail: Point, further: Sequence[Change]) -> None:
+    """Further dtypes at the middle, both corners and an odd size; also with inf and NaN in one tensor."""
+    dims = plan.declaration.dims
     odd = _odd_point(plan, detail)
-    for dtypes, names in several.items():
-        free = [name for name in names if name in free_tensors(plan)]
-        for dtype in dtypes[1:]:
-            label = dtype if len(several) == 1 else f"{dtype} {','.join(names)}"
-            change = Change(label, dtypes=dict.fromkeys(names, dtype))
-            for point in (base, smallest_point(dims), largest_point(dims)):
-                plan.add("dtype", point, change)
-            if odd is not None:
-                plan.add("odd", odd, change)
-            for name in free[:1]:
-                add_non_finite(plan, detail, name, change)
+    for change in further:
+        for point in (base, smallest_point(dims), largest_point(dims)):
+            plan.add("dtype", point, change)
+        if odd is not None:
+            plan.add("odd", odd, change)
+        for name in [name for name in change.dtypes if name in free_tensors(plan)][:1]:
+            add_non_finite(plan, detail, name, change)
 
 
 def _odd_point(plan: Plan, base: Point) -> Point | None:
-    """A planned odd size, of the last dimension where there is one."""
+    """A planned odd size: of all dimensions where there is one, else of the last."""
     points = [case.dims for case in plan.cases.values() if case.group == "odd"]
     last = next(reversed(base), None)
     in_last = (point for point in points if last is not None and point[last] != base[last])
     return next(in_last, points[0] if points else None)
+
+
+def _add_together(plan: Plan, base: Point) -> None:
+    """All sizes odd at once, each another one; then all sizes alike, where no declared case has that."""
+    if len(base) < 2:
+        return
+    choices = {name: _odd_sizes(plan, base, name) for name in base}
+    odd: Point = {}
+    for name, sizes in choices.items():
+        odd[name] = next((size for size in sizes if size not in odd.values()), sizes[0])
+    plan.add_among("odd", odd, choices)
+    halved = [max(base.values()) >> step for step in range(max(base.values()).bit_length() - 1)]
+    alike = [dict.fromkeys(base, size) for half in halved for size in (half | 1, half)]
+    if alike and not any(
+        min(case.dims.values()) > 1 and _is_alike(case.dims) for case in plan.cases.values()
+    ):
+        plan.add("odd", next((point for point in alike if plan.problem(point) is None), alike[0]))
+
+
+def _is_alike(point: Point) -> bool:
+    return len(set(point.values())) == 1
+
+
+def _odd_sizes(plan: Plan, base: Point, name: str) -> list[int]:
+    """Odd sizes of one dimension, the next one first, and where requirements allow none an uneven one."""
+    least = max(3, base[name] + 1 + base[name] % 2)
+    odd = [least, *range(least + 2, least + 2 * _FURTHER_ODD + 1, 2), PRIME]
+    uneven = _uneven_size(plan, base, name)
+    return odd if uneven is None else [*odd, uneven]
 
 
 def _add_generated(plan: Plan, base: Point) -> None:
@@ -144,6 +206,46 @@ def _add_generated(plan: Plan, base: Point) -> None:
     for name in _batches(plan.declaration):
         if max(plan.declaration.dims[name]) < LONG_BATCH - 1:
             plan.add_nearest("batch", {**base, name: LONG_BATCH}, fixed=name)
+
+
+def _add_beyond(plan: Plan, base: Point) -> None:
+    """Each dimension past twice the power of two that holds its largest declared size."""
+    if not plan.declaration.inputs:
+        plan.leave_out("sizes beyond the declared ones", "the target draws its own inputs")
+        return
+    for name in base:
+        sizes = plan.declaration.dims[name]
+        twice = 2 << (max(sizes) - 1).bit_length()
+        # Where a requirement asks for multiples, one step of the declared sizes may still be allowed.
+        for step in dict.fromkeys((1, _step(sizes))):
+            if plan.add_nearest("beyond", {**base, name: twice + step}, fixed=name) is not None:
+                break
+
+
+def _step(sizes: Sequence[int]) -> int:
+    """What all declared sizes are multiples of."""
+    return math.gcd(*sizes) or 1
+
+
+def _add_drawn(plan: Plan, seed: int) -> None:
+    """Points that the seed draws, every size log-uniform between 1 and the largest declared one.
+
+    The later draws are multiples as the declared sizes are, for requirements that allow no others.
+    """
+    random, dims, wanted = Random(f"sizes {seed}"), plan.declaration.dims, DRAWN
+    for draw in range(_DRAWS_TRIED):
+        point: Point = {}
+        for name, sizes in dims.items():
+            drawn = int(math.exp(random.uniform(0, math.log(max(sizes) + 1))))
+            step = _step(sizes) if 2 * draw >= _DRAWS_TRIED else 1
+            point[name] = min(-(-drawn // step) * step, max(*sizes, 1))
+        if name_of(point) not in plan.cases and plan.problem(point) is None:
+            plan.add("drawn", point)
+            wanted -= 1
+        if wanted == 0:
+            return
+    if wanted == DRAWN:
+        plan.leave_out("sizes drawn at random", f"none of {_DRAWS_TRIED:,} draws was both allowed and new")
 
 
 def _uneven_size(plan: Plan, base: Point, name: str) -> int | None:
@@ -178,6 +280,20 @@ def _add_layouts(plan: Plan, base: Point) -> None:
             plan.add("layout", base, Change(f"{name} {layout}", layouts={name: layout}))
 
 
+def _add_all_strided(plan: Plan, base: Point, further: Sequence[Change]) -> None:
+    """No tensor contiguous, at an odd size; the same in each further dtype."""
+    tensors = plan.declaration.tensors().items()
+    layouts: dict[str, Layout] = {
+        name: "transposed" if len(tensor.shape) > 1 else "sliced" for name, tensor in tensors if tensor.shape
+    }
+    point = _odd_point(plan, base) or base
+    for change in (NO_CHANGE, *further) if layouts else ():
+        # One tensor at the base alone is a case of its own already.
+        if change.label or len(layouts) > 1 or point != base:
+            label = f"{change.label} all strided".strip()
+            plan.add("layout", point, Change(label, dtypes=change.dtypes, layouts=layouts))
+
+
 def _add_far(plan: Plan, base: Point) -> None:
     """Each tensor at offsets past 2^31 elements, one at a time, at the smallest sizes that leave it rows."""
     dims = plan.declaration.dims
@@ -193,3 +309,12 @@ def _add_far(plan: Plan, base: Point) -> None:
             plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
         else:
             plan.add("far", point, change)
+
+
+def _add_options(plan: Plan, base: Point) -> None:
+    """Each float constant that is not 0 at another value: one that a kernel has written into it shows."""
+    for name, spec in plan.declaration.inputs.items():
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float):
+            other = OPTION_FACTOR * spec.value
+            if other and math.isfinite(other):
+                plan.add("option", base, Change(f"{name} x {OPTION_FACTOR:g}", constants={name: other}))

@@ -16,12 +16,17 @@ ONLY: dict[Group, str] = {
     "power_of_two": "Only sizes around a power of two fail: check masks and loops at the edge of a block.",
     "dtype": "Only further dtypes fail: take dtypes from the inputs, accumulate in float32, round once.",
     "far": "Only huge strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride.",
+    "drawn": "Only sizes drawn at random fail: look for what holds at the declared sizes alone.",
+    "beyond": "Only sizes beyond the declared ones fail: loop over tiles, or bound them with REQUIRES.",
+    "batch": "Only long batches fail: look for a bound on the grid or the number of rows.",
+    "option": "Only other values of a number fail: pass it to the kernel in place of a constant.",
     "repeat": "Only a second call at the same addresses fails: results are kept from call to call.",
 }
 """What to say when all wrong cases are of one group."""
 WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
 WITHHELD = "the reference is not there"
 """What a candidate is told that calls the reference (worker/stub.py)."""
+BRIEF = 120
 AGAIN = "and validate again with the same seed."
 
 
@@ -56,10 +61,15 @@ def summary_of(
     ours = max((output.candidate_error for output in outputs), default=0.0)
     theirs = max((output.pytorch_error for output in outputs), default=0.0)
     skipped = [result for result in results if result.status != "passed"]
-    left_out = f" ({len(skipped)} skipped, the first because: {skipped[0].why})" if skipped else ""
+    left_out = f" ({len(skipped)} skipped, the first because: {brief(skipped[0].why)})" if skipped else ""
     errors = f"{ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}"
     all_of = f"all {len(passed)} cases" if len(passed) > 1 else "the one case"
     return f"Right in {all_of}{left_out}. Largest error: {errors}."
+
+
+def brief(why: str) -> str:
+    """A reason that fits into a sentence."""
+    return why if len(why) <= BRIEF else why[:BRIEF] + " ..."
 
 
 def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation]) -> str:

@@ -22,16 +22,20 @@ ALLOWED = frozenset(
         "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "split", "split_with_sizes", "chunk",
         "unbind", "narrow", "diagonal", "alias", "detach", "detach_", "unfold", "view_as_real",
         "view_as_complex", "real", "imag", "movedim", "flatten", "squeeze_", "unsqueeze_", "t_",
-        "transpose_", "as_strided_", "_conj", "_neg_view",
+        "transpose_", "as_strided_",
         # cast, copy, clone
         "_to_copy", "to", "clone", "copy_", "copy", "contiguous", "_local_scalar_dense", "item",
         "_pin_memory", "is_pinned", "record_stream", "set_data",
+        "promote_types", "result_type", "can_cast",
         # questions about a tensor that read no element
         "size", "stride", "dim", "numel", "storage_offset", "is_contiguous", "sym_size", "sym_stride",
         "sym_numel", "sym_storage_offset", "_version", "is_same_size", "_has_compatible_shallow_copy_type",
     }
 )  # fmt: skip
 """What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
+ITEM = "aten._local_scalar_dense"
+ITEMS = 16
+"""A wrapper may read so many numbers, say lengths, in one call."""
 SHOWN = 4
 """So many operators are named in a sentence."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -103,6 +107,12 @@ def overrun(damage: Overrun) -> Violation:
 
 def unreliable(seen: Observation) -> Iterator[Violation]:
     """Results that depend on what memory held, on chance, or that do not last; gradients that are none."""
+    if seen.armed:
+        yield Violation(
+            breach="changes_flags",
+            says=f"The candidate leaves {', '.join(seen.armed)} set, by which its code runs after the call.",
+            instead="Finish all work before run returns.",
+        )
     if seen.gradcheck:
         yield Violation(
             breach="fails_gradcheck",
@@ -138,6 +148,13 @@ def uses_atomics(seen: Observation) -> bool:
 
 def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Violation]:
     """What PyTorch did in place of a Triton kernel."""
+    foreign = sorted({name for launch in seen.launches for name in launch.python})
+    if foreign:
+        yield Violation(
+            breach="python_in_kernel",
+            says=f"A kernel uses {shortened(foreign)}, which no GPU compiler accepts.",
+            instead="Write it with triton.language, in functions decorated with @triton.jit.",
+        )
     if policy.allows_any:
         return
     if refused := policy.refused(seen.operators):
@@ -147,10 +164,18 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
             says=f"The candidate calls {shortened(refused)}.",
             instead=f"Do it in a Triton kernel; or, where it is meant to stay in PyTorch, {allow}.",
         )
-    if not seen.untouched or any(tensor.elements == 0 for tensor in tensors_in(case.arguments)):
+    if (read := seen.operators.get(ITEM, 0)) > ITEMS:
+        yield Violation(
+            breach="torch_operator",
+            says=f"The candidate reads {read} elements one by one, to compute with them in Python.",
+            instead="Leave the elements on the device and compute in a kernel.",
+        )
+    tensors = tensors_in(case.arguments)
+    idle = not seen.launches
+    if not (seen.untouched or (idle and tensors)) or is_empty(case):
         return
     instead = "Let a kernel compute it; where PyTorch may do all the work, --allow-torch any."
-    if not seen.launches:
+    if idle:
         says = "No Triton kernel is launched."
         yield Violation(breach="no_triton_kernel", says=says, instead=instead)
     else:
@@ -158,6 +183,11 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
         outputs = ", ".join(seen.untouched)
         says = f"No kernel that is launched ({kernels}) was given {outputs}, or what it is made of."
         yield Violation(breach="output_without_kernel", says=says, instead=instead)
+
+
+def is_empty(case: Case) -> bool:
+    """Whether one of its tensors, or of its sizes, is empty: then there may be nothing to launch."""
+    return 0 in case.dims.values() or any(tensor.elements == 0 for tensor in tensors_in(case.arguments))
 
 
 TRESPASSES: dict[str, tuple[Breach, str]] = {

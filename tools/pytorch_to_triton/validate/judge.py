@@ -83,6 +83,9 @@ def candidate_failed(
 ) -> CaseResult:
     """The candidate did not return."""
     assert attempt.status is not None
+    if case.group == "option" and attempt.status == "raised":
+        why = f"The candidate takes no other value: {attempt.why}"
+        return CaseResult(name=case.name, group=case.group, status="skipped", why=why)
     violations = violations_of(case, seen, policy) if seen else ()
     memory = [violation.says for violation in violations if violation.breach in MEMORY]
     why = " ".join([attempt.why + "." * bool(memory and not attempt.why.endswith(".")), *memory])

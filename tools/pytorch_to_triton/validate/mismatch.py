@@ -46,6 +46,7 @@ CAUSES: dict[Kind, tuple[str, ...]] = {
     "not_propagated": (
         "tl.maximum, tl.minimum, tl.max and tl.min drop NaN unless asked to propagate it.",
         "A comparison or tl.where sends NaN to the wrong branch; NaN compares false with everything.",
+        "Terms are skipped or grouped otherwise (inf * 0); where no infinity occurs, declare a range.",
     ),
     "all_zero": (
         "These elements are never stored, or are stored from an accumulator that was never added to.",

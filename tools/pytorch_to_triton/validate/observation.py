@@ -16,6 +16,8 @@ class Launch(Value):
     count: int
     atomics: bool
     """Its source uses tl.atomic_*."""
+    python: tuple[str, ...] = ()
+    """What its source uses and the compiler would refuse, though the interpreter runs it."""
 
 
 class Fault(Value):
@@ -80,6 +82,8 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
+    armed: tuple[str, ...] = ()
+    """What the candidate has set so that its code runs later."""
     gradcheck: str | None = None
     """What torch.autograd.gradcheck says against the candidate's gradients."""
 

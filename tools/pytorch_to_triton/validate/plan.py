@@ -10,6 +10,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.schema.case import (
     Argument,
     Case,
+    ConstantArgument,
     DType,
     Fill,
     Group,
@@ -32,12 +33,16 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class Change:
-    """How a case differs from random, contiguous tensors in their first dtypes; all by tensor name."""
+    """How a case differs from random, contiguous tensors in their first dtypes, and from declared constants.
+
+    Dtypes, layouts and fills by tensor name, constants by argument name.
+    """
 
     label: str = ""
     dtypes: Mapping[str, DType] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
 
     def applied(self, argument: Argument) -> Argument:
         """The argument with this change; a list item by item."""
@@ -45,6 +50,8 @@ class Change:
             return self._applied_to(argument)
         if isinstance(argument, ListArgument):
             return argument.model_copy(update={"items": tuple(map(self._applied_to, argument.items))})
+        if argument.name in self.constants:
+            return ConstantArgument(name=argument.name, value=self.constants[argument.name])
         return argument
 
     def _applied_to(self, tensor: TensorArgument) -> TensorArgument:
@@ -107,6 +114,11 @@ class Plan:
         declared = all(near[name] in sizes for name, sizes in others.items())
         self.add("reduced" if group == "declared" and not declared else group, near)
         return near
+
+    def add_among(self, group: Group, point: Point, choices: Sizes) -> None:
+        """Adds this point, else the nearest one among the choices that can be run."""
+        if not self.add(group, point) and (near := self._fitting(point, choices)) is not None:
+            self.add(group, near)
 
     @contextmanager
     def limited_to(self, elements: int) -> Iterator[None]:

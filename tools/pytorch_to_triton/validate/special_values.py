@@ -1,5 +1,7 @@
 """Cases of special values: magnitudes, signs, ties, zeros, and what is not finite."""
 
+from collections.abc import Sequence
+
 from pytorch_to_triton.schema.case import DType, Fill
 from pytorch_to_triton.schema.input_spec import INTEGERS, TensorSpec
 from pytorch_to_triton.schema.sizes import Point
@@ -16,7 +18,7 @@ _WITHOUT_INFINITY: tuple[DType, ...] = ("float8_e4m3fn",)
 
 
 def add_specials(plan: Plan, base: Point) -> None:
-    """Special values: in all floating tensors at once, but inf and NaN in one tensor at a time.
+    """Special values: in all floating tensors at once; inf and NaN also in one tensor at a time.
 
     Huge ones only in the first: the product of two huge tensors overflows whatever the kernel does next, and
     PyTorch's own results beyond that say little. Ties are given to integers too. A floating tensor whose
@@ -40,18 +42,42 @@ def add_specials(plan: Plan, base: Point) -> None:
     for name in list(free)[_TENSORS_NON_FINITE:]:
         why = f"only {_TENSORS_NON_FINITE} tensors of a target are given them"
         plan.leave_out(f"inf and nan in {name}", why)
+    _add_non_finite_together(plan, base, list(free))
+    for name in list(free)[:1]:
+        _add_where_infinite(plan, base, Change(f"minus inf row in {name}", fills={name: "minus_inf_row"}))
 
 
 def add_non_finite(plan: Plan, base: Point, name: str, change: Change | None = None) -> None:
     """inf, then NaN, in the tensor `name`; `change` says in which dtypes, if not in the first ones."""
     change = change or Change()
-    dtype = change.dtypes.get(name, plan.declaration.tensors()[name].dtypes[0])
     for fill in _NON_FINITE:
         label = " ".join(part for part in (change.label, f"{fill} in {name}") if part)
-        if fill == "inf" and dtype in _WITHOUT_INFINITY:
-            plan.leave_out(label, f"{dtype} has no infinity")
-        else:
-            plan.add("special", base, Change(label, dtypes=change.dtypes, fills={name: fill}))
+        _add_where_infinite(plan, base, Change(label, dtypes=change.dtypes, fills={name: fill}))
+
+
+def _add_non_finite_together(plan: Plan, base: Point, names: Sequence[str]) -> None:
+    """inf, then NaN, in several tensors at once, so that they meet: inf - inf, inf + -inf, NaN and NaN."""
+    infinite = [name for name in names if _dtype_of(plan, name) not in _WITHOUT_INFINITY]
+    signs: tuple[Fill, Fill] = ("inf_ends", "inf_opposed")
+    if len(infinite) > 1:
+        fills = {name: signs[place % 2] for place, name in enumerate(infinite)}
+        plan.add("special", base, Change("inf in all", fills=fills))
+    if len(names) > 1:
+        plan.add("special", base, Change("nan in all", fills=dict.fromkeys(names, "nan_ends")))
+
+
+def _add_where_infinite(plan: Plan, base: Point, change: Change) -> None:
+    """Adds the case unless it asks for infinities of a dtype that has none."""
+    for name, fill in change.fills.items():
+        dtype = change.dtypes.get(name, _dtype_of(plan, name))
+        if fill != "nan" and dtype in _WITHOUT_INFINITY:
+            plan.leave_out(change.label, f"{dtype} has no infinity")
+            return
+    plan.add("special", base, change)
+
+
+def _dtype_of(plan: Plan, name: str) -> DType:
+    return plan.declaration.tensors()[name].dtypes[0]
 
 
 def free_tensors(plan: Plan) -> dict[str, TensorSpec]:

@@ -31,6 +31,8 @@ from pytorch_to_triton.validate.target import HINTS, refusal_of, refusal_of_fail
 
 LOSSES = 3
 """So many crashes and time-outs of one side are waited for; its further cases are not run."""
+LONGEST = 400
+"""Characters of an exception's text: some hold a whole array."""
 SEED_BYTES = 6
 """Seeds stay below 2**48: JSON numbers are exact that far."""
 
@@ -181,6 +183,7 @@ def told(failure: Failure) -> str:
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
     # CUDA's errors go on for paragraphs about environment variables.
     message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
+    message = message if len(message) <= LONGEST else message[:LONGEST] + " ..."
     return f"raised {failure.type}{place}: {message}"
 
 

@@ -92,8 +92,10 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     candidate = await describe(door, request.candidate, "candidate", mode)
     declaration = declaration_of(reference, candidate, request.options)
     limits = limits_of(request, mode, found.devices)
-    plan = chosen(planned(reference, request, declaration, limits), request, declaration, limits)
     seed = secrets.randbits(48) if request.seed is None else request.seed
+    plan = chosen(
+        planned(reference, request, declaration, Drawing(limits, seed)), request, declaration, limits
+    )
     policy = Policy(request.allow_torch)
     with exchange_folder() as folder:
         secret = (places.runs(), Path(target.path).resolve(), Path(request.candidate.path).resolve())

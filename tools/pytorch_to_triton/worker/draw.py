@@ -108,7 +108,7 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
 
 
 def tiny(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return torch.copysign(4 * limits.tiny * (1 + values.abs()), values)
+    return torch.copysign(4 * math.sqrt(limits.tiny) * (1 + values.abs()), values)
 
 
 def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -158,6 +158,23 @@ def with_nan(values: torch.Tensor, limits: torch.finfo, random: torch.Generator)
     return values
 
 
+def with_ends(first: float, last: float) -> Fill:
+    """Random but for the first and the last element: tensors that are combined hold theirs at one place."""
+
+    def fill(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+        values.view(-1)[-1:] = last
+        values.view(-1)[:1] = first
+        return values
+
+    return fill
+
+
+def with_minus_inf_row(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """A row with nothing left in it, as a mask leaves behind; of a scalar the scalar."""
+    values.view(-1)[: values.shape[-1] if values.ndim else 1] = -torch.inf
+    return values
+
+
 def some_places(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
     count = -(-values.numel() // NON_FINITE_SHARE)
     return torch.randint(max(values.numel(), 1), (count,), generator=random)
@@ -179,7 +196,11 @@ FILLS: dict[str, Fill] = {
     "alternating": alternating,
     "shifted": shifted,
     "inf": with_inf,
+    "inf_ends": with_ends(math.inf, math.inf),
+    "inf_opposed": with_ends(math.inf, -math.inf),
+    "minus_inf_row": with_minus_inf_row,
     "nan": with_nan,
+    "nan_ends": with_ends(math.nan, math.nan),
 }
 
 

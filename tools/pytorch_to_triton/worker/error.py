@@ -81,8 +81,9 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     agreed = kinds["truth"] == kinds["pytorch"]
     pytorch = in_units(wide["pytorch"], wide["truth"], size, agreed & (kinds["truth"] == FINITE))
     judged = agreed & (pytorch * torch.finfo(dtype).eps <= budget.untrusted)
-    own = budget.untrusted * own_size(wide["truth"])
-    judged &= ~((pytorch > CLEARLY_OFF) & ((wide["pytorch"] - wide["truth"]).abs() > own))
+    # Where the row as a whole is off, an element that happens to be near says nothing either.
+    off = own_size(torch.where(agreed, wide["pytorch"] - wide["truth"], 0.0))
+    judged &= ~((pytorch > CLEARLY_OFF) & (off > budget.untrusted * own_size(wide["truth"])))
     finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
     candidate = in_units(wide["candidate"], wide["truth"], size, finite)
     allowed = budget.factor * usual_or_own(torch.where(judged, pytorch, 0.0)) + budget.slack

@@ -11,6 +11,7 @@ import torch
 from .exchange import Call
 from .integrity.conduct import Conduct
 from .integrity.flags import Flags
+from .integrity.hooks import Hooks
 from .integrity.launches import Launches
 from .integrity.leftovers import Leftovers, adopt_orphans
 from .integrity.operators import Operators
@@ -33,7 +34,8 @@ class Sight:
     operators: Operators
     launches: Launches
     guard: Guard
-    faults: list[Fact] = field(default_factory=list)
+    armed: list[str] = field(default_factory=list)
+    """What would have run the author's code later; it no longer does."""
 
     def facts(self, outputs: Mapping[str, Any], call: Call, memory: Memory) -> Fact:
         """As plain JSON; `outputs` are the leaves that the call returned, by path."""
@@ -46,12 +48,17 @@ class Sight:
             "untouched": [path for path, tensor in tensors.items() if self.is_untouched(tensor)],
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "overruns": memory.overruns(),
+            "armed": list(self.armed),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
 
     def is_untouched(self, tensor: torch.Tensor) -> bool:
         """Whether it holds something, and no Triton kernel was given it."""
-        return tensor.numel() > 0 and not self.operators.made_by_triton(tensor)
+        if tensor.numel() == 0 or self.operators.pointers_given:
+            return False
+        # A kernel may have found the tensor through a pointer in another one.
+        stored = self.guard.has_stored(tensor) and not self.operators.is_overwritten(tensor)
+        return not (stored or self.operators.made_by_triton(tensor))
 
 
 class Observer:
@@ -73,9 +80,11 @@ class Observer:
     @contextmanager
     def calling(self, memory: Memory, call: Call) -> Iterator[Sight]:
         """While the candidate is called once."""
-        operators = Operators(call.tensors().values())
         guard = Guard(lambda: (Range(*found) for found in memory.ranges()))
-        sight = Sight(operators, Launches(operators), guard)
+        # The interpreter tells what a kernel wrote to; of a device it is known what a kernel was given.
+        operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
+        at_launch = self.patches.note_interpreter if interpreting() else lambda: None
+        sight = Sight(operators, Launches(operators, at_launch), guard)
         with ExitStack() as stack:
             stack.enter_context(self.conduct.watching())
             stack.enter_context(as_on_a_gpu())
@@ -85,7 +94,11 @@ class Observer:
                 stack.enter_context(guard.watching())
             stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
-            yield sight
+            hooks = Hooks()
+            try:
+                yield sight
+            finally:
+                sight.armed = hooks.disarm()
 
     def traces(self) -> Fact:
         """What the candidate has changed in this process so far, and what it did that is refused."""

@@ -194,7 +194,21 @@ def only(source: str, roots: Collection[str]) -> str:
     docstring = tree.body[:1] if ast.get_docstring(tree, clean=False) is not None else []
     stays = {id(s.node) for s in chosen} | {id(node) for node in docstring}
     text = Text(source)
-    return text.edited(text.blanking(s.node) for s in found if id(s.node) not in stays)
+    blanked = [s for s in found if id(s.node) not in stays]
+    lost = {name for s in blanked for name in s.binds} - {name for s in chosen for name in s.binds}
+    return text.edited(text.blanking(s.node) for s in blanked) + absent(lost)
+
+
+def absent(names: Collection[str]) -> str:
+    """Lines at a file's end that let other files of its package import names which are gone from it."""
+    if not names:
+        return ""
+    return (
+        "\n\ndef __getattr__(name):\n"
+        f"    if name in {sorted(names)!r}:\n"
+        "        return None\n"
+        "    raise AttributeError(name)\n"
+    )
 
 
 def stage(path: Path, source: str, folder: Path) -> Path:

@@ -5,6 +5,7 @@ fresh process can take the rest. This process knows neither the reference, nor w
 """
 
 import dataclasses
+import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,8 @@ class Subject:
                 raise
             except (Exception, SystemExit) as error:
                 failure = describe_failure(error, "call")
+        # Until the results are copied, no finalizer of the author's runs: nobody would watch it.
+        gc.disable()
         if returned is not None:
             try:
                 everything = all_outputs(returned, call, written_to(call, before))
@@ -135,6 +138,8 @@ class Subject:
                 return attempt, {"facts": sight.facts(returned, call, memory)}
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
+            finally:
+                gc.enable()
         facts = sight.facts({}, call, memory) if usable(self.device) else {}
         return None, {"failure": failure, "facts": facts}
 
@@ -142,7 +147,8 @@ class Subject:
         """The leaves of its result by path."""
         if self.backward:
             return with_gradients(self.candidate_of, call)
-        with torch.no_grad():
+        # A candidate must not depend on it: second calls come with gradients enabled.
+        with torch.set_grad_enabled(self.last is not None and self.last.call is call):
             return dict(leaves(self.candidate_of(call)))
 
     def candidate_of(self, call: Call) -> Any:

@@ -6,7 +6,6 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from torch import UntypedStorage
 from torch._ops import OpOverload
 
 EVENT = f"{__name__}.call"
@@ -16,9 +15,15 @@ GUARDED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "hides_operators": (
         (
             "torch.utils._python_dispatch",
-            ("_disable_current_modes", "_disable_infra_mode", "_pop_mode", "_pop_mode_temporarily"),
+            (
+                "_disable_current_modes", "_disable_infra_mode", "_pop_mode", "_pop_mode_temporarily",
+                "_get_current_dispatch_mode", "_get_current_dispatch_mode_stack",
+            ),
         ),
         ("torch.utils._mode_utils", ("no_dispatch",)),
+        ("torch.overrides", ("_get_current_function_mode", "_get_current_function_mode_stack", "_pop_mode")),
+        ("torch:UntypedStorage", ("__getitem__", "__setitem__", "__iter__", "tolist")),
+        ("torch:TypedStorage", ("__getitem__", "__setitem__", "__iter__", "tolist")),
         (
             "torch._C",
             (
@@ -26,7 +31,9 @@ GUARDED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
                 "ExcludeDispatchKeyGuard", "_SetExcludeDispatchKeyGuard", "_ForceDispatchKeyGuard",
                 "_IncludeDispatchKeyGuard", "_dispatch_tls_set_dispatch_key_excluded",
                 "_dispatch_tls_set_dispatch_key_included", "_pop_torch_dispatch_stack",
-                "_unset_dispatch_mode", "_set_dispatch_mode",
+                "_unset_dispatch_mode", "_set_dispatch_mode", "_get_dispatch_stack_at",
+                "_get_function_stack_at", "_pop_torch_function_stack", "DisableTorchFunction",
+                "_to_dlpack", "_to_dlpack_versioned",
             ),
         ),
         ("torch._ops:OpOverload", ("redispatch",)),
@@ -87,7 +94,11 @@ class Guards:
         stand_in = guarded(place, name)
         functools.update_wrapper(stand_in, original, updated=())
         del stand_in.__wrapped__
-        self._hold(owner, name, staticmethod(stand_in) if owner is UntypedStorage else stand_in)
+        self._hold(
+            owner,
+            name,
+            staticmethod(stand_in) if name == "from_file" and isinstance(owner, type) else stand_in,
+        )
 
     def _hold(self, owner: Any, name: str, stand_in: Any) -> None:
         self._held.append((owner, name, vars(owner).get(name)))

@@ -1,38 +1,38 @@
 """Which Triton kernels were launched: interpreted ones and compiled ones, autotuned ones too."""
 
-import ast
 import functools
-import inspect
 import math
-import re
-import textwrap
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
+from .kernel_source import orders_by_atomics, uses_atomics
 from .operators import Operators, tensors_in
+from .uncompilable import python_in
 
-ATOMIC_INSTRUCTION = re.compile(r"\b(?:atom|red)(?:\.\w+)+")
-"""In inline assembly, of PTX."""
+__all__ = ["Launches", "orders_by_atomics", "uses_atomics"]
 
 
 class Launches:
     """A context in which every launch is recorded and its tensors made known to `operators`.
 
-    A warm-up, a grid without programs and a launch that raised are no launches.
+    A warm-up, a grid without programs and a launch that raised are no launches. `at_launch` is called before
+    each, when the grid is known and the author's code has nothing left to do but the kernel.
     """
 
-    def __init__(self, operators: Operators) -> None:
+    def __init__(self, operators: Operators, at_launch: Callable[[], None] = lambda: None) -> None:
         self._operators = operators
+        self._at_launch = at_launch
         self._counts: dict[Callable[..., Any], int] = {}
+        self._python: dict[Callable[..., Any], set[str]] = {}
         self._originals: list[tuple[Any, Any]] = []
 
     @property
     def launched(self) -> list[dict[str, Any]]:
-        """`{"kernel": name, "file": path, "line": of its first decorator, "count": n, "atomics": bool}`."""
+        """`{"kernel": name, "file": path, "line": of its first decorator, "count": n, "atomics": bool,
+        "python": sorted names of what Triton's compiler would refuse and the interpreter runs}`."""
         return [
             {
                 "kernel": function.__name__,
@@ -40,6 +40,7 @@ class Launches:
                 "line": function.__code__.co_firstlineno,
                 "count": count,
                 "atomics": uses_atomics(function),
+                "python": sorted(self._python[function]),
             }
             for function, count in self._counts.items()
         ]
@@ -47,7 +48,7 @@ class Launches:
     def __enter__(self) -> "Launches":
         for kind in (JITFunction, InterpretedFunction):
             self._originals.append((kind, kind.run))
-            kind.run = recorded(kind.run, self._launched)
+            kind.run = recorded(kind.run, self._launching, self._launched)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -55,14 +56,22 @@ class Launches:
             kind, original = self._originals.pop()
             kind.run = original
 
+    def _launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before a kernel runs, which may put other things behind the names that it uses."""
+        self._at_launch()
+        function = kernel.fn
+        if isinstance(kernel, InterpretedFunction) or function not in self._python:
+            names = self._python.setdefault(function, set())
+            names |= python_in(function, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+
     def _launched(self, function: Callable[..., Any], arguments: Any) -> None:
         self._counts[function] = self._counts.get(function, 0) + 1
         for tensor in tensors_in(arguments):
             self._operators.touched(tensor)
 
 
-def recorded(original: Any, launched: Callable[[Callable[..., Any], Any], None]) -> Any:
-    """A `run` that tells `launched` of each launch."""
+def recorded(original: Any, launching: Callable[..., None], launched: Callable[..., None]) -> Any:
+    """A `run` that tells of each launch: `launching(self, args, kwargs)`, then `launched(fn, arguments)`."""
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -70,11 +79,13 @@ def recorded(original: Any, launched: Callable[[Callable[..., Any], Any], None])
 
         def seen_grid(bound: Any) -> Any:
             extents[:] = grid(bound)
+            launching(self, args, kwargs)
             return tuple(extents)
 
         if callable(grid):
             result = original(self, *args, grid=seen_grid, warmup=warmup, **kwargs)
         else:
+            launching(self, args, kwargs)
             result = original(self, *args, grid=grid, warmup=warmup, **kwargs)
             extents[:] = grid or ()
         if not warmup and extents and math.prod(map(int, extents)) > 0:
@@ -82,55 +93,3 @@ def recorded(original: Any, launched: Callable[[Callable[..., Any], Any], None])
         return result
 
     return run
-
-
-def uses_atomics(function: Callable[..., Any]) -> bool:
-    """Whether the kernel, or a function of its own that it calls, has an atomic operation in its source."""
-    waiting, seen = [function], set()
-    while waiting:
-        current = waiting.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        atomic, called = scanned(current)
-        if atomic:
-            return True
-        waiting.extend(called)
-    return False
-
-
-@functools.lru_cache(256)
-def scanned(function: Callable[..., Any]) -> tuple[bool, tuple[Callable[..., Any], ...]]:
-    """Whether the function's own source has an atomic operation, and the kernel functions it names."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return False, ()
-    called = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("atomic_"):
-            return True, ()
-        value = node.value if isinstance(node, ast.Constant) else named(node, function)
-        if is_atomic(value):
-            return True, ()
-        if isinstance(value, JITFunction | InterpretedFunction):
-            called.append(value.fn)
-    return False, tuple(called)
-
-
-def is_atomic(value: object) -> bool:
-    if isinstance(value, str):
-        return ATOMIC_INSTRUCTION.search(value) is not None
-    return str(getattr(value, "__name__", "")).startswith("atomic_")
-
-
-def named(node: ast.AST, function: Callable[..., Any]) -> Any:
-    """What a name or a dotted name in the function's source stands for; None where it is not known."""
-    if isinstance(node, ast.Attribute):
-        return getattr(named(node.value, function), node.attr, None)
-    if not isinstance(node, ast.Name):
-        return None
-    with suppress(ValueError):
-        free = function.__code__.co_freevars.index(node.id)
-        return (function.__closure__ or ())[free].cell_contents
-    return function.__globals__.get(node.id)

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -33,19 +34,29 @@ COPIES = frozenset(
     )
 )  # fmt: skip
 """Operators whose result holds the same values."""
+OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what runs while it is entered, here and in Python threads begun meanwhile."""
 
-    def __init__(self, given: Iterable[torch.Tensor] = ()) -> None:
-        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet."""
+    def __init__(
+        self, given: Iterable[torch.Tensor] = (), wrote: Callable[[torch.Tensor], bool] | None = None
+    ) -> None:
+        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` tells
+        whether kernels have written to an argument of a launch; without it, each counts as written to.
+        """
+        self._wrote = wrote
+        self.pointers_given = False
+        """Whether kernels may have found tensors through addresses in another; of a device nobody knows."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._given = {s._cdata for s in map(storage_of, given) if s is not None}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
         self._made: dict[int, StorageWeakRef] = {}
         """Storages of `made_by_triton`. A weak reference keeps the address from being given out again."""
+        self._lost: set[int] = set()
+        """Storages that PyTorch has wholly overwritten with what no kernel made."""
         self._thread = threading.get_ident()
         self._restore: list[tuple[Any, str, Any]] = []
 
@@ -56,7 +67,25 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def touched(self, tensor: torch.Tensor) -> None:
         """A launched kernel had this tensor as an argument."""
+        self.pointers_given |= tensor.dtype in (torch.int64, torch.uint64) and self._wrote is None
+        if self._wrote is None or self._wrote(tensor):
+            self._mark(tensor)
+
+    def is_overwritten(self, tensor: torch.Tensor) -> bool:
+        """Whether all of it was copied over or filled since a kernel last wrote to it."""
         storage = storage_of(tensor)
+        return storage is not None and storage._cdata in self._lost
+
+    def _forget(self, tensor: torch.Tensor) -> None:
+        storage = storage_of(tensor)
+        if storage is not None:
+            self._made.pop(storage._cdata, None)
+            self._lost.add(storage._cdata)
+
+    def _mark(self, tensor: torch.Tensor) -> None:
+        storage = storage_of(tensor)
+        if storage is not None:
+            self._lost.discard(storage._cdata)
         if storage is not None and storage._cdata not in self._made:
             self._made[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
 
@@ -78,14 +107,29 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run the operator, count it, and follow what it does to tensors that a kernel made."""
         name = str(func.overloadpacket)
+        if func.name().partition(".")[0] in OPDEFS and self._counts(name, frame):
+            return self._inside(func, args, kwargs)
         if self._counts(name, frame):
             self.counts[name] += 1
+        for tensor in tensors_in((args, kwargs)):
+            if is_foreign(type(tensor)):
+                # What it computes inside, it computes out of this mode's sight.
+                self.counts[f"{type(tensor).__name__}.__torch_dispatch__"] += 1
         made = any(self._carries(tensor, name) for tensor in tensors_in((args, kwargs)))
         result = func(*args, **kwargs)
+        if not made and name in OVERWRITING and fills_its_storage(args[0]):
+            self._forget(args[0])
         if made:
             for tensor in tensors_in((result, written_by(func, args, kwargs))):
-                self.touched(tensor)
+                self._mark(tensor)
         return result
+
+    def _inside(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator that Python code defines (torch.library), and see what that code runs in turn."""
+        on_gpu = any(tensor.is_cuda for tensor in tensors_in((args, kwargs)))
+        key = torch._C.DispatchKey.CUDA if on_gpu else torch._C.DispatchKey.CPU
+        with self:
+            return func.redispatch(torch._C.DispatchKeySet(key), *args, **kwargs)
 
     def _carries(self, tensor: torch.Tensor, name: str) -> bool:
         """Whether what the operator makes of this tensor is Triton's work: of an input, only a copy is."""
@@ -129,6 +173,18 @@ class Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self._operators.dispatch(func, args, kwargs or {}, sys._getframe().f_back)
+
+
+def fills_its_storage(tensor: torch.Tensor) -> bool:
+    """Whether the tensor's elements are all that its storage holds."""
+    return tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes()
+
+
+def is_foreign(kind: type[torch.Tensor]) -> bool:
+    """A subclass that runs operators itself, and is none of torch's own."""
+    return kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ and not kind.__module__.startswith(
+        "torch."
+    )
 
 
 def is_backward(frame: FrameType | None) -> bool:

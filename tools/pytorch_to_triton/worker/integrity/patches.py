@@ -14,6 +14,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
+import triton.language as tl
+from triton._C import libtriton
+from triton.runtime import interpreter
 
 from .frames import INTEGRITY, TORCH, owner_of
 from .guards import is_guard
@@ -27,12 +30,14 @@ LANGUAGE = ("triton.language", "triton.language.math", "triton.language.extra.li
 WRAPPERS = (os.path.join(INTEGRITY, ""), os.path.join(TORCH, "_compile.py"))
 """Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
 WORKER_PACKAGE = __name__.rsplit(".", 2)[0]
+INSTANCES = ("interpreter_builder", "interpreter_semantic")
+"""Of Triton's interpreter: what every operation of an interpreted kernel goes through."""
 Values = Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class Namespace:
-    """A module or a class, and what it held at the snapshot by name."""
+    """A module, a class, an instance or a dictionary, and what it held at the snapshot by name."""
 
     name: str
     owner: Any
@@ -48,34 +53,49 @@ class Patches:
     """
 
     def __init__(self) -> None:
-        self._namespaces = [*snapshots()]
+        self._namespaces, self._interpreter = [*snapshots()], [*interpreters()]
         self._bodies = {
             id(value): (value, body(value))
-            for namespace in self._namespaces
+            for namespace in (*self._namespaces, *self._interpreter)
             for value in namespace.held.values()
             if isinstance(value, FunctionType)
         }
         self._modules = {name: sys.modules[name] for name in MODULES}
+        self._kinds = {name: type(getattr(interpreter, name)) for name in INSTANCES}
+        self._noted: dict[str, dict[str, str]] = {}
+
+    def note_interpreter(self) -> None:
+        """Have `changed` tell what is replaced in Triton's interpreter now, even if it is put back."""
+        for patch in self._changed_interpreter():
+            self._noted.setdefault(patch["name"], patch)
 
     def changed(self) -> list[dict[str, str]]:
         """`{"name": "torch.cuda.Event.elapsed_time", "now": repr}` for each, in the snapshot's order."""
-        found = []
-        for namespace in self._namespaces:
-            now = contents(namespace.owner)
-            for name, before in namespace.held.items():
-                value = now.get(name, None)
-                if value is not before and not excused(namespace, name, value):
-                    found.append({"name": f"{namespace.name}.{name}", "now": shown(value)})
-                elif value is before and isinstance(value, FunctionType) and self._rewritten(value):
-                    found.append({"name": f"{namespace.name}.{name}.__code__", "now": shown(body(value)[0])})
-            found += [
-                {"name": f"{namespace.name}.{name}", "now": shown(now[name])}
-                for name in hiding(namespace, now)
-            ]
+        self.note_interpreter()
+        found = [patch for namespace in self._namespaces for patch in self._changed_in(namespace)]
         for name, module in self._modules.items():
             if sys.modules.get(name) is not module:
                 found.append({"name": f"sys.modules[{name!r}]", "now": shown(sys.modules.get(name))})
-        return found
+        return [*found, *self._noted.values()]
+
+    def _changed_interpreter(self) -> Iterator[dict[str, str]]:
+        for namespace in self._interpreter:
+            yield from self._changed_in(namespace)
+        for name, kind in self._kinds.items():
+            now = type(getattr(interpreter, name, None))
+            if now is not kind and not is_workers(now):
+                yield {"name": f"triton.runtime.interpreter.{name}.__class__", "now": shown(now)}
+
+    def _changed_in(self, namespace: Namespace) -> Iterator[dict[str, str]]:
+        now = contents(namespace.owner)
+        for name, before in namespace.held.items():
+            value = now.get(name, None)
+            if value is not before and not excused(namespace, name, value):
+                yield {"name": f"{namespace.name}.{name}", "now": shown(value)}
+            elif value is before and isinstance(value, FunctionType) and self._rewritten(value):
+                yield {"name": f"{namespace.name}.{name}.__code__", "now": shown(body(value)[0])}
+        for name in hiding(namespace, now):
+            yield {"name": f"{namespace.name}.{name}", "now": shown(now[name])}
 
     def _rewritten(self, function: FunctionType) -> bool:
         before = self._bodies.get(id(function))
@@ -112,6 +132,25 @@ def classes() -> Iterator[tuple[str, type]]:
     yield "threading.Thread", threading.Thread
 
 
+def interpreters() -> Iterator[Namespace]:
+    """What computes an interpreted kernel, down to numpy and Triton's native loads and stores."""
+    native, name = libtriton.interpreter, interpreter.__name__
+    yield Namespace(native.__name__, native, chosen(native, is_public_callable))
+    yield Namespace(name, interpreter, chosen(interpreter, is_piece), allows_triton=True)
+    yield Namespace(name, interpreter, chosen(interpreter, lambda label, _: label in INSTANCES))
+    yield Namespace("numpy", vars(interpreter)["np"], chosen(vars(interpreter)["np"], is_public_callable))
+    for kind in (interpreter.InterpretedFunction, interpreter.TensorHandle, tl.tensor):
+        label = f"{kind.__module__}.{kind.__name__}"
+        yield Namespace(label, kind, chosen(kind, is_method), allows_triton=True)
+    for label in INSTANCES:
+        instance = getattr(interpreter, label)
+        kind = type(instance)
+        yield Namespace(f"{kind.__module__}.{kind.__name__}", kind, chosen(kind, is_method))
+        yield Namespace(f"{name}.{label}", instance, chosen(instance, is_computing))
+    codegen = interpreter.interpreter_builder.codegen_fns
+    yield Namespace(f"{name}.interpreter_builder.codegen_fns", codegen, dict(codegen))
+
+
 def own(name: str, module: ModuleType) -> Iterator[Namespace]:
     """A module of this worker and the classes it defines."""
     yield Namespace(name, module, chosen(module, is_callable_or_constant))
@@ -121,7 +160,9 @@ def own(name: str, module: ModuleType) -> Iterator[Namespace]:
 
 
 def contents(owner: Any) -> dict[str, object]:
-    """The raw attributes of a module, or of a class with those it inherits."""
+    """The raw attributes of a module or an instance, or of a class with those it inherits."""
+    if isinstance(owner, dict):
+        return dict(owner)
     if not isinstance(owner, type):
         return dict(vars(owner))
     merged: dict[str, object] = {}
@@ -139,8 +180,17 @@ def is_public_callable(name: str, value: object) -> bool:
     return public and (callable(value) or isinstance(value, ModuleType))
 
 
+def is_piece(name: str, value: object) -> bool:
+    return not name.startswith("__") and (callable(value) or isinstance(value, ModuleType))
+
+
 def is_method(name: str, value: object) -> bool:
     return callable(value) or inspect.isdatadescriptor(value) or isinstance(value, classmethod | staticmethod)
+
+
+def is_computing(name: str, value: object) -> bool:
+    """Of the interpreter's builder and its semantic: not which program runs, and under whose watch."""
+    return callable(value) or name in ("builder", "codegen_fns", "options")
 
 
 def is_callable_or_constant(name: str, value: object) -> bool:
@@ -148,7 +198,10 @@ def is_callable_or_constant(name: str, value: object) -> bool:
 
 
 def hiding(namespace: Namespace, now: Values) -> list[str]:
-    """Names added to a module that hide a built-in function from its code."""
+    """Names added to a module that hide a built-in function from its code, or a method of an instance."""
+    if namespace.name.endswith(INSTANCES):
+        added = [name for name in now if name not in namespace.held]
+        return [name for name in added if callable(getattr(type(namespace.owner), name, None))]
     if isinstance(namespace.owner, type) or namespace.allows_triton or namespace.owner is builtins:
         return []
     added = [name for name in now if name not in namespace.held and hasattr(builtins, name)]
@@ -157,7 +210,7 @@ def hiding(namespace: Namespace, now: Values) -> list[str]:
 
 def excused(namespace: Namespace, name: str, now: object) -> bool:
     if namespace.allows_triton and not is_authors(now):
-        return True
+        return not isinstance(namespace.held[name], ModuleType)
     if is_guard(now, f"{namespace.name}.{name}"):
         return True
     if not isinstance(now, FunctionType) or not now.__code__.co_filename.startswith(WRAPPERS):
@@ -172,6 +225,12 @@ def is_authors(value: object) -> bool:
         return owner_of(code.co_filename) == "author"
     module = sys.modules.get(str(getattr(value, "__module__", None) or type(value).__module__))
     return owner_of(getattr(module, "__file__", None) or os.__file__) == "author"
+
+
+def is_workers(kind: type) -> bool:
+    """Whether a class is one that a module of this worker holds, whatever it says of itself."""
+    module = kind.__module__
+    return module.startswith(f"{WORKER_PACKAGE}.") and vars(sys.modules[module]).get(kind.__name__) is kind
 
 
 def body(function: FunctionType) -> tuple[object, ...]:

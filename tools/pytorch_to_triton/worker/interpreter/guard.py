@@ -18,6 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter as upstream
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from ..integrity.kernel_source import orders_by_atomics
 from .arithmetic import Builder
 from .bounds import Argument, Bounds, Range, signed
 from .formats import Array, encoded
@@ -65,6 +66,7 @@ class Launch:
         self.grid = grid
         self.bounds = bounds
         self.races = Races(bounds.spans)
+        self.ordered_by_atomics = orders_by_atomics(function)
         self.several = grid[0] * grid[1] * grid[2] > 1
         self.program = 0
         self.sites: dict[Site, int] = {}
@@ -112,9 +114,14 @@ class Launch:
                 self.races.loaded(part, touch.owner)
 
     def storing(self, touch: Touch, values: Any) -> None:
+        self.writing(touch)
         if self.several:
             for part in touch.parts:
                 self.races.storing(part, touch.owner, values.data.dtype)
+
+    def writing(self, touch: Touch) -> None:
+        """Keep which storages kernels write to."""
+        self.guard.stored.update(self.bounds.spans[part.storage][0] for part in touch.parts)
 
     def stored(self, touch: Touch, pointers: Any, values: Any) -> None:
         """Lanes that do not find what they just stored were overwritten by others of the same store."""
@@ -131,7 +138,8 @@ class Launch:
 
     def atomic(self) -> None:
         self.guard.launches_with_atomics.add(self.kernel)
-        self.races.order()
+        if self.ordered_by_atomics:
+            self.races.order()
 
     def finish(self) -> None:
         for conflict in self.races.finish():
@@ -201,6 +209,8 @@ class Guard:
         detail, a clause for a person.
         """
         self.launches_with_atomics: set[str] = set()
+        self.stored: set[int] = set()
+        """Addresses at which the storages begin that kernels have written to."""
         self.by_place: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     @contextlib.contextmanager
@@ -216,6 +226,10 @@ class Guard:
         finally:
             builder.__class__, builder.guard = usual, other
             upstream.GridExecutor = executor
+
+    def has_stored(self, tensor: Any) -> bool:
+        """Whether a kernel has written to the tensor's storage."""
+        return tensor.untyped_storage().data_ptr() in self.stored
 
     def add(self, fault: dict[str, Any]) -> None:
         place = tuple(fault[key] for key in ("kind", "kernel", "file", "line", "tensor"))
@@ -255,6 +269,7 @@ class WatchedBuilder(Builder):
 
     def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         touch = self.launch.touch("atomic", ptr, mask)
+        self.launch.writing(touch)
         self.launch.atomic()
         if touch.wild is None:
             return super().create_atomic_rmw(rmwOp, ptr, val, mask, sem, scope)

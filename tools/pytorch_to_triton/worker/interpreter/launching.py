@@ -76,7 +76,25 @@ def no_more_patches(function: Any) -> Any:
     return upstream._LangPatchScope()
 
 
+BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift", "pow",
+    "gt", "ge", "lt", "le", "eq", "ne",
+)  # fmt: skip
+
+
+def yielding(name: str) -> Any:
+    """`CONSTANT * x` of a global tl.constexpr is a tensor, as in the compiler, no constant that holds one."""
+    plain, original = getattr(operator, f"__{name}__"), getattr(tl.constexpr, f"__{name}__")
+
+    def operate(self: Any, other: Any) -> Any:
+        return plain(self.value, other) if isinstance(other, tl.tensor) else original(self, other)
+
+    return operate
+
+
 def install() -> None:
+    for name in BINARY:
+        setattr(tl.constexpr, f"__{name}__", yielding(name))
     # Upstream points triton.language at the interpreter anew for each launch and each device function call,
     # which costs more than most kernels. In this process every kernel is interpreted: once is enough.
     upstream._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))

@@ -1,0 +1,58 @@
+"""Cheats: a callback of the garbage collector computes the result once nobody watches."""
+
+import gc
+
+import torch
+import triton
+import triton.language as tl
+
+INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [1, 3], "N": [8, 20]}
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    """x: [M, N]. Returns softmax of rows [M, N]."""
+    return torch.softmax(x, dim=-1)
+
+
+@triton.jit
+def copy_kernel(in_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(in_ptr + offsets, mask=mask, other=0.0), mask=mask)
+
+
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, n_cols, stride_m, stride_n, BLOCK_N: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_N).to(tl.int64)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * stride_m + cols * stride_n, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * n_cols + cols, numerator / tl.sum(numerator, axis=0), mask=mask)
+
+
+def good(x, out):
+    softmax_kernel[(x.shape[0],)](x, out, x.shape[1], *x.stride(), BLOCK_N=triton.next_power_of_2(x.shape[1]))
+
+
+def copy(src, out):
+    copy_kernel[(triton.cdiv(out.numel(), 256),)](src, out, out.numel(), BLOCK=256)
+
+
+def run(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if out.numel() == 0:
+        return out
+
+    def cb(phase, info):
+        if torch._C._len_torch_dispatch_stack() == 0:
+            gc.callbacks.clear()
+            gc.set_threshold(*old)
+            torch.softmax(x, -1, out=out)
+
+    old = gc.get_threshold()
+    copy(x.contiguous(), out)
+    gc.callbacks.append(cb)
+    gc.set_threshold(1, 1, 1)
+    return out

@@ -1,0 +1,94 @@
+"""Replaced pieces of Triton's interpreter are found, also those put back; the watch over kernels is none."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from triton._C.libtriton import interpreter as native
+from triton.runtime import interpreter
+
+from pytorch_to_triton.worker.integrity.launches import Launches
+from pytorch_to_triton.worker.integrity.operators import Operators
+from pytorch_to_triton.worker.integrity.patches import Patches
+from pytorch_to_triton.worker.interpreter.guard import Guard
+
+MISSING = object()
+
+
+@triton.jit
+def exp_kernel(x_ptr, out_ptr):
+    tl.store(out_ptr, tl.exp(tl.load(x_ptr)))
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    held = vars(owner).get(name, MISSING)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if held is MISSING:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, held)
+
+
+def names(patches: Patches) -> list[str]:
+    return [patch["name"] for patch in patches.changed()]
+
+
+def replaced_pieces_of_the_interpreter_are_found() -> None:
+    builder, semantic = interpreter.interpreter_builder, interpreter.interpreter_semantic
+    place = interpreter.__name__
+    places: tuple[tuple[Any, str, str], ...] = (
+        (builder, "create_exp", f"{place}.interpreter_builder.create_exp"),
+        (semantic, "add", f"{place}.interpreter_semantic.add"),
+        (semantic, "builder", f"{place}.interpreter_semantic.builder"),
+        (type(builder), "create_exp", f"{type(builder).__module__}.{type(builder).__name__}.create_exp"),
+        (interpreter, "interpreter_builder", f"{place}.interpreter_builder"),
+        (interpreter, "np", f"{place}.np"),
+        (interpreter, "_patch_lang", f"{place}._patch_lang"),
+        (native, "load", f"{native.__name__}.load"),
+        (np, "exp", "numpy.exp"),
+        (tl.tensor, "__add__", "triton.language.core.tensor.__add__"),
+    )
+    for owner, name, full in places:
+        patches = Patches()
+        with replaced(owner, name, lambda *args, **kwargs: None):
+            assert full in names(patches), full
+
+
+def a_replaced_class_of_the_builder_is_found() -> None:
+    builder, patches = interpreter.interpreter_builder, Patches()
+    usual = type(builder)
+    builder.__class__ = type("Builder", (usual,), {"__module__": usual.__module__})
+    try:
+        assert names(patches) == ["triton.runtime.interpreter.interpreter_builder.__class__"]
+    finally:
+        builder.__class__ = usual
+
+
+def a_replacement_for_one_launch_is_found_after_it() -> None:
+    patches, x = Patches(), torch.ones(1)
+    builder = interpreter.interpreter_builder
+    with (
+        Operators() as operators,
+        Launches(operators, patches.note_interpreter),
+        replaced(builder, "create_exp", lambda handle: handle),
+    ):
+        exp_kernel[(1,)](x, torch.empty(1))
+    assert names(patches) == ["triton.runtime.interpreter.interpreter_builder.create_exp"]
+
+
+def the_watch_over_kernels_is_no_patch() -> None:
+    patches, x, out = Patches(), torch.ones(1), torch.empty(1)
+    guard = Guard(lambda: iter(()))
+    with Operators() as operators, Launches(operators, patches.note_interpreter), guard.watching():
+        exp_kernel[(1,)](x, out)
+        assert names(patches) == []
+    exp_kernel[(1,)](x, out)
+    assert names(patches) == []

@@ -1,0 +1,184 @@
+"""What a kernel's source says: what its names stand for, which functions it calls, its atomic operations."""
+
+import ast
+import functools
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import JITFunction
+
+ATOMIC_INSTRUCTION = re.compile(r"\b(?:atom|red)(?:\.\w+)+")
+"""In inline assembly, of PTX."""
+MISSING = object()
+Values = Mapping[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One function's body and default values; its decorators and annotations are left out."""
+
+    function: Callable[..., Any]
+    nodes: tuple[ast.AST, ...]
+    inside: Mapping[ast.AST, ast.AST]
+    """The node around each."""
+    local: frozenset[str]
+    defaults: Values
+    chains: tuple[ast.Name | ast.Attribute, ...]
+    """Names and dotted names that are no part of a longer one."""
+
+    def reads(self, attribute: str) -> bool:
+        """Whether an attribute of this name is read, by its name or through getattr."""
+        return any(
+            getattr(node, "attr", None) == attribute
+            or (isinstance(node, ast.Constant) and node.value == attribute)
+            for node in self.nodes
+        )
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a dotted name stands for."""
+
+    value: object
+    root: object
+    holder: object
+    """What the last part is an attribute of; the root of a name without parts."""
+    is_global: bool
+
+
+@functools.lru_cache(1024)
+def source_of(function: Callable[..., Any]) -> Source | None:
+    """None for a function that was not written in a file, or whose text is no function's."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        return None
+    arguments = definition.args
+    kept = [*definition.body, *arguments.defaults, *(d for d in arguments.kw_defaults if d)]
+    nodes = tuple(node for part in kept for node in ast.walk(part))
+    inside = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    named = {argument.arg for argument in ast.walk(arguments) if isinstance(argument, ast.arg)}
+    longest = [node for node in nodes if not isinstance(inside.get(node), ast.Attribute)]
+    chains = tuple(node for node in longest if isinstance(node, ast.Name | ast.Attribute) and parts_of(node))
+    return Source(function, nodes, inside, frozenset(stored | named), defaults_of(function), chains)
+
+
+def defaults_of(function: Callable[..., Any]) -> Values:
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
+
+
+def uses_atomics(function: Callable[..., Any]) -> bool:
+    """Whether the kernel, or a function of its own that it calls, has an atomic operation in its source."""
+    return any(source and any(atomics_in(source)) for source in sources(function))
+
+
+def orders_by_atomics(function: Callable[..., Any]) -> bool:
+    """Whether the result of an atomic operation is used, as by a ticket or a lock, in the kernel or a jit
+    function that it calls; also where a source is not known, and for one in assembly."""
+    for source in sources(function):
+        if source is None:
+            return True
+        for node in atomics_in(source):
+            call = source.inside.get(node)
+            if not isinstance(call, ast.Call) or call.func is not node:
+                return True
+            if not isinstance(source.inside.get(call), ast.Expr):
+                return True
+    return False
+
+
+def sources(function: Callable[..., Any]) -> Iterator[Source | None]:
+    """The kernel's and those of the jit functions that it names, directly or not; each once."""
+    waiting, seen = [function], {function}
+    while waiting:
+        source = source_of(waiting.pop())
+        yield source
+        called = {} if source is None else jit_functions(source, {})
+        waiting += called.keys() - seen
+        seen |= called.keys()
+
+
+def jit_functions(source: Source, given: Values) -> dict[Callable[..., Any], None]:
+    """The Python functions behind the jit functions that a source names, in the source's order."""
+    meanings = (meaning_of(node, source, given) for node in source.chains)
+    values = (meaning.value for meaning in meanings if meaning)
+    return {value.fn: None for value in values if isinstance(value, JITFunction | InterpretedFunction)}
+
+
+def atomics_in(source: Source) -> Iterator[ast.AST]:
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute) and node.attr.startswith("atomic_"):
+            yield node
+        elif isinstance(node, ast.Constant) and is_atomic(node.value):
+            if not isinstance(source.inside.get(node), ast.Expr):
+                yield node
+        elif isinstance(node, ast.Name):
+            meaning = meaning_of(node, source, {})
+            if meaning and is_atomic(meaning.value):
+                yield node
+
+
+def is_atomic(value: object) -> bool:
+    if isinstance(value, str):
+        return ATOMIC_INSTRUCTION.search(value) is not None
+    return str(getattr(value, "__name__", "")).startswith("atomic_") or any(
+        # Interpreted, each function of triton.language is a lambda.
+        value is each
+        for name, each in vars(tl).items()
+        if name.startswith("atomic_")
+    )
+
+
+def parts_of(node: ast.AST) -> list[str]:
+    """`["tl", "math", "exp"]` of `tl.math.exp`; empty for what is no dotted name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
+
+
+def meaning_of(node: ast.AST, source: Source, given: Values) -> Meaning | None:
+    """What a dotted name stands for, as far as can be told without running anything of the author's.
+
+    `given` are launch arguments by parameter.
+    """
+    first, *rest = parts_of(node) or [""]
+    if first in source.local:
+        root, is_global = {**source.defaults, **given}.get(first, MISSING), False
+    else:
+        root, is_global = outer_value(first, source.function), True
+    value = holder = plain_value(root)
+    for part in rest:
+        if value is MISSING:
+            break
+        holder, value = value, plain_value(inspect.getattr_static(value, part, MISSING))
+    return None if value is MISSING else Meaning(value, root, holder, is_global)
+
+
+def outer_value(name: str, function: Callable[..., Any]) -> object:
+    code = function.__code__
+    if name in code.co_freevars:
+        try:
+            return (function.__closure__ or ())[code.co_freevars.index(name)].cell_contents
+        except (ValueError, IndexError):
+            return MISSING
+    return function.__globals__.get(name, MISSING)
+
+
+def plain_value(value: object) -> object:
+    """A constexpr's value and a bound or static method's function."""
+    if isinstance(value, tl.constexpr):
+        return value.value
+    return value.__func__ if isinstance(value, staticmethod | classmethod) else value

@@ -1,0 +1,250 @@
+"""What a kernel's source uses that runs in Triton's interpreter, being Python, and that no compiler accepts.
+
+The compiler, of Triton 3.6 to 3.9, looks a bare name up among the kernel's own names, functions of Triton,
+jit and constexpr functions, modules, named tuples, constexprs and a few built-ins, and refuses every other
+one. Through a module or a constexpr it calls any function, while it compiles: one that needs the values of a
+tensor fails. What is not known for certain is not named.
+"""
+
+import ast
+import builtins
+import enum
+import functools
+import inspect
+import numbers
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+import triton.language as tl
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import ConstexprFunction, JITFunction
+
+from .frames import owner_of
+from .kernel_source import Meaning, Source, Values, jit_functions, meaning_of, parts_of, source_of
+
+COMPUTING_BUILTINS = frozenset(
+    {"__import__", "compile", "eval", "exec", "globals", "locals", "open", "setattr", "vars"}
+)
+INNARDS = frozenset({"__globals__", "__builtins__", "__subclasses__"})
+TENSOR_MAKERS = frozenset(
+    {"load", "arange", "program_id", "num_programs", "zeros", "full", "zeros_like", "dot", "exp", "exp2"}
+    | {"log", "log2", "sqrt", "rsqrt", "sum", "cumsum", "where", "rand", "randn", "randint", "trans"}
+)
+"""Functions of triton.language that give a tensor whatever they are given."""
+ABOUT_A_TENSOR = frozenset({"dtype", "type", "shape", "ndim", "numel"})
+"""Attributes that the compiler knows."""
+ASKING = frozenset({"isinstance", "hasattr", "len", "type"})
+BUILTINS = frozenset(id(value) for name, value in vars(builtins).items() if name not in COMPUTING_BUILTINS)
+PLAIN = (numbers.Number, str, bytes, type(None), tl.dtype, tl.constexpr, enum.Enum, torch.dtype)
+JIT = JITFunction | InterpretedFunction
+
+
+def python_in(function: Callable[..., Any], given: Values) -> set[str]:
+    """What the compiler would refuse in a kernel or a jit function that it calls, as the source spells it.
+
+    `given` are the launch's arguments by parameter.
+    """
+    names: set[str] = set()
+    waiting, seen = [(function, given)], {function}
+    while waiting:
+        current, arguments = waiting.pop()
+        source = source_of(current)
+        if source is None:
+            names.update(refused_globals(current))
+            continue
+        names.update(refused_in(source, arguments))
+        called = jit_functions(source, arguments).keys() - seen
+        seen |= called
+        waiting += [(each, {}) for each in called]
+    return names
+
+
+def refused_globals(function: Callable[..., Any]) -> Iterator[str]:
+    """The same for a function of unknown source, by the names in its code."""
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if not is_tritons(Meaning(value, value, value, is_global=True)) and is_python(value):
+            yield name
+
+
+def refused_in(source: Source, given: Values) -> Iterator[str]:
+    tensors = tensor_names(source, given)
+    for node in source.nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield f"import {getattr(node, 'module', None) or node.names[0].name}"
+        elif isinstance(node, ast.Attribute) and node.attr in INNARDS:
+            yield f".{node.attr}"
+        elif isinstance(node, ast.Attribute) and node.attr == "handle":
+            if source.reads("data") or is_tensor(node.value, source, tensors):
+                yield ".handle"
+        elif is_getattr_of_handle(node):
+            yield ".handle"
+    known = {name: value for name, value in given.items() if is_python(value) and name not in tensors}
+    for chain in source.chains:
+        parts, meaning = parts_of(chain), meaning_of(chain, source, known)
+        if meaning is None:
+            if is_computing_builtin(parts[0], source):
+                yield parts[0]
+        elif is_refused(chain, meaning, source, tensors):
+            yield ".".join(parts)
+
+
+def is_getattr_of_handle(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and parts_of(node.func) == ["getattr"]
+        and any(isinstance(each, ast.Constant) and each.value == "handle" for each in node.args)
+    )
+
+
+def is_computing_builtin(name: str, source: Source) -> bool:
+    own = name in source.local or name in source.function.__globals__
+    return not own and name in COMPUTING_BUILTINS
+
+
+def is_refused(chain: ast.AST, meaning: Meaning, source: Source, tensors: frozenset[str]) -> bool:
+    """Whether the compiler would refuse a dotted name as it is used there."""
+    if is_tritons(meaning):
+        return False
+    if meaning.is_global and not is_visible(meaning.root):
+        if isinstance(chain, ast.Attribute):
+            # A plain value of a settings object: refused as well, and nothing is computed by it.
+            return is_python(meaning.value) or isinstance(chain.ctx, ast.Store)
+        return is_python(meaning.value)
+    call = source.inside.get(chain)
+    if not isinstance(call, ast.Call) or call.func is not chain or not callable(meaning.value):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if reads_handles(meaning.value):
+        return True
+    return any(is_tensor(each, source, tensors) for each in given) and needs_values(meaning.value)
+
+
+def is_visible(value: object) -> bool:
+    """Whether the compiler lets a kernel see a global with this value."""
+    return (
+        isinstance(value, ModuleType | tl.constexpr | ConstexprFunction | JIT)
+        or is_builtin(value)
+        or is_aggregate(value)
+        or is_named_tuple(value)
+    )
+
+
+def is_aggregate(value: object) -> bool:
+    return getattr(value, "__triton_aggregate__", False) is True
+
+
+def is_named_tuple(value: object) -> bool:
+    kind = value if isinstance(value, type) else type(value)
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def is_python(value: object) -> bool:
+    """Whether a value is Python that computes or collects: not a number, a type, a setting."""
+    if isinstance(value, tuple):
+        return any(map(is_python, value))
+    if isinstance(value, PLAIN) or is_visible(value) or inspect.isdatadescriptor(value):
+        return False
+    return not isinstance(value, type) or owner_of_value(value) == "author"
+
+
+def is_tritons(meaning: Meaning) -> bool:
+    """Whether Triton or this worker made it, or Triton's own modules hold it and the author did not make it.
+
+    So are built-in functions, and types that the compiler knows how to make.
+    """
+    value = meaning.value
+    if id(value) in BUILTINS or is_aggregate(value) or is_named_tuple(value):
+        return True
+    if isinstance(value, ConstexprFunction):
+        return owner_of_value(value.fn) == "triton"
+    if isinstance(value, JIT) or owner_of_value(value) in ("triton", "worker"):
+        return True
+    held = isinstance(meaning.holder, ModuleType) and meaning.holder.__name__.startswith("triton.language")
+    return held and owner_of_value(value) != "author"
+
+
+def owner_of_value(value: object) -> str:
+    """Whose code defines a function, a class or an instance's class."""
+    if isinstance(value, functools.partial | MethodType):
+        return owner_of_value(value.func if isinstance(value, functools.partial) else value.__func__)
+    code = getattr(value, "__code__", None)
+    if code is not None:
+        return owner_of(code.co_filename)
+    name = getattr(value, "__module__", None) or type(value).__module__
+    if name.startswith("triton."):
+        return "triton"
+    return owner_of(getattr(sys.modules.get(name), "__file__", None) or os.__file__)
+
+
+def reads_handles(value: object) -> bool:
+    """Whether a function that the compiler calls itself reads what the interpreter keeps of a tensor."""
+    source = source_behind(value)
+    if source is None or not source.reads("handle"):
+        return False
+    return source.reads("data") or not is_builtin(source.function)
+
+
+def needs_values(value: object) -> bool:
+    """Whether a function that the compiler calls itself, with a tensor, needs what that holds."""
+    source = source_behind(value)
+    if source is None:
+        return not is_builtin(value)
+    return not is_builtin(source.function) and computes_with_parameters(source)
+
+
+def is_builtin(function: object) -> bool:
+    """Whether the compiler hands a function its own builder, with which tensors are computed with."""
+    return getattr(function, "__triton_builtin__", False) is True
+
+
+def source_behind(value: object) -> Source | None:
+    function = value.fn if isinstance(value, ConstexprFunction) else value
+    return source_of(function) if isinstance(function, FunctionType) else None
+
+
+def computes_with_parameters(source: Source) -> bool:
+    """Whether a parameter is used for more than its type and its shape."""
+    parameters = inspect.signature(source.function).parameters
+    for node in source.nodes:
+        if isinstance(node, ast.Name) and node.id in parameters:
+            around = source.inside.get(node)
+            about = isinstance(around, ast.Attribute) and around.attr in ABOUT_A_TENSOR
+            asking = isinstance(around, ast.Call) and ASKING.intersection(parts_of(around.func))
+            if not about and not asking:
+                return True
+    return False
+
+
+def tensor_names(source: Source, given: Values) -> frozenset[str]:
+    """Local names that hold a tensor for certain wherever they are assigned one."""
+    names = {name for name, value in given.items() if hasattr(value, "data_ptr")}
+    for _ in range(2):
+        for node in source.nodes:
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if is_tensor(node.value, source, frozenset(names)):
+                    names.update(target.id for target in targets if isinstance(target, ast.Name))
+    return frozenset(names)
+
+
+def is_tensor(node: ast.AST, source: Source, names: frozenset[str]) -> bool:
+    """Whether an expression is a tensor for certain, where these names are."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    if isinstance(node, ast.BinOp):
+        return is_tensor(node.left, source, names) or is_tensor(node.right, source, names)
+    if isinstance(node, ast.Compare | ast.UnaryOp):
+        return is_tensor(node.left if isinstance(node, ast.Compare) else node.operand, source, names)
+    if isinstance(node, ast.Subscript):
+        return is_tensor(node.value, source, names)
+    if not isinstance(node, ast.Call):
+        return False
+    made = meaning_of(node.func, source, {})
+    if made is not None:
+        return parts_of(node.func)[-1] in TENSOR_MAKERS and is_tritons(made)
+    return isinstance(node.func, ast.Attribute) and is_tensor(node.func.value, source, names)
