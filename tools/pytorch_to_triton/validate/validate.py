@@ -135,12 +135,26 @@ def limits_of(request: Request, mode: Mode, devices: Sequence[Device]) -> Limits
     return Limits(elements, int(free * SPAN_SHARE))
 
 
-def planned(reference: Description, request: Request, declaration: Declaration, limits: Limits) -> CasePlan:
+@dataclass(frozen=True)
+class Drawing:
+    """What bounds the cases of a plan, and what its random sizes are drawn from."""
+
+    limits: Limits
+    seed: int
+
+
+def planned(reference: Description, request: Request, declaration: Declaration, drawing: Drawing) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it draws itself.
 
     That call is then the declared one, and cases of the same shapes with other values are generated ones.
     """
-    plan = plan_cases(declaration, limit_elements=limits.elements, limit_span_bytes=limits.span_bytes)
+    limits = drawing.limits
+    plan = plan_cases(
+        declaration,
+        limit_elements=limits.elements,
+        limit_span_bytes=limits.span_bytes,
+        seed=drawing.seed,
+    )
     own = examples_case(reference)
     if own is None or request.options.inputs:
         return plan
