@@ -43,7 +43,7 @@ def test_one_small_case_of_each_sort_is_chosen_in_the_plans_order() -> None:
     assert names(picked) == [
         "M=16 N=100",
         "M=4 N=64",
-        "M=17 N=100",
+        "M=17 N=101",
         "M=16 N=257",
         "M=16 N=1",
         "M=16 N=255",
