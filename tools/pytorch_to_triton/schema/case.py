@@ -29,13 +29,13 @@ Fill = Literal[
 """random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row. ties:
 five distinct values at most, again and again (of integers: within their range). large/small: random times
 1e4/1e-4 of the dtype's comfortable range. huge: random with every second row (of a single row, element)
-so large that its squares overflow float16 and float8, and cubes the other dtypes. tiny: numbers whose squares
-are barely normal ones. denormal: nothing but subnormal numbers. negative: all below zero. negative_zero: random
-with half of the elements -0.0. alternating: the sign changes from each element to its neighbours along every
-dimension. shifted: random around a mean that is many times their spread. inf, nan: random with some elements
-replaced by +inf and -inf, or by NaN. inf_ends, nan_ends: random, but the first and the last element are +inf,
-or NaN; inf_opposed: +inf and -inf. In several tensors these meet. minus_inf_row: random, but the first row
-(last dimension) is -inf throughout."""
+so large that its squares overflow float16 and float8, and cubes the other dtypes. tiny: numbers whose
+squares are barely normal ones. denormal: nothing but subnormal numbers. negative: all below zero.
+negative_zero: random with half of the elements -0.0. alternating: the sign changes from each element to its
+neighbours along every dimension. shifted: random around a mean that is many times their spread. inf, nan:
+random with some elements replaced by +inf and -inf, or by NaN. minus_inf_row: random, but the first row (last
+dimension) is -inf throughout. nan_ends, inf_ends, inf_opposed: random but for the first and the last element:
+NaN; +inf; +inf and -inf."""
 Scalar = bool | int | float | str | None
 FAR_OFFSET = 2**31
 """Elements: an offset from here on is past what 32 bits with a sign can hold."""

@@ -12,8 +12,7 @@ ONLY: dict[Group, str] = {
     "layout": "Only other memory layouts fail: pass strides to the kernel, or make its inputs contiguous.",
     "empty": "Only empty inputs fail: return early where there is nothing to do.",
     "one": "Only sizes of one fail: look for a division by N - 1, and for squeeze() without a dimension.",
-    "odd": "Only odd or equal sizes fail: mask the last tile of loads and stores, round the grid up, and look "
-    "for a dimension told by its size.",
+    "odd": "Only odd or equal sizes fail: mask the last tile of loads and stores, and round the grid up.",
     "power_of_two": "Only sizes around a power of two fail: check masks and loops at the edge of a block.",
     "dtype": "Only further dtypes fail: take dtypes from the inputs, accumulate in float32, round once.",
     "far": "Only huge strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride.",
