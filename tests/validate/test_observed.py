@@ -213,13 +213,10 @@ async def test_a_process_that_ends_itself_in_a_call_is_a_crash(judge: Judge, tmp
 async def test_a_process_that_ends_itself_after_its_last_case_is_not_passed(
     judge: Judge, tmp_path: Path
 ) -> None:
-    leaves = (
-        HEAD,
-        f"{HEAD}\n\ndef leave(frame, event, argument):\n"
-        "    if frame.f_code.co_name == 'traces':\n        os._exit(0)\n",
-    )
+    leaves = (HEAD, f"{HEAD}\n\ndef leave(observer):\n    os._exit(0)\n")
     imports = ("import torch\n", "import os\nimport sys\nimport torch\n")
-    path = double_file(tmp_path, imports, leaves, body("sys.setprofile(leave)", "return double(x)"))
+    observer = "sys.modules['pytorch_to_triton_worker.observer'].Observer"
+    path = double_file(tmp_path, imports, leaves, body(f"{observer}.traces = leave", "return double(x)"))
     verdict = await judge(path, cases=("N=4", "N=9"))
     assert verdict.verdict == "failed"
     assert case(verdict, "N=9").status == "crashed"

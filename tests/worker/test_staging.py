@@ -46,7 +46,7 @@ for path in map(Path, sys.argv[2:]):
     text = path.read_text()
     candidate = loaded("candidate", without(text, ["reference", "Model"], ["run", "ModelNew"]))
     reference = loaded("reference", only(text, ["reference", "Model", "get_init_inputs"]))
-    told = [name for name in ("run", "ModelNew") if hasattr(reference.contents, name)]
+    told = [name for name in ("run", "ModelNew") if name in vars(reference.contents)]
     if path.parent.name == "reference_kernels":
         shapes = SHAPES.get(path.stem, ROWS)
         given = {name: 1e-5 if name == "eps" else torch.randn(shapes[name]) for name in reference.parameters}
@@ -83,8 +83,9 @@ def test_the_kept_lines_of_a_kernel_file_stay_where_they_are(path: Path) -> None
     for copy in (without("\n".join(lines), ROOTS, KEEP), only("\n".join(lines), ROOTS)):
         compile(copy, path, "exec")
         told = copy.split("\n")
-        assert len(told) == len(lines)
-        changed = [line for line, before in zip(told, lines, strict=True) if line not in (before, "")]
+        # Whatever is added for other files to import comes after the last line.
+        assert len(told) >= len(lines)
+        changed = [line for line, before in zip(told, lines, strict=False) if line not in (before, "")]
         assert all(GONE in line or line.lstrip().startswith(("def ", "'", '"', "class ")) for line in changed)
 
 

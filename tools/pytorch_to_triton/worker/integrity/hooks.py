@@ -45,5 +45,5 @@ class Hooks:
         if gc.callbacks != self._callbacks:
             gc.callbacks[:] = self._callbacks
             found.append("gc.callbacks")
-        gc.collect()
+        gc.collect(1)
         return found
