@@ -15,10 +15,10 @@ from pydantic import JsonValue
 
 from pytorch_to_triton.gpu.sanitizer import Sanitized, Tool, find_sanitizer
 from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.job import Job
+from pytorch_to_triton.schema.job import Job, Mode
 from pytorch_to_triton.schema.verdict import CaseResult, Violation
 from pytorch_to_triton.validate.judge import MEMORY, OK
-from pytorch_to_triton.validate.sanitize import chosen, remarks, violations
+from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, elements_of, remarks, violations
 from pytorch_to_triton.validate.trial import Setting, Side, Trial
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
@@ -69,7 +69,7 @@ async def check_memory(trial: Trial, cases: Sequence[Case], found: MemoryCheck) 
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
     async with anyio.create_task_group() as group:
-        far = [case for case in cases if case.group == "far"][:FAR_CASES]
+        far = [case for case in cases if case.group == "far" and elements_of(case) <= ELEMENTS][:FAR_CASES]
         group.start_soon(look_under_the_interpreter, trial, [*small, *far], found)
         if find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, reports)
@@ -77,11 +77,15 @@ async def check_memory(trial: Trial, cases: Sequence[Case], found: MemoryCheck) 
     found.notes = notes_of(reports, len(small))
 
 
+def interpreted(mode: Mode) -> Mode:
+    """The same Python, with kernels under the interpreter."""
+    return mode.model_copy(update={"interpreter": True, "devices": None})
+
+
 async def look_under_the_interpreter(trial: Trial, cases: Sequence[Case], found: MemoryCheck) -> None:
     """Guarded runs on CPU tensors; of their results only what they say about memory counts."""
     setting = trial.setting
-    mode = setting.mode.model_copy(update={"interpreter": True, "devices": None})
-    quiet = dataclasses.replace(setting, mode=mode, watch=None)
+    quiet = dataclasses.replace(setting, mode=interpreted(setting.mode), watch=None)
     guarded = Trial.of(quiet, trial.policy, trial.reference.target, trial.candidate.target)
     for result in await guarded.run(cases):
         found.by_case[result.name] = tuple(v for v in result.violations if v.breach in MEMORY)

@@ -29,12 +29,12 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
 
     Of each sort the last varies the last dimension, which most kernels cut into blocks.
     """
-    small = [case for case in cases if _elements(case) <= ELEMENTS]
+    small = [case for case in cases if elements_of(case) <= ELEMENTS]
     plain = [case for case in small if case.group in ("declared", "reduced")]
     odd = [case for case in small if case.group == "odd" and not case.label]
     picked = [
         *plain[:1],  # the middle one leads a plan
-        *sorted(plain, key=_elements)[:1],
+        *sorted(plain, key=elements_of)[:1],
         *odd[:1],
         *odd[-1:],
         *[case for case in small if case.group == "power_of_two"][-1:],
@@ -108,7 +108,7 @@ def _where(hazard: Hazard) -> str:
     return f"{hazard.kernel or 'A kernel'}{at}"
 
 
-def _elements(case: Case) -> int:
+def elements_of(case: Case) -> int:
     return sum(tensor.elements for tensor in tensors_in(case.arguments))
 
 

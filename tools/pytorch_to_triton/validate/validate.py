@@ -11,7 +11,7 @@ import anyio
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.versions import Device, versions
+from pytorch_to_triton.gpu.versions import Device, Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
@@ -31,7 +31,7 @@ from pytorch_to_triton.validate.conclusion import (
 from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.exchange import exchange_folder
 from pytorch_to_triton.validate.judge import CLAIMED
-from pytorch_to_triton.validate.memory_check import MemoryCheck, check_memory
+from pytorch_to_triton.validate.memory_check import MemoryCheck, check_memory, interpreted
 from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.shrink import shrunk
@@ -82,7 +82,7 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     declaration that cannot be used is refused: BadInput. Raises EnvironmentLacks where `mode` needs a device
     that is not there.
     """
-    found = await versions(door, mode)
+    found = await warmed_up(door, mode)
     if not mode.interpreter and not found.devices:
         raise EnvironmentLacks(
             "This machine has no GPU that torch can use.", "Validate under the interpreter."
@@ -109,6 +109,19 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
             smallest = await shrunk(trial, declaration, results, limits)
         del trial.observations[observed:]
     return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
+
+
+async def warmed_up(door: Door, mode: Mode) -> Versions:
+    """The mode's versions; on a device the interpreter, which is needed soon, starts meanwhile."""
+    if mode.interpreter:
+        return await versions(door, mode)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(versions, door, interpreted(mode))
+            found = await versions(door, mode)
+    except BaseExceptionGroup as problems:
+        raise problems.exceptions[0] from None
+    return found
 
 
 async def tried(trial: Trial, cases: Sequence[Case], memory: MemoryCheck) -> list[CaseResult]:
