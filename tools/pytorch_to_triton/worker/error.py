@@ -20,6 +20,8 @@ import torch
 FINITE, NAN, POSITIVE_INF, NEGATIVE_INF = range(4)
 FEW = 16
 """Fewer elements than this do not tell what size is typical."""
+ORDINARY = 1e3
+"""Root mean square up to which inputs say how large the terms of a cancellation were."""
 CLEARLY_OFF = 100.0
 """Units from which on an error of PyTorch's is more than rounding of something small."""
 USUAL = 0.9
@@ -143,8 +145,9 @@ def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_
     # GPUs may flush float32's subnormal numbers to zero.
     spacing = max(limits.eps * limits.tiny, torch.finfo(torch.float32).tiny)
     if limits.bits < 64:
-        # The float64 truth rounds too: below this it cannot tell 0 from what is left of a cancellation.
-        spacing = max(spacing, torch.finfo(torch.float64).eps * inputs_rms)
+        # The float64 truth rounds too: below this it cannot tell 0 from what is left of a cancellation. Of
+        # huge inputs, which may well be normalised, `nearby` tells it.
+        spacing = max(spacing, torch.finfo(torch.float64).eps * min(inputs_rms, ORDINARY))
     return torch.maximum(limits.eps * size, typical_size(nearby - truth)).clamp_min(spacing)
 
 
