@@ -15,7 +15,9 @@ pytestmark = pytest.mark.anyio
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 LIMIT_ELEMENTS = 2**18
-Judge = Callable[[Path], Awaitable[Verdict]]
+FEW_ELEMENTS = 2**13
+"""A cheat shows at any size."""
+Judge = Callable[[Path, int], Awaitable[Verdict]]
 
 
 def files(folder: str) -> list[Path]:
@@ -24,8 +26,8 @@ def files(folder: str) -> list[Path]:
 
 @pytest.fixture
 def judge(door: Door, interpreter: Mode) -> Judge:
-    async def judge(path: Path) -> Verdict:
-        request = Request(candidate=Target(path=path), seed=7, limit_elements=LIMIT_ELEMENTS)
+    async def judge(path: Path, limit: int) -> Verdict:
+        request = Request(candidate=Target(path=path), seed=7, limit_elements=limit)
         return await validate(door, request, interpreter)
 
     return judge
@@ -33,17 +35,17 @@ def judge(door: Door, interpreter: Mode) -> Judge:
 
 @pytest.mark.parametrize("path", files("honest"), ids=lambda path: path.stem)
 async def test_an_honest_kernel_passes(path: Path, judge: Judge) -> None:
-    verdict = await judge(path)
+    verdict = await judge(path, LIMIT_ELEMENTS)
     assert verdict.verdict == "passed", verdict.summary
 
 
 @pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
 async def test_a_wrong_kernel_is_refused(path: Path, judge: Judge) -> None:
-    verdict = await judge(path)
+    verdict = await judge(path, LIMIT_ELEMENTS)
     assert verdict.verdict == "failed", verdict.summary
 
 
 @pytest.mark.parametrize("path", files("cheating"), ids=lambda path: path.stem)
 async def test_a_cheating_kernel_is_refused(path: Path, judge: Judge) -> None:
-    verdict = await judge(path)
+    verdict = await judge(path, FEW_ELEMENTS)
     assert verdict.verdict == "failed", verdict.summary

@@ -12,7 +12,7 @@ from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
 from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.trial import Trial
 
-SMALL = (1, 2, 3, 5, 8, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097)
+SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
 """Sizes that each dimension is tried at: tiny ones, and those just past a block."""
 
 
