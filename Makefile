@@ -13,7 +13,7 @@ demo: $(READY)
 	$(BIN)/pytorch-to-triton convert examples/$(EXAMPLE).py:$(EXAMPLE) --into converted/$(EXAMPLE)
 
 test: $(READY)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check

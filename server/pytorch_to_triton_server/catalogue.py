@@ -18,7 +18,20 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.finding import Category, Severity
-from pytorch_to_triton_server.names import DeviceChoice, folder_of, target_of
+from pytorch_to_triton_server.docs_tools import docs_fetch, docs_read, docs_search, docs_status
+from pytorch_to_triton_server.inspect_tools import inspect as inspect_kernels
+from pytorch_to_triton_server.names import folder_of, target_of
+from pytorch_to_triton_server.parameters import (
+    Choice,
+    Dims,
+    Inputs,
+    Kernel,
+    Python,
+    Reference,
+    Seed,
+    Timeout,
+)
+from pytorch_to_triton_server.speed_tools import benchmark
 
 if TYPE_CHECKING:
     from pytorch_to_triton.gpu.door import Door
@@ -37,39 +50,9 @@ class Call:
     watch: "Watch"
 
 
-Reference = Annotated[
-    str | None,
-    Field(
-        description="What to compare with: path.py:name or path.py; default: the kernel file's own reference"
-    ),
-]
-Inputs = Annotated[
-    tuple[str, ...],
-    Field(description="One input as NAME=VALUE, e.g. x=float32[M,N] or eps=1e-5; wins over the file's"),
-]
-Dims = Annotated[
-    tuple[str, ...],
-    Field(description="The sizes to try of one dimension, e.g. M=1,7,256; wins over the file's"),
-]
-Choice = Annotated[
-    DeviceChoice,
-    Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: a GPU where there is one"),
-]
-Seed = Annotated[
-    int | None, Field(ge=0, lt=2**48, description="Draws the same inputs again; default: a fresh one")
-]
-Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may take, compilation included")]
-Python = Annotated[
-    str | None, Field(description="A Python with torch and triton to run the code; default: this one")
-]
-
-
 async def validate(
     call: Call,
-    kernel: Annotated[
-        str,
-        Field(description="The kernel: a kernel file path.py, or path.py:name for a function or nn.Module"),
-    ],
+    kernel: Kernel,
     reference: Reference = None,
     input: Inputs = (),
     dim: Dims = (),
@@ -184,6 +167,7 @@ class Tool:
     """One tool, as both faces need it."""
 
     name: str
+    """An underscore is a space on the command line: docs_search is `docs search`."""
     title: str
     function: Callable[..., Awaitable[Any]]
     """Takes a Call and the tool's arguments; returns a Value with `summary` and `next_step`."""
@@ -193,6 +177,8 @@ class Tool:
     """It may overwrite what it has not written itself."""
     is_yes: Callable[[Any], bool]
     """Whether a result means yes: exit status 0; else it is 1."""
+    open_world: bool = False
+    """It asks servers of others."""
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -244,6 +230,22 @@ TOOLS = (
         is_yes=lambda conversion: conversion.verdict == "converted",
     ),
     Tool(
+        name="benchmark",
+        title="Benchmark a Triton kernel",
+        function=benchmark,
+        read_only=False,
+        destructive=True,
+        is_yes=lambda result: result.verdict in ("faster", "estimated"),
+    ),
+    Tool(
+        name="inspect",
+        title="What the compiler makes of kernels",
+        function=inspect_kernels,
+        read_only=False,
+        destructive=False,
+        is_yes=lambda inspection: inspection.verdict == "compiled",
+    ),
+    Tool(
         name="audit",
         title="Audit Triton code",
         function=audit,
@@ -259,4 +261,39 @@ TOOLS = (
         destructive=False,
         is_yes=lambda machine: True,
     ),
+    Tool(
+        name="docs_search",
+        title="Search the documentation",
+        function=docs_search,
+        read_only=True,
+        destructive=False,
+        is_yes=lambda result: bool(result.hits),
+    ),
+    Tool(
+        name="docs_read",
+        title="Read the documentation",
+        function=docs_read,
+        read_only=True,
+        destructive=False,
+        is_yes=lambda reading: True,
+    ),
+    Tool(
+        name="docs_fetch",
+        title="Fetch public documentation",
+        function=docs_fetch,
+        read_only=False,
+        destructive=False,
+        is_yes=lambda report: not report.failed,
+        open_world=True,
+    ),
+    Tool(
+        name="docs_status",
+        title="What documentation there is",
+        function=docs_status,
+        read_only=True,
+        destructive=False,
+        is_yes=lambda status: True,
+    ),
 )
+GROUPS = {"docs": "Search and read the documentation of the installed Triton, and the guides."}
+"""What is said of tools whose names begin with the same word."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton_server.catalogue import TOOLS, Call, Tool
+from pytorch_to_triton_server.catalogue import GROUPS, TOOLS, Call, Tool
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -71,8 +71,12 @@ def build_app() -> "Typer":
         else:
             serve.serve_stdio()
 
+    groups = {name: typer.Typer(help=about, no_args_is_help=True) for name, about in GROUPS.items()}
     for tool in TOOLS:
-        app.command(tool.name, help=help_of(tool))(command(tool))
+        group, _, name = tool.name.rpartition("_")
+        groups.get(group, app).command(name, help=help_of(tool))(command(tool))
+    for name, group_app in groups.items():
+        app.add_typer(group_app, name=name)
     return app
 
 

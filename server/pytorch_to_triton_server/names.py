@@ -40,3 +40,13 @@ def folder_of(text: str | None) -> Path | None:
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file.", "Name a folder for the results; it need not exist.")
     return folder
+
+
+def file_of(text: str | None) -> Path | None:
+    """A Python file to write, relative to the current folder. Raises BadInput where none can be written."""
+    if text is None:
+        return None
+    file = Path(text).expanduser().absolute()
+    if file.suffix != ".py" or file.is_dir() or not file.parent.is_dir():
+        raise BadInput(f"{file} cannot be written.", "Name a .py file in a folder that exists.")
+    return file

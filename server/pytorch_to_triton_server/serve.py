@@ -1,10 +1,12 @@
 """The catalogue over MCP: stdio, or streamable HTTP on this machine only."""
 
+import base64
 import inspect
 import json
 import signal
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -12,7 +14,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.resources import FileResource
 from mcp.server.mcpserver.tools import Tool as ServedTool
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytorch_to_triton import places
@@ -94,6 +96,8 @@ def build_server(patience: float = PATIENCE_SECONDS) -> Server:
     server.prompt(name=NAME, title="Convert PyTorch to Triton")(prompt)
     for file in sorted(places.shipped("reference_kernels").glob("*.py")):
         server.add_resource(kernel_resource(file.stem))
+    for file in sorted(places.shipped("docs_cache/guides").glob("*.md")):
+        server.add_resource(guide_resource(file))
     return server
 
 
@@ -122,7 +126,7 @@ def served(tool: Tool) -> ServedTool:
     signature = inspect.Signature([context, *keywords], return_annotation=Annotated[CallToolResult, Answer])
     call.__signature__ = signature  # type: ignore[attr-defined]
     hints = ToolAnnotations(
-        read_only_hint=tool.read_only, destructive_hint=tool.destructive, open_world_hint=False
+        read_only_hint=tool.read_only, destructive_hint=tool.destructive, open_world_hint=tool.open_world
     )
     return strict(call, tool.name, tool.title, inspect.getdoc(tool.function) or "", hints)
 
@@ -167,9 +171,19 @@ def strict(
 
 
 def answered(result: BaseModel) -> CallToolResult:
-    """A result as structured content, and as text for clients that read only text."""
+    """A result as structured content, and as text for clients that read only text; pictures beside it."""
     told = compact(result)
-    return CallToolResult(content=[TextContent(type="text", text=json.dumps(told))], structured_content=told)
+    text = TextContent(type="text", text=json.dumps(told))
+    return CallToolResult(content=[text, *pictures_of(result)], structured_content=told)
+
+
+def pictures_of(result: BaseModel) -> list[ImageContent]:
+    """The PNG files that a result names."""
+    files: tuple[Path, ...] = getattr(result, "pictures", ())
+    return [
+        ImageContent(type="image", data=base64.b64encode(file.read_bytes()).decode(), mime_type="image/png")
+        for file in files
+    ]
 
 
 def prompt(
@@ -187,4 +201,15 @@ def kernel_resource(name: str) -> FileResource:
         description="A kernel file that validates: reference, Triton kernel, run, INPUTS and DIMS.",
         mime_type="text/x-python",
         path=places.shipped(f"reference_kernels/{name}.py"),
+    )
+
+
+def guide_resource(file: Path) -> FileResource:
+    """A guide, as docs_read reads it."""
+    return FileResource(
+        uri=f"docs://guides/{file.stem}",
+        name=f"guides/{file.stem}",
+        description=file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# "),
+        mime_type="text/markdown",
+        path=file,
     )

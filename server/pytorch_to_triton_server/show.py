@@ -9,14 +9,21 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
+from pytorch_to_triton.benchmark.flags import all_flags
+from pytorch_to_triton.benchmark.flags import told as words
+from pytorch_to_triton.benchmark.report import brief_table
 from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.search import DocsStatus, Lack, Reading, SearchResult
+from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+from pytorch_to_triton_server.inspection import compiled_at, inspection_tables
+from pytorch_to_triton_server.tables import table_of
 
 _PLAIN_WIDTH = 120
 _PLAIN_SECONDS = 2.0
@@ -26,6 +33,8 @@ _PLAIN_SECONDS = 2.0
 def show(result: Value) -> None:
     """Print a result on stdout: its tables, then what it means and what to do next."""
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, markup=False)
+    if isinstance(result, Reading):
+        console.print(result.text, soft_wrap=True)
     for table in tables_of(result):
         console.print(table)
     for line in closing_lines(result):
@@ -35,14 +44,33 @@ def show(result: Value) -> None:
 def closing_lines(result: Value) -> Iterator[str]:
     """What the result means, and what to do next."""
     told = result.model_dump(include={"summary", "next_step"})
-    if isinstance(result, Verdict):
+    if isinstance(result, Benchmark):
+        yield from (f"Red flag: {words(*flag)}" for flag in all_flags(result.tables, result.flags))
+    if isinstance(result, Inspection) and (at := compiled_at(result)):
+        yield at
+    if isinstance(result, Verdict | Inspection | Benchmark):
         yield from (f"Note: {note}" for note in result.notes)
     yield told["summary"]
     yield told["next_step"]
+    if isinstance(result, Benchmark):
+        yield from files_of(result)
+    if isinstance(result, Inspection) and result.page:
+        text = result.page
+        yield f"{text.kind} of {text.kernel}, page {text.page} of {text.pages} (all: {text.whole}):"
+        yield text.text
     if isinstance(result, Verdict) and result.verdict != "passed":
         if result.smallest:
             yield f"Smallest case with this mistake: {result.smallest}"
         yield f"Run it again: {result.replay}"
+
+
+def files_of(result: Benchmark) -> Iterator[str]:
+    """What a benchmark has written."""
+    yield from (f"Picture: {picture}" for picture in result.pictures)
+    if result.frozen:
+        yield f"With its configurations as a table: {result.frozen}"
+    if result.folder:
+        yield f"Report: {result.folder / 'report.md'}"
 
 
 def tables_of(result: Value) -> Iterator[Table]:
@@ -59,8 +87,17 @@ def tables_of(result: Value) -> Iterator[Table]:
                     yield case_table(stage.verdict)
             if result.timing:
                 yield timing_table(result.timing)
+        case Benchmark():
+            yield table_of(*brief_table(result))
+        case Inspection():
+            yield from inspection_tables(result)
         case AuditReport() if result.findings:
             yield finding_table(result)
+        case SearchResult():
+            yield hit_table(result)
+            yield from lack_tables(result.lacks)
+        case DocsStatus():
+            yield from lack_tables(result.lacks)
 
 
 def case_table(verdict: Verdict) -> Table:
@@ -73,6 +110,21 @@ def finding_table(report: AuditReport) -> Table:
     """One row a finding."""
     rows = [(f.severity, f"{f.file}:{f.line}", f.rule, f.message, f.instead) for f in report.findings]
     return table_of(("severity", "where", "rule", "what", "instead"), rows)
+
+
+def hit_table(result: SearchResult) -> Table:
+    """One row a hit; fetched text is marked, since it is a stranger's."""
+    rows = []
+    for hit in result.hits:
+        mark = "(fetched, not checked) " if hit.untrusted else ""
+        rows.append((f"{hit.page}\n{hit.section}".rstrip(), hit.speaks_of, f"{mark}{hit.excerpt}"))
+    return table_of(("page, section", "speaks of", "excerpt"), rows)
+
+
+def lack_tables(lacks: Sequence[Lack]) -> Iterator[Table]:
+    """One row for each thing that is missing."""
+    if lacks:
+        yield table_of(("missing", "what to do"), [(lack.what, lack.mend) for lack in lacks])
 
 
 def worst_error(case: CaseResult) -> str:
@@ -98,20 +150,17 @@ def stage_table(conversion: Conversion) -> Table:
     return table_of(("stage", "gate", "cases passed", "speed against before", "kernels", "file"), rows)
 
 
+def rate_of(timing: Timing) -> str:
+    return "not measured" if timing.gbytes_per_s is None else f"{timing.gbytes_per_s:.0f}"
+
+
 def timing_table(timing: TimingTable) -> Table:
     """One row a callable."""
     rows = [
-        (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", f"{t.gbytes_per_s or 0:.0f}")
+        (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", rate_of(t))
         for t in timing.timings
     ]
     return table_of((timing.device, "median ms", "95 % interval", "GB/s"), rows)
-
-
-def table_of(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    table = Table(*headings, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*(Text(cell, overflow="fold") for cell in row))
-    return table
 
 
 @contextmanager

@@ -1,8 +1,12 @@
 """Medians with intervals that assume nothing about how times are spread."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytorch_to_triton.benchmark.statistics import is_not_slower, median_interval
+from pytorch_to_triton.benchmark.statistics import is_not_slower, median_interval, spread
+
+TIMES = st.lists(st.floats(0.001, 1000.0), min_size=1, max_size=200)
 
 
 def test_the_interval_holds_the_median() -> None:
@@ -42,3 +46,29 @@ def test_overlapping_intervals_are_not_slower() -> None:
     assert is_not_slower(1.0, 1.2)
     assert is_not_slower(1.2, 1.2)
     assert not is_not_slower(1.3, 1.2)
+
+
+@given(TIMES)
+def test_the_median_lies_in_its_interval_and_the_interval_among_the_samples(samples: list[float]) -> None:
+    median, low, high = median_interval(samples)
+    assert min(samples) <= low <= median <= high <= max(samples)
+
+
+def test_the_spread_is_the_middle_half_over_the_median() -> None:
+    assert spread([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(2 / 3)
+    assert spread([2.0] * 10) == 0.0
+    assert spread([7.0]) == 0.0
+
+
+def test_one_outlier_leaves_the_spread_alone() -> None:
+    assert spread([1.0] * 59 + [1000.0]) == 0.0
+
+
+def test_no_samples_have_no_spread() -> None:
+    with pytest.raises(ValueError, match="two data points"):
+        spread([])
+
+
+@given(TIMES, st.floats(0.5, 2.0))
+def test_the_spread_does_not_depend_on_the_unit(samples: list[float], factor: float) -> None:
+    assert spread([factor * sample for sample in samples]) == pytest.approx(spread(samples))

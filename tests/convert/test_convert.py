@@ -14,7 +14,8 @@ from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.validate import Request, validate
 
-from .conftest import Conversions, Written
+from ..conftest import Written
+from .conftest import Conversions
 
 pytestmark = pytest.mark.anyio
 

@@ -12,12 +12,13 @@ from .random_graphs import random_target
 
 pytestmark = pytest.mark.anyio
 
-SEEDS = range(6)
+SEEDS = range(1)
+# Each takes about a minute; `SEEDS = range(100)` is for a quiet evening.
 
 
 def test_a_seed_always_gives_the_same_function() -> None:
     assert random_target(5) == random_target(5)
-    assert len({random_target(seed) for seed in SEEDS}) == len(SEEDS)
+    assert len({random_target(seed) for seed in range(6)}) == 6
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,8 +1,65 @@
-"""What a graph must move: inputs once, outputs once, at the dims and dtypes that are asked about."""
+"""What a graph must do: inputs moved once, outputs once, and its operations, at the dims and dtypes that are
+asked about."""
 
-from pytorch_to_triton.graph.cost import bytes_moved
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.graph.cost import bytes_moved, flops, product_flops, vector_flops
+from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.schema.case import DType
-from pytorch_to_triton.schema.graph import Graph, Node, NodeRef, Output, Shape, TensorInput
+from pytorch_to_triton.schema.graph import (
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+    Output,
+    Shape,
+    TensorInput,
+)
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.target import Target
+
+Tracing = Callable[[Target], Awaitable[Traced]]
+Written = Callable[[str], Target]
+
+COUNT_FLOPS = Path(__file__).parent / "jobs" / "count_flops.py"
+
+# Inputs, what the function returns, and sizes that differ from those of the trace.
+PRODUCTS = {
+    "matrices": ({"x": "M, K", "y": "K, N"}, "x @ y", {"M": 3, "K": 5, "N": 7}),
+    "batches": ({"x": "B, H, M, K", "y": "B, H, K, 6"}, "x @ y", {"B": 2, "H": 3, "M": 4, "K": 5}),
+    "linear": ({"x": "B, M, K", "w": "7, K", "b": "7"}, "F.linear(x, w, b)", {"B": 2, "M": 3, "K": 5}),
+    "einsum": (
+        {"x": "B, M, K", "y": "B, 7, K"},
+        "torch.einsum('bmk,bnk->bmn', x, y)",
+        {"B": 2, "M": 3, "K": 5},
+    ),
+    "added": (
+        {"c": "B, M, 7", "x": "B, M, K", "y": "B, K, 7"},
+        "torch.baddbmm(c, x, y)",
+        {"B": 2, "M": 3, "K": 5},
+    ),
+    "convolution": (
+        {"x": "B, C, H, W", "w": "4, C, 3, 3"},
+        "F.conv2d(x, w, stride=2, padding=1)",
+        {"B": 2, "C": 3, "H": 9, "W": 12},
+    ),
+    "grouped": ({"x": "B, 8, L", "w": "12, 2, 3"}, "F.conv1d(x, w, groups=4)", {"B": 2, "L": 9}),
+    "transposed": (
+        {"x": "B, C, L", "w": "C, 4, 3"},
+        "F.conv_transpose1d(x, w, stride=2)",
+        {"B": 2, "C": 3, "L": 9},
+    ),
+    "attention": (
+        {"q": "B, H, S, 8", "k": "B, H, T, 8", "v": "B, H, T, 8"},
+        "F.scaled_dot_product_attention(q, k, v)",
+        {"B": 2, "H": 3, "S": 4, "T": 5},
+    ),
+}
 
 WIDE = Shape(expressions=("M", "N"), traced=(11, 13))
 ROW = Shape(expressions=("M",), traced=(11,))
@@ -42,3 +99,97 @@ def test_an_output_follows_the_dtype_of_the_first_input() -> None:
 
 def test_an_empty_size_moves_only_what_has_elements() -> None:
     assert bytes_moved(row_sum(), {"M": 2, "N": 0}, {}) == 2 * 4
+
+
+def function(inputs: dict[str, str], body: str) -> str:
+    """A file that declares its inputs and `f`; the names in the shapes are its dims."""
+    declared = {name: f"float32[{shape}]" for name, shape in inputs.items()}
+    names = {size for shape in inputs.values() for size in shape.split(", ") if not size.isdigit()}
+    dims = {name: [32] for name in sorted(names)}
+    head = "import torch\nimport torch.nn.functional as F\n\n"
+    return f"{head}INPUTS = {declared}\nDIMS = {dims}\n\n\ndef f({', '.join(inputs)}):\n    return {body}\n"
+
+
+@pytest.mark.anyio
+async def test_products_cost_what_torch_counts(
+    tmp_path: Path, traced: Tracing, door: Door, interpreter: Mode
+) -> None:
+    counted, calls = {}, {}
+    for kind, (inputs, body, dims) in PRODUCTS.items():
+        path = tmp_path / f"{kind}.py"
+        path.write_text(function(inputs, body), encoding="utf-8")
+        graph = (await traced(Target(path=path, name="f"))).graph
+        counted[kind] = product_flops(graph, dims, {})
+        shapes = [[dims.get(size) or int(size) for size in shape.split(", ")] for shape in inputs.values()]
+        calls[str(path)] = shapes
+    outcome = await door.ask(Job(kind=str(COUNT_FLOPS), arguments={"calls": calls}), interpreter, seconds=60)
+    assert outcome.answer is not None, outcome.detail
+    assert counted == {Path(path).stem: {"float32": count} for path, count in outcome.answer.items()}
+
+
+@pytest.mark.parametrize(
+    ("op", "count"),
+    [
+        ("aten.exp.default", 1),
+        ("aten.where.self", 1),
+        ("aten.sum.dim_IntList", 1),
+        ("aten.max.dim", 1),
+        ("aten.cumsum.default", 1),
+        ("aten.linalg_vector_norm.default", 2),
+        ("aten.logsumexp.default", 4),
+        ("aten.var.correction", 4),
+        ("aten.softmax.int", 5),
+        ("aten.layer_norm.default", 7),
+        ("aten.permute.default", 0),
+        ("aten.cat.default", 0),
+        ("aten._to_copy.default", 0),
+        ("getitem", 0),
+        ("mylib.scan.default", 1),
+    ],
+)
+def test_other_operators_cost_so_much_for_each_element_of_their_input(op: str, count: int) -> None:
+    graph = row_sum().model_copy(update={"nodes": (computed("s", op, WIDE, "float32"),)})
+    assert vector_flops(graph, {"M": 2, "N": 100}) == count * 200
+
+
+@pytest.mark.anyio
+async def test_products_count_by_operand_dtype_and_all_else_as_float32(
+    written: Written, traced: Tracing
+) -> None:
+    text = function({"x": "M, K", "y": "K, N"}, "torch.relu(x @ y)")
+    graph = (await traced(written(text))).graph
+    dims = {"M": 2, "K": 3, "N": 5}
+    assert flops(graph, dims, {}) == {"float32": 2 * 30 + 10}
+    assert flops(graph, dims, {"x": "bfloat16", "y": "bfloat16"}) == {"bfloat16": 2 * 30, "float32": 10}
+    assert flops(graph, {**dims, "M": 0}, {}) == {}
+
+
+def attention(op: str, *flags: bool | None) -> Graph:
+    """q: [M, N] against itself, as [1, M, N], in one operator that returns a tuple."""
+    shape = Shape(expressions=("1", "M", "N"), traced=(1, 11, 13))
+    args: tuple[NodeArgument, ...] = (*3 * (NodeRef(name="q"),), *(Literal_(value=flag) for flag in flags))
+    return row_sum().model_copy(
+        update={
+            "inputs": (TensorInput(name="q", shape=shape, dtype="bfloat16"),),
+            "nodes": (Node(name="a", op=op, args=args, kwargs={}, shape=None, dtype=None),),
+            "outputs": (),
+        }
+    )
+
+
+def test_attention_that_stays_whole_has_two_products_and_a_softmax() -> None:
+    whole = attention("aten._scaled_dot_product_flash_attention.default", None, False)
+    assert product_flops(whole, {"M": 10, "N": 4}, {}) == {"bfloat16": 2 * 10 * 10 * (4 + 4)}
+    assert vector_flops(whole, {"M": 10, "N": 4}) == 5 * 10 * 10
+
+
+def test_causal_attention_needs_the_scores_up_to_the_diagonal() -> None:
+    causal = attention("aten.scaled_dot_product_attention.default", None, None, True)
+    assert product_flops(causal, {"M": 10, "N": 4}, {}) == {"bfloat16": 2 * 55 * (4 + 4)}
+
+
+def test_an_operator_that_is_not_known_costs_its_result_and_a_reduction_what_it_reads() -> None:
+    nodes = {op: (computed("s", op, ROW, "float32"),) for op in ("mylib.pool.default", "aten.amax.default")}
+    graphs = {op: row_sum().model_copy(update={"nodes": node}) for op, node in nodes.items()}
+    assert vector_flops(graphs["mylib.pool.default"], {"M": 2, "N": 100}) == 2
+    assert vector_flops(graphs["aten.amax.default"], {"M": 2, "N": 100}) == 200

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "tools" / "pytorch_to_triton", ROOT / "server" / "pytorch_to_triton_server")
 MODULES = sorted(file for source in SOURCES for file in source.rglob("*.py"))
 DUMPING_GROUNDS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
-HEAVY = ("torch", "triton", "numpy", "rich", "httpx", "markdownify")
+HEAVY = ("torch", "triton", "numpy", "rich", "httpx", "markdownify", "matplotlib")
 
 
 def name_of(module: Path) -> str:

@@ -1,5 +1,5 @@
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -49,20 +49,6 @@ def run(x):
     while True:
         pass
 """
-
-
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The user's cache folder, away from the real one."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
-        patch.setenv("PYTORCH_TO_TRITON_CACHE", str(folder))
-        yield folder
 
 
 @pytest.fixture(scope="session")

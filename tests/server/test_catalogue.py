@@ -14,7 +14,7 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server.catalogue import TOOLS, Tool
 from pytorch_to_triton_server.cli import build_app
 
-HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify"}
+HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
 
 
 def modules_after(statement: str) -> set[str]:
@@ -27,7 +27,11 @@ def modules_after(statement: str) -> set[str]:
 def commands() -> dict[str, Any]:
     group = typer.main.get_command(build_app())
     assert isinstance(group, TyperGroup)
-    return dict(group.commands)
+    flat: dict[str, Any] = {}
+    for name, one in group.commands.items():
+        inner = one.commands if isinstance(one, TyperGroup) else None
+        flat |= {f"{name}_{n}": c for n, c in inner.items()} if inner else {name: one}
+    return flat
 
 
 def tool_named(name: str) -> Tool:

@@ -1,6 +1,7 @@
 """What a script and a person get from the commands: exit status, stdout, stderr."""
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,6 +105,55 @@ def test_a_folder_for_results_that_is_a_file_is_refused(
 ) -> None:
     assert main(["convert", str(right_kernel), "--into", str(right_kernel)]) == 2
     assert "is a file" in capfd.readouterr().err
+
+
+def test_a_benchmark_without_a_gpu_exits_3_and_its_advice_works(
+    right_kernel: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["benchmark", str(right_kernel)]) == 3
+    [advised] = re.findall(r"(--estimate) (\S+),", capfd.readouterr().err)
+    assert main(["benchmark", str(right_kernel), *advised, "--into", str(tmp_path / "limits")]) == 0
+    assert "estimated" in capfd.readouterr().out
+    assert (tmp_path / "limits" / "roofline.png").is_file()
+
+
+ESTIMATES = {
+    "no such GPU": (("--estimate", "H2000"), "no data sheet of 'H2000'", "H200"),
+    "no name": (("--estimate", ""), "no data sheet of ''", "H200"),
+    "several variants": (("--estimate", "H100"), "H100 SXM or H100 PCIe", "in full"),
+    "a search": (("--estimate", "H200", "--tune", "5"), "tune mean", "Leave them out"),
+    "a table": (("--estimate", "H200", "--freeze", "frozen.py"), "freeze mean", "Leave them out"),
+}
+
+
+@pytest.mark.parametrize(("given", "problem", "mend"), ESTIMATES.values(), ids=ESTIMATES.keys())
+def test_an_estimate_that_cannot_be_made_exits_2(
+    given: tuple[str, ...], problem: str, mend: str, right_kernel: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["benchmark", str(right_kernel), *given]) == 2
+    said = capfd.readouterr().err
+    assert problem in said
+    assert mend in said
+    assert not Path("frozen.py").exists()
+
+
+WORKS = {
+    "another dim": ('BYTES = "2 * Q * itemsize"', "no dimension 'Q'", "over N, itemsize"),
+    "a fraction": ("FLOPS = 12.5", "FLOPS is 12.5", 'BYTES = "2 * M'),
+    "negative": ('BYTES = "-N"', "0 or more", "0 or more"),
+}
+
+
+@pytest.mark.parametrize(("line", "problem", "mend"), WORKS.values(), ids=WORKS.keys())
+def test_work_that_a_file_declares_wrongly_is_refused_with_what_it_may_say(
+    line: str, problem: str, mend: str, right_kernel: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    right_kernel.write_text(f"{right_kernel.read_text()}\n{line}\n")
+    into = right_kernel.parent / "limits"
+    assert main(["benchmark", str(right_kernel), "--estimate", "H200", "--into", str(into)]) == 2
+    said = capfd.readouterr().err
+    assert problem in said
+    assert mend in said
 
 
 def test_the_version_is_told(capfd: pytest.CaptureFixture[str]) -> None:

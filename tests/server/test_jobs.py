@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-async def impatient(anyio_backend: str, cache: Path) -> AsyncIterator[Client]:
+async def impatient(client: Client, cache: Path) -> AsyncIterator[Client]:
     """A client of one server that has hardly any patience."""
     async with Client(build_server(patience=0.1)) as client:
         yield client

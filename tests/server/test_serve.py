@@ -1,14 +1,19 @@
 """A real client talks to a real server, as an assistant does."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
-from mcp.types import TextContent
+from mcp.types import ImageContent, TextContent
+
+from pytorch_to_triton_server.catalogue import TOOLS
 
 pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
 
 
 def text_of(result: Any) -> str:
@@ -85,7 +90,7 @@ async def test_a_refusal_reaches_the_client_with_its_mend(client: Client, right_
 async def test_an_unknown_tool_is_refused_with_the_tools_there_are(client: Client) -> None:
     result = await client.call_tool("benchmrk", {})
     assert result.is_error
-    assert "validate, convert, audit, device, job" in text_of(result)
+    assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
 
 
 async def test_the_prompt_names_only_tools_that_exist(client: Client) -> None:
@@ -103,3 +108,33 @@ async def test_reference_kernels_are_resources(client: Client) -> None:
     assert "kernel://layer_norm" in uris
     [content] = (await client.read_resource("kernel://layer_norm")).contents
     assert "def reference" in content.model_dump()["text"]
+
+
+async def test_the_documentation_is_searched_without_a_network(client: Client) -> None:
+    told = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
+    assert told is not None
+    assert {"triton.language.load", "guides/masks"} & {hit["page"] for hit in told["hits"]}
+
+
+async def test_a_name_that_triton_lacks_is_answered_with_the_right_one(client: Client) -> None:
+    result = await client.call_tool("docs_search", {"query": "tl.relu"})
+    assert "tl.maximum(x, 0.0)" in text_of(result)
+
+
+async def test_an_estimate_comes_with_its_picture(client: Client, tmp_path: Path) -> None:
+    kernel = ROOT / "reference_kernels" / "vector_add.py"
+    arguments = {"kernel": str(kernel), "estimate": "H200", "into": str(tmp_path)}
+    result = await client.call_tool("benchmark", arguments)
+    assert not result.is_error
+    [_, picture] = result.content
+    assert isinstance(picture, ImageContent)
+    assert base64.b64decode(picture.data).startswith(b"\x89PNG")
+    assert result.structured_content is not None
+    assert result.structured_content["verdict"] == "estimated"
+
+
+async def test_a_benchmark_without_a_gpu_says_what_can_be_had_instead(client: Client) -> None:
+    kernel = ROOT / "reference_kernels" / "vector_add.py"
+    result = await client.call_tool("benchmark", {"kernel": str(kernel)})
+    assert result.is_error
+    assert "estimate" in text_of(result)

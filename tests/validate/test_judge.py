@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton.schema.case import Case, Group, TensorArgument
+from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.validate.conduct import Policy
 from pytorch_to_triton.validate.judge import (
     Attempt,
-    budget,
     candidate_failed,
     judge_case,
     reference_failed,

@@ -7,11 +7,11 @@ import pytest
 
 from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options, parse_options
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Role, Target
-from pytorch_to_triton.validate.target import declaration_of, describe
 from pytorch_to_triton.validate.validate import Request, validate
 
 pytestmark = pytest.mark.anyio

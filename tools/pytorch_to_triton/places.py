@@ -25,6 +25,23 @@ def locks() -> Path:
     return cache() / "locks"
 
 
+def docs() -> Path:
+    """The folder of fetched documentation: in a checkout that may be written, else in the user's cache.
+
+    `PYTORCH_TO_TRITON_CACHE` overrides the checkout too.
+    """
+    checkout = PACKAGE.parents[1]
+    ours = (checkout / "pyproject.toml").is_file() and os.access(checkout / "docs_cache", os.W_OK)
+    if ours and not os.environ.get("PYTORCH_TO_TRITON_CACHE"):
+        return checkout / "docs_cache" / "fetched"
+    return cache() / "docs"
+
+
+def tuned() -> Path:
+    """The folder that holds one file a tuned kernel file: the configurations that were measured for it."""
+    return cache() / "tuned"
+
+
 def shipped(name: str) -> Path:
     """A file or folder that ships with the project: in the checkout, else in the installed wheel.
 

@@ -15,12 +15,12 @@ import pytest
 from pytorch_to_triton.convert.convert import declared, reference_of
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.module import Source, draft
-from pytorch_to_triton.convert.tracing import trace
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe
+from pytorch_to_triton.graph.tracing import trace
 from pytorch_to_triton.schema.declaration import NO_OPTIONS
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.target import declaration_of, describe
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.audit.scope import Scope
+from pytorch_to_triton.api.scope import Scope
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,

@@ -8,6 +8,6 @@ from dataclasses import dataclass
 class Fault:
     """One fault: where, what is wrong and what comes of it, and what to write instead."""
 
-    at: ast.stmt | ast.expr
+    at: ast.stmt | ast.expr | ast.alias | ast.keyword
     message: str
     instead: str

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.audit.scope import (
+from pytorch_to_triton.api.check import Misuse, misuses
+from pytorch_to_triton.api.history import history
+from pytorch_to_triton.api.scope import (
     Scope,
     function_scope,
     module_scope,
     own_nodes,
     parameters_of,
 )
+from pytorch_to_triton.api.surface import installed_version
 from pytorch_to_triton.errors import BadInput
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -136,6 +139,12 @@ class SourceFile:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
         )
         return tuple(launch for launch in found if self.kernel_of(launch))
+
+    @cached_property
+    def misuses(self) -> tuple[Misuse, ...]:
+        """Names and arguments that the installed Triton lacks; where none is, the newest that is known."""
+        known = history()
+        return misuses(self.tree, known.surface(installed_version()), known)
 
     def kernel_of(self, launch: Launch) -> Kernel | None:
         """The kernel that a launch names; None where it is none of this file."""

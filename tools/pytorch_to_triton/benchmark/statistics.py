@@ -22,6 +22,17 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
     return statistics.median(ordered), ordered[low], ordered[high]
 
 
+def spread(samples: Sequence[float]) -> float:
+    """Interquartile range over the median; 0 for one sample. Raises ValueError for no samples.
+
+    Samples are times, so the median is above 0.
+    """
+    if len(samples) == 1:
+        return 0.0
+    first, _, third = statistics.quantiles(samples, n=4, method="inclusive")
+    return (third - first) / statistics.median(samples)
+
+
 def is_not_slower(low: float, reference_high: float) -> bool:
     """Whether something whose interval starts at `low` is not slower, beyond doubt, than one that ends at
     `reference_high`."""

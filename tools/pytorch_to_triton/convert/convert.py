@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytorch_to_triton.benchmark.timing import Subject, Trial, time_side_by_side
+from pytorch_to_triton.benchmark.limit import work_of
+from pytorch_to_triton.benchmark.timing import Roof, Subject, Trial, measured, table_of
 from pytorch_to_triton.convert.draft.kernel import Config, Stage, Variant
 from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft, snake
 from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
-from pytorch_to_triton.convert.gates import gated, label_of
+from pytorch_to_triton.convert.gates import gated, label_of, refuse_unknown_names
 from pytorch_to_triton.convert.report import EAGER, markdown, next_step_of, summary_of
-from pytorch_to_triton.convert.tracing import Traced, trace
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.graph.cost import bytes_moved
-from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.graph.tracing import Traced, trace
+from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description
@@ -31,7 +32,6 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.timing_dims import timing_dims
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.validate.target import declaration_of, describe
 from pytorch_to_triton.validate.validate import Request, validate
 
 STAGES: tuple[Stage, ...] = (1, 2, 3)
@@ -100,6 +100,7 @@ class Work:
             drafted = await self.drafted(stage)
             file = self.folder / f"stage{stage}_{STAGE_NAMES[stage]}.py"
             file.write_text(drafted.text, encoding="utf-8")
+            refuse_unknown_names(drafted.text, file, (await versions(self.door, self.mode)).triton)
             report = await self.validated(stage, drafted, file)
             yield report
             if report.verdict.verdict != "passed":
@@ -172,10 +173,17 @@ class Work:
 
     async def side_by_side(self, subjects: tuple[Subject, ...]) -> TimingTable:
         case = self.timing_case()
-        dtypes = {t.name: t.dtype for t in tensors_in(case.arguments)}
-        moved = bytes_moved(self.traced.graph, case.dims, dtypes)
-        trial = Trial(subjects, case, moved, self.seed, self.request.seconds)
-        return await time_side_by_side(self.door, trial, self.mode, self.watch)
+        trial = Trial(
+            reference=self.request.target,
+            subjects=subjects,
+            cases=(case,),
+            seed=self.seed,
+            seconds=self.request.seconds,
+        )
+        found = await measured(self.door, trial, self.mode, self.watch)
+        roof = Roof(work_of(self.traced.graph, case.dims, case.dtypes, None))
+        device = (await versions(self.door, self.mode)).devices[0].name
+        return table_of(found.sizes[0], case, device, roof)
 
     def timing_case(self) -> Case:
         """The largest declared sizes, enlarged until the inputs are large for a GPU."""

@@ -1,10 +1,23 @@
 """Whether a stage counts: it is validated, and on a device it is not slower than the stage before."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from pytorch_to_triton.api.check import check
+from pytorch_to_triton.api.history import history
 from pytorch_to_triton.benchmark.statistics import is_not_slower
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.conversion import Speed, StageReport
 from pytorch_to_triton.schema.timing import TimingTable
+
+
+def refuse_unknown_names(text: str, file: Path, triton: str) -> None:
+    """Raises NotConvertible where a stage uses a name or an argument that this Triton does not have."""
+    wrong = [c for c in check(text, history().surface(triton), history()) if c.fault != "deprecated"]
+    if wrong:
+        raise NotConvertible(
+            f"{file}:{wrong[0].line}: {wrong[0].message}", wrong[0].instead or "Use another Triton."
+        )
 
 
 def speed_of(label: str, before: str | None, table: TimingTable | None) -> Speed:

@@ -17,6 +17,8 @@ class Device(Value):
     """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
     free_bytes: int
     """Of its memory, as nothing of this process lies in it yet."""
+    uuid: str | None = None
+    """What NVML knows it by; None where torch does not tell."""
 
 
 class Versions(Value):

@@ -1,11 +1,15 @@
-"""What a graph must move at least: each input read once, each output written once."""
+"""What a graph must do at least: the bytes it moves, each input read once and each output written once, and
+its floating-point operations."""
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from pytorch_to_triton.schema.case import ITEM_BYTES
 from pytorch_to_triton.schema.expression import value_of
-from pytorch_to_triton.schema.graph import Graph, Shape
+from pytorch_to_triton.schema.graph import Graph, Literal_, Node, NodeArgument, NodeRef, Shape, TensorInput
+
+Sizes = tuple[int, ...]
 
 
 def bytes_moved(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> int:
@@ -13,22 +17,174 @@ def bytes_moved(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]
 
     An output has the traced dtype, or, where it shares that of the first input, the first input's.
     """
-    first = graph.inputs[0]
-    shapes = {n.name: (n.shape, n.dtype) for n in graph.nodes if n.shape is not None}
-    total = 0
-    for tensor in graph.inputs:
-        total += elements(tensor.shape, dims) * ITEM_BYTES[dtypes.get(tensor.name, tensor.dtype)]  # type: ignore[index]
-    for output in graph.outputs:
-        if output.name not in shapes:
-            continue
-        shape, dtype = shapes[output.name]
-        assert shape is not None
-        assert dtype is not None
-        chosen = dtypes.get(first.name, dtype) if dtype == first.dtype else dtype
-        total += elements(shape, dims) * ITEM_BYTES[chosen]  # type: ignore[index]
-    return total
+    shapes = {node.name: node.shape for node in graph.nodes if node.shape is not None}
+    moved = [(tensor.name, tensor.shape) for tensor in graph.inputs]
+    moved += [(o.name, shapes[o.name]) for o in graph.outputs if o.name in shapes]
+    known = _dtypes_of(graph, dtypes)
+    return sum(elements(shape, dims) * ITEM_BYTES[known[name]] for name, shape in moved)  # type: ignore[index, misc]
+
+
+def flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> dict[str, int]:
+    """Floating-point operations at these dims: those of products by the dtype of their operands, all others
+    under `float32`, in which the vector units compute them."""
+    total = Counter(product_flops(graph, dims, dtypes))
+    total["float32"] += vector_flops(graph, dims)
+    return {dtype: count for dtype, count in total.items() if count}
+
+
+def product_flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> dict[str, int]:
+    """Operations of matrix products, convolutions and attention by operand dtype: two for a multiply-add.
+
+    A bias that is added on the way is not counted. Operands have the traced dtype, or, where they share that
+    of the first input, the first input's: a product whose factors are cast to a wider dtype first may thus
+    count in the narrower one, so that the time it needs is underestimated, never overestimated.
+    """
+    shapes, known = _shapes_of(graph, dims), _dtypes_of(graph, dtypes)
+    total: Counter[str] = Counter()
+    for node in graph.nodes:
+        if _operator(node) in PRODUCTS:
+            tensors = _tensors(node)
+            operands = [shapes[name] for name in tensors]
+            count = PRODUCTS[_operator(node)](node, operands, shapes.get(node.name, ()))
+            total[known[tensors[_first_factor(node)]]] += count
+    return {dtype: count for dtype, count in total.items() if count}
+
+
+def vector_flops(graph: Graph, dims: Mapping[str, int]) -> int:
+    """Operations of everything but products: one for an element of the result, PER_INPUT for an element of
+    what is reduced or normalised, none for views and copies. A transcendental function counts as one."""
+    shapes = _shapes_of(graph, dims)
+    return sum(_vector_flops(node, shapes) for node in graph.nodes)
+
+
+def _vector_flops(node: Node, shapes: Mapping[str, Sizes]) -> int:
+    name = _operator(node)
+    operands = [shapes[tensor] for tensor in _tensors(node) if tensor in shapes]
+    if name in ATTENTION:
+        return PER_INPUT["softmax"] * _scores(node, operands)
+    if name in FREE or name in PRODUCTS:
+        return 0
+    if operands and (name in PER_INPUT or node.name not in shapes):
+        return PER_INPUT.get(name, 1) * math.prod(operands[0])
+    return math.prod(shapes.get(node.name, (0,)))
 
 
 def elements(shape: Shape, dims: Mapping[str, int]) -> int:
     """The number of elements of a shape at these dims."""
-    return math.prod(int(value_of(e, dims)) for e in shape.expressions)
+    return math.prod(_sizes(shape, dims))
+
+
+PER_INPUT: Mapping[str, int] = {
+    "all": 1, "amax": 1, "amin": 1, "any": 1, "argmax": 1, "argmin": 1, "cumprod": 1, "cumsum": 1, "max": 1,
+    "mean": 1, "min": 1, "prod": 1, "sum": 1,
+    "linalg_vector_norm": 2,
+    # Maximum, difference, exponential, sum; softmax divides, log_softmax subtracts.
+    "logsumexp": 4, "softmax": 5, "_softmax": 5, "log_softmax": 5, "_log_softmax": 5,
+    # Sum, difference, square and its sum; the norms scale, weigh and shift.
+    "var": 4, "layer_norm": 7, "native_layer_norm": 7, "native_group_norm": 7,
+    # Square, sum, scale, weight.
+    "rms_norm": 4, "_fused_rms_norm": 4,
+    # The statistics are given: difference, scale, weight, shift.
+    "_native_batch_norm_legit_no_training": 4,
+}  # fmt: skip
+"""Operations for each element of the first tensor."""
+
+FREE = frozenset({
+    "_to_copy", "_unsafe_view", "alias", "arange", "as_strided", "cat", "chunk", "clone", "constant_pad_nd",
+    "contiguous", "copy", "detach", "diagonal", "embedding", "empty", "empty_like", "expand", "flip", "full",
+    "full_like", "gather", "getitem", "index", "index_select", "lift_fresh_copy", "narrow", "ones",
+    "ones_like", "permute", "repeat", "reshape", "roll", "scalar_tensor", "select", "slice", "split",
+    "split_with_sizes", "squeeze", "stack", "t", "to", "transpose", "unbind", "unfold", "unsqueeze",
+    "upsample_nearest2d", "view", "zeros", "zeros_like",
+})  # fmt: skip
+"""Operators that move elements, or say where they are, without computing with them."""
+
+ATTENTION: Mapping[str, int] = {
+    "scaled_dot_product_attention": 5,
+    "_scaled_dot_product_flash_attention": 4,
+    "_scaled_dot_product_flash_attention_for_cpu": 4,
+    "_scaled_dot_product_efficient_attention": 6,
+    "_scaled_dot_product_cudnn_attention": 6,
+}
+"""Position of `is_causal`."""
+
+
+def _contraction(node: Node, operands: Sequence[Sizes], result: Sizes) -> int:
+    """Every element of the result is a dot product along the last dim of the first factor."""
+    return 2 * math.prod(result) * operands[_first_factor(node)][-1]
+
+
+def _convolution(node: Node, operands: Sequence[Sizes], result: Sizes) -> int:
+    """x: [B, C, ...], weight: [out, C / groups, ...], or [C, out / groups, ...] where it is transposed: each
+    position of the result, or of x where it is transposed, meets the whole weight."""
+    x, weight = operands[:2]
+    transposed = "transpose" in _operator(node) or _is_true(node, 6)
+    positions = x[2:] if transposed else result[2:]
+    return 2 * x[0] * math.prod(positions) * math.prod(weight)
+
+
+def _attention(node: Node, operands: Sequence[Sizes], result: Sizes) -> int:
+    """q: [..., S, D], k: [..., T, D], v: [..., T, E]: two products over the scores."""
+    q, _, v = operands[:3]
+    return 2 * _scores(node, operands) * (q[-1] + v[-1])
+
+
+def _scores(node: Node, operands: Sequence[Sizes]) -> int:
+    """How many scores attention needs; a causal one has no use for those above the diagonal."""
+    queries, keys = operands[0][-2], operands[1][-2]
+    pairs = queries * keys
+    if _is_true(node, ATTENTION[_operator(node)]):
+        seen = min(queries, keys)
+        pairs = seen * (seen + 1) // 2 + (queries - seen) * keys
+    return math.prod(operands[0][:-2]) * pairs
+
+
+Count = Callable[[Node, Sequence[Sizes], Sizes], int]
+
+PRODUCTS: Mapping[str, Count] = {
+    **dict.fromkeys(("mm", "bmm", "addmm", "baddbmm", "linear", "matmul", "mv", "dot"), _contraction),
+    **dict.fromkeys(("convolution", "conv1d", "conv2d", "conv3d"), _convolution),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _convolution),
+    **dict.fromkeys(ATTENTION, _attention),
+}
+"""What products cost, from the node, the sizes of its tensor arguments and those of its result."""
+
+
+def _first_factor(node: Node) -> int:
+    """Which tensor argument is the first factor: those that add start with what is added."""
+    return 1 if _operator(node) in ("addmm", "baddbmm") else 0
+
+
+def _operator(node: Node) -> str:
+    """`mm` of `aten.mm.default`."""
+    return node.op.split(".")[1] if "." in node.op else node.op
+
+
+def _tensors(node: Node) -> list[str]:
+    return [argument.name for argument in node.args if isinstance(argument, NodeRef)]
+
+
+def _is_true(node: Node, position: int) -> bool:
+    argument: NodeArgument | None = node.args[position] if position < len(node.args) else None
+    return isinstance(argument, Literal_) and argument.value is True
+
+
+def _sizes(shape: Shape, dims: Mapping[str, int]) -> Sizes:
+    return tuple(int(value_of(expression, dims)) for expression in shape.expressions)
+
+
+def _shapes_of(graph: Graph, dims: Mapping[str, int]) -> dict[str, Sizes]:
+    """The sizes of all inputs and results that are one tensor."""
+    tensors: list[TensorInput | Node] = [*graph.inputs, *graph.nodes]
+    return {t.name: _sizes(t.shape, dims) for t in tensors if t.shape is not None}
+
+
+def _dtypes_of(graph: Graph, dtypes: Mapping[str, str]) -> dict[str, str]:
+    """The dtypes of all inputs and results that are one tensor, where the inputs have these."""
+    first = graph.inputs[0]
+    results = {node.name: node.dtype for node in graph.nodes if node.dtype is not None}
+    chosen = dtypes.get(first.name, first.dtype)
+    return {
+        **{name: chosen if dtype == first.dtype else dtype for name, dtype in results.items()},
+        **{tensor.name: dtypes.get(tensor.name, tensor.dtype) for tensor in graph.inputs},
+    }

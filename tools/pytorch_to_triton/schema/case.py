@@ -58,6 +58,11 @@ class TensorArgument(Value):
     layout: Layout = "contiguous"
 
     @property
+    def dtypes(self) -> dict[str, str]:
+        """Of its tensors, by name."""
+        return {tensor.name: tensor.dtype for tensor in tensors_in(self.arguments)}
+
+    @property
     def elements(self) -> int:
         """How many elements it holds."""
         return prod(self.shape)
@@ -138,3 +143,13 @@ class Case(Value):
     again_after: str | None = None
     """The case whose tensors, at the same addresses, are overwritten with this one's values before the
     candidate is called again; None: a call of its own."""
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Of its tensors, by name."""
+        return {tensor.name: tensor.dtype for tensor in tensors_in(self.arguments)}
+
+    @property
+    def elements(self) -> int:
+        """Over all its tensors, as far as they are drawn from the declaration."""
+        return sum(tensor.elements for tensor in tensors_in(self.arguments))

@@ -78,6 +78,10 @@ class Description(Value):
     """The file's INPUTS as they stand; None where it declares none."""
     dims: dict[str, JsonValue]
     requires: list[str]
+    bytes_moved: str | None = None
+    """The file's BYTES: an expression over the dims for what a call must move at least."""
+    flops: str | None = None
+    """The file's FLOPS, in the same way."""
     draws_inputs: bool
     """The file defines `inputs(**dims)`."""
     state: tuple[StateTensor, ...]

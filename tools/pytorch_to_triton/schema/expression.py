@@ -193,6 +193,9 @@ def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
         case ast.UnaryOp(op=op, operand=operand):
             number = _compute(operand, dims)
             return not number if isinstance(op, ast.Not) else -number if isinstance(op, ast.USub) else number
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            # Written by torch.export, never by a user: whose expressions are checked first.
+            return _compute(left, dims) ** _compute(right, dims)
         case ast.BinOp(left=left, op=op, right=right):
             return _ARITHMETIC[type(op)](_compute(left, dims), _compute(right, dims))
         case ast.BoolOp(op=op, values=values):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from pytorch_to_triton.schema.case import Case, DType, Layout, tensors_in
+from pytorch_to_triton.schema.case import Case, DType, Layout
 from pytorch_to_triton.schema.declaration import Declaration
 from pytorch_to_triton.schema.expression import names_in
 from pytorch_to_triton.schema.input_spec import ConstantSpec
@@ -116,13 +116,9 @@ def _add_declared(plan: Plan, base: Point) -> None:
 
 def _add_repeats(plan: Plan, base: Point) -> None:
     """The middle and the largest declared case that fits, called a second time."""
-    largest = max(plan.cases.values(), key=_elements)
+    largest = max(plan.cases.values(), key=lambda case: case.elements)
     for point in (base, largest.dims):
         plan.repeat(point)
-
-
-def _elements(case: Case) -> int:
-    return sum(tensor.elements for tensor in tensors_in(case.arguments))
 
 
 def _further_dtypes(declaration: Declaration) -> list[Change]:

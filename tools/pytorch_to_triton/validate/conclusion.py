@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from pytorch_to_triton.schema.case import Group
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Violation, Where
-from pytorch_to_triton.validate.conduct import times
+from pytorch_to_triton.validate.conduct import cut, times
 from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
@@ -27,6 +27,7 @@ WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
 WITHHELD = "the reference is not there"
 """What a candidate is told that calls the reference (worker/stub.py)."""
 BRIEF = 120
+"""Characters of a reason that stands in a sentence."""
 AGAIN = "and validate again with the same seed."
 
 
@@ -61,15 +62,12 @@ def summary_of(
     ours = max((output.candidate_error for output in outputs), default=0.0)
     theirs = max((output.pytorch_error for output in outputs), default=0.0)
     skipped = [result for result in results if result.status != "passed"]
-    left_out = f" ({len(skipped)} skipped, the first because: {brief(skipped[0].why)})" if skipped else ""
+    left_out = (
+        f" ({len(skipped)} skipped, the first because: {cut(skipped[0].why, BRIEF)})" if skipped else ""
+    )
     errors = f"{ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}"
     all_of = f"all {len(passed)} cases" if len(passed) > 1 else "the one case"
     return f"Right in {all_of}{left_out}. Largest error: {errors}."
-
-
-def brief(why: str) -> str:
-    """A reason that fits into a sentence."""
-    return why if len(why) <= BRIEF else why[:BRIEF] + " ..."
 
 
 def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation]) -> str:

@@ -1,12 +1,13 @@
 """From what a candidate was seen doing to what it may not do. Pure: observations in, violations out."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.verdict import Breach, Conduct, Violation
-from pytorch_to_triton.validate.observation import Fault, Launch, Observation, Overrun, Traces
+from pytorch_to_triton.validate.observation import Fault, Observation, Overrun, Traces
 
 ANY = "any"
 """The policy that leaves PyTorch's operators, and whether a kernel was launched, out of the verdict."""
@@ -261,18 +262,13 @@ def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, 
 
 def conduct_of(observations: Iterable[Observation]) -> Conduct:
     """Launches and operators of all cases added up."""
-    kernels: dict[str, int] = {}
-    operators: dict[str, int] = {}
+    kernels: Counter[str] = Counter()
+    operators: Counter[str] = Counter()
     for seen in observations:
         for launch in seen.launches:
-            add(kernels, launch)
-        for name, count in seen.operators.items():
-            operators[name] = operators.get(name, 0) + count
-    return Conduct(kernels=kernels, operators=operators)
-
-
-def add(kernels: dict[str, int], launch: Launch) -> None:
-    kernels[launch.kernel] = kernels.get(launch.kernel, 0) + launch.count
+            kernels[launch.kernel] += launch.count
+        operators.update(seen.operators)
+    return Conduct(kernels=dict(kernels), operators=dict(operators))
 
 
 def shortened(names: Sequence[str]) -> str:
@@ -282,3 +278,8 @@ def shortened(names: Sequence[str]) -> str:
 
 def times(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def cut(text: str, characters: int) -> str:
+    """The text, or its beginning where it is longer."""
+    return text if len(text) <= characters else text[:characters] + " ..."

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from pydantic import JsonValue
-
 from pytorch_to_triton.schema.case import Case, Group
 from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
 from pytorch_to_triton.validate.conduct import Policy, violations_of
@@ -11,32 +9,6 @@ from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics
 
-FACTOR = 2.0
-"""A candidate may err twice as much as PyTorch: another order of the same operations easily does."""
-SLACK = {
-    "float64": 8.0,
-    "float32": 8.0,
-    "float16": 4.0,
-    "bfloat16": 4.0,
-    "float8_e4m3fn": 1.0,
-    "float8_e5m2": 1.0,
-}
-"""What a candidate may err beyond that, in units of rounding error: where PyTorch is exact by chance, a right
-kernel may still be off by a fast exp (2 units) and a few additions in another order. Shorter dtypes get less:
-a good kernel computes in float32 and rounds once, and 8 units of bfloat16 would be 6 %."""
-STRICT = {
-    "float64": 1e-10,
-    "float32": 1e-5,
-    "float16": 1e-3,
-    "bfloat16": 1e-2,
-    "float8_e4m3fn": 0.13,
-    "float8_e5m2": 0.26,
-}
-"""Fixed tolerances, relative and absolute alike, that many projects test with: they are reported beside the
-budget and decide nothing. Loose ones are a hundred times as large, and no more than LOOSEST."""
-LOOSEST = 0.5
-UNTRUSTED = 0.5
-"""Relative error of an element of PyTorch's from which on it says nothing about the candidate's."""
 CLAIMED: tuple[Group, ...] = ("declared", "reduced", "dtype")
 """Groups of cases that the declaration asks for; the others are generated."""
 
@@ -59,17 +31,6 @@ INPUTS_CHANGED = Violation(
     says="The files that hold the inputs were changed while the candidate ran.",
     instead="Keep to the tensors that run is given.",
 )
-
-
-def budget() -> dict[str, JsonValue]:
-    """The error budget in the form that job `compare` takes."""
-    return {
-        "factor": FACTOR,
-        "slack": dict(SLACK),
-        "untrusted": UNTRUSTED,
-        "strict": dict(STRICT),
-        "loose": {dtype: min(100 * strict, LOOSEST) for dtype, strict in STRICT.items()},
-    }
 
 
 def reference_failed(case: Case, why: str) -> CaseResult:

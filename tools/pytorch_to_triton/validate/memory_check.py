@@ -18,7 +18,7 @@ from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.job import Job, Mode
 from pytorch_to_triton.schema.verdict import CaseResult, Violation
 from pytorch_to_triton.validate.judge import MEMORY, OK
-from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, elements_of, remarks, violations
+from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
 from pytorch_to_triton.validate.trial import Setting, Side, Trial
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
@@ -69,7 +69,7 @@ async def check_memory(trial: Trial, cases: Sequence[Case], found: MemoryCheck) 
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
     async with anyio.create_task_group() as group:
-        far = [case for case in cases if case.group == "far" and elements_of(case) <= ELEMENTS][:FAR_CASES]
+        far = [case for case in cases if case.group == "far" and case.elements <= ELEMENTS][:FAR_CASES]
         group.start_soon(look_under_the_interpreter, trial, [*small, *far], found)
         if find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, reports)

@@ -2,9 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pytorch_to_triton.schema.command_line import assignments
 from pytorch_to_triton.schema.job import Mode
 
 if TYPE_CHECKING:
@@ -28,12 +28,3 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     words += ["--seed", str(seed)]
     words += ["--case", case] if case else []
     return shlex.join(words)
-
-
-def assignments(option: str, values: Mapping[str, object]) -> list[str]:
-    return [word for name, value in values.items() for word in (option, f"{name}={spelled(value)}")]
-
-
-def spelled(value: object) -> str:
-    """A value as the option's grammar reads it."""
-    return "[" + ",".join(map(spelled, value)) + "]" if isinstance(value, list | tuple) else str(value)

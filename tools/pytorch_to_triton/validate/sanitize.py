@@ -29,12 +29,12 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
 
     Of each sort the last varies the last dimension, which most kernels cut into blocks.
     """
-    small = [case for case in cases if elements_of(case) <= ELEMENTS]
+    small = [case for case in cases if case.elements <= ELEMENTS]
     plain = [case for case in small if case.group in ("declared", "reduced")]
     odd = [case for case in small if case.group == "odd" and not case.label]
     picked = [
         *plain[:1],  # the middle one leads a plan
-        *sorted(plain, key=elements_of)[:1],
+        *sorted(plain, key=lambda case: case.elements)[:1],
         *odd[:1],
         *odd[-1:],
         *[case for case in small if case.group == "power_of_two"][-1:],
@@ -106,10 +106,6 @@ def _where(hazard: Hazard) -> str:
     """The kernel, and file and line where they are known."""
     at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
     return f"{hazard.kernel or 'A kernel'}{at}"
-
-
-def elements_of(case: Case) -> int:
-    return sum(tensor.elements for tensor in tensors_in(case.arguments))
 
 
 def _layouts(case: Case) -> set[Layout]:

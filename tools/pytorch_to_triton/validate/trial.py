@@ -11,23 +11,23 @@ import anyio
 from pydantic import JsonValue
 
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import HINTS, refusal_of, refusal_of_failure
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Failure, Job, Mode, Outcome
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.conduct import Policy
+from pytorch_to_triton.validate.conduct import Policy, cut
 from pytorch_to_triton.validate.judge import (
     OK,
     Attempt,
-    budget,
     candidate_failed,
     judge_case,
     reference_failed,
 )
 from pytorch_to_triton.validate.observation import Observation, Traces, Trespass
 from pytorch_to_triton.validate.statistics import CaseStatistics
-from pytorch_to_triton.validate.target import HINTS, refusal_of, refusal_of_failure
 
 LOSSES = 3
 """So many crashes and time-outs of one side are waited for; its further cases are not run."""
@@ -183,8 +183,7 @@ def told(failure: Failure) -> str:
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
     # CUDA's errors go on for paragraphs about environment variables.
     message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
-    message = message if len(message) <= LONGEST else message[:LONGEST] + " ..."
-    return f"raised {failure.type}{place}: {message}"
+    return f"raised {failure.type}{place}: {cut(message, LONGEST)}"
 
 
 @dataclass

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
-
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.versions import Device, Versions, versions
+from pytorch_to_triton.gpu.target import EXAMPLES_CASE, declaration_of, describe, examples_case
+from pytorch_to_triton.gpu.together import together
+from pytorch_to_triton.gpu.versions import Device, versions
 from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Mode
@@ -35,7 +35,6 @@ from pytorch_to_triton.validate.memory_check import MemoryCheck, check_memory, i
 from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.shrink import shrunk
-from pytorch_to_triton.validate.target import EXAMPLES_CASE, declaration_of, describe, examples_case
 from pytorch_to_triton.validate.trial import Setting, Trial
 
 INTERPRETER_ELEMENTS = 2**21
@@ -82,7 +81,10 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     declaration that cannot be used is refused: BadInput. Raises EnvironmentLacks where `mode` needs a device
     that is not there.
     """
-    found = await warmed_up(door, mode)
+    async with together() as group:
+        if not mode.interpreter:  # which is needed too, and takes seconds to start
+            group.start_soon(versions, door, interpreted(mode))
+        found = await versions(door, mode)
     if not mode.interpreter and not found.devices:
         raise EnvironmentLacks(
             "This machine has no GPU that torch can use.", "Validate under the interpreter."
@@ -93,9 +95,7 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     declaration = declaration_of(reference, candidate, request.options)
     limits = limits_of(request, mode, found.devices)
     seed = secrets.randbits(48) if request.seed is None else request.seed
-    plan = chosen(
-        planned(reference, request, declaration, Drawing(limits, seed)), request, declaration, limits
-    )
+    plan = chosen(planned(reference, request, declaration, limits, seed), request, declaration, limits)
     policy = Policy(request.allow_torch)
     with exchange_folder() as folder:
         secret = (places.runs(), Path(target.path).resolve(), Path(request.candidate.path).resolve())
@@ -111,31 +111,14 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
 
 
-async def warmed_up(door: Door, mode: Mode) -> Versions:
-    """The mode's versions; on a device the interpreter, which is needed soon, starts meanwhile."""
-    if mode.interpreter:
-        return await versions(door, mode)
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(versions, door, interpreted(mode))
-            found = await versions(door, mode)
-    except BaseExceptionGroup as problems:
-        raise problems.exceptions[0] from None
-    return found
-
-
 async def tried(trial: Trial, cases: Sequence[Case], memory: MemoryCheck) -> list[CaseResult]:
     """The result of each case; on a device, meanwhile, what it does not show of memory."""
     results: list[CaseResult] = []
-    try:
-        async with anyio.create_task_group() as group:
-            if not trial.setting.mode.interpreter:
-                group.start_soon(check_memory, trial, cases, memory)
-            for batch in batches(cases):
-                results += await trial.run(batch)
-    except BaseExceptionGroup as problems:
-        # Both sides meet the same refusal; one is enough.
-        raise problems.exceptions[0] from None
+    async with together() as group:
+        if not trial.setting.mode.interpreter:
+            group.start_soon(check_memory, trial, cases, memory)
+        for batch in batches(cases):
+            results += await trial.run(batch)
     return [memory.merged(result) for result in results]
 
 
@@ -148,25 +131,18 @@ def limits_of(request: Request, mode: Mode, devices: Sequence[Device]) -> Limits
     return Limits(elements, int(free * SPAN_SHARE))
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """What bounds the cases of a plan, and what its random sizes are drawn from."""
-
-    limits: Limits
-    seed: int
-
-
-def planned(reference: Description, request: Request, declaration: Declaration, drawing: Drawing) -> CasePlan:
+def planned(
+    reference: Description, request: Request, declaration: Declaration, limits: Limits, seed: int
+) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it draws itself.
 
     That call is then the declared one, and cases of the same shapes with other values are generated ones.
     """
-    limits = drawing.limits
     plan = plan_cases(
         declaration,
         limit_elements=limits.elements,
         limit_span_bytes=limits.span_bytes,
-        seed=drawing.seed,
+        seed=seed,
     )
     own = examples_case(reference)
     if own is None or request.options.inputs:
@@ -215,12 +191,11 @@ def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
     batch: list[Case] = []
     held = 0
     for case in cases:
-        elements = sum(tensor.elements for tensor in tensors_in(case.arguments))
-        if batch and held + elements > BATCH_ELEMENTS and case.again_after is None:
+        if batch and held + case.elements > BATCH_ELEMENTS and case.again_after is None:
             yield batch
             batch, held = [], 0
         batch.append(case)
-        held += elements
+        held += case.elements
     if batch:
         yield batch
 

@@ -20,6 +20,10 @@ class DeclarationUnusable(TargetError):
     """INPUTS, DIMS or REQUIRES holds something that is neither text, a number, a list nor a dict."""
 
 
+class WorkUnusable(TargetError):
+    """BYTES or FLOPS holds something that is neither text nor a whole number."""
+
+
 def work(report: Report, target: dict[str, Any], role: Role) -> dict[str, Any]:
     """Load the target and describe it, without calling it."""
     report.during("load")
@@ -36,6 +40,8 @@ def work(report: Report, target: dict[str, Any], role: Role) -> dict[str, Any]:
         "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS"),
         "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
         "requires": plain(conditions(contents), "REQUIRES"),
+        "bytes_moved": expression(contents, "BYTES"),
+        "flops": expression(contents, "FLOPS"),
         "draws_inputs": callable(getattr(contents, "inputs", None)),
         "state": [
             {
@@ -73,6 +79,16 @@ def plain(value: Any, where: str) -> Plain:
         f"{where} is {value!r}; declare a tensor as text such as 'float32[M, N]', "
         "anything else as a finite number, text, bool, None or a list of those"
     )
+
+
+def expression(contents: Any, name: str) -> str | None:
+    """The text of an expression that the file may declare; a number is one too."""
+    value = getattr(contents, name, None)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise WorkUnusable(f"{name} is {value!r}, which is no expression over the dims")
 
 
 def examples(loaded: Loaded) -> list[dict[str, Any]] | None:

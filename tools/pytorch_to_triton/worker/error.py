@@ -153,21 +153,20 @@ def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_
 
 def typical_size(values: torch.Tensor) -> torch.Tensor:
     """The largest of an element's size, its row's root mean square, the median row's; only what is finite."""
-    finite = torch.where(values.isfinite(), values, 0.0)
-    if finite.numel() == 0:
-        return finite
-    rows = rows_of(finite)
-    sizes = rows.square().mean(-1, keepdim=True).sqrt()
-    return torch.maximum(torch.maximum(rows.abs(), sizes), sizes.median()).reshape(values.shape)
+    own, rows = sizes(values)
+    return torch.maximum(own, rows.median()) if values.numel() else own
 
 
 def own_size(values: torch.Tensor) -> torch.Tensor:
     """An element's size or, where it is larger, its row's root mean square; only what is finite."""
-    finite = torch.where(values.isfinite(), values, 0.0)
-    if finite.numel() == 0:
-        return finite
-    rows = rows_of(finite)
-    return torch.maximum(rows.abs(), rows.square().mean(-1, keepdim=True).sqrt()).reshape(values.shape)
+    return sizes(values)[0]
+
+
+def sizes(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each element's own size, of the values' shape, and each row's root mean square."""
+    rows = rows_of(torch.where(values.isfinite(), values, 0.0))
+    by_row = rows.square().mean(-1, keepdim=True).sqrt()
+    return torch.maximum(rows.abs(), by_row).reshape(values.shape), by_row
 
 
 def rows_of(values: torch.Tensor) -> torch.Tensor:

@@ -34,7 +34,7 @@ _MESSAGE_BYTES = 65536
 def serve(mode: dict[str, Any]) -> None:
     """Import for `mode`, then do what the socket on stdin asks until it closes."""
     # The imports take seconds in which nobody reads the socket: until then, the kernel ends this process.
-    _die_with_parent(signal.SIGKILL)
+    die_with_parent(signal.SIGKILL)
     control = socket.socket(fileno=os.dup(0))
     _point_at(0, os.devnull, os.O_RDONLY)
     if _is_closed(control):  # the door ended before the line above
@@ -45,7 +45,7 @@ def serve(mode: dict[str, Any]) -> None:
     gc.freeze()
     server = _Server(control)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    _die_with_parent(signal.SIGTERM)
+    die_with_parent(signal.SIGTERM)
     try:
         while server.step():
             pass
@@ -119,7 +119,7 @@ class _Server:
         """In the child: leave the server behind, do the job, and never unwind into the server's frames."""
         status = 1
         try:
-            _die_with_parent(signal.SIGKILL)
+            die_with_parent(signal.SIGKILL)
             if os.getppid() != server:
                 os._exit(status)
             _lead_group(0)
@@ -162,7 +162,7 @@ def _flush() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
-def _die_with_parent(sign: signal.Signals) -> None:
+def die_with_parent(sign: signal.Signals) -> None:
     """Let the kernel send `sign` to this process when the thread that forked it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(sign), 0, 0, 0)
 

@@ -31,6 +31,17 @@ def with_gradients(target: Callable[[Call], Any], call: Call) -> dict[str, Any]:
     The cotangents of `call` are cast to their output's dtype. Raises NoGradient where autograd lost track:
     no floating output has a history.
     """
+    outputs, gradients = differentiated(target, call)
+    return {**outputs, **gradients()}
+
+
+def differentiated(
+    target: Callable[[Call], Any], call: Call
+) -> tuple[dict[str, Any], Callable[[], dict[str, Any]]]:
+    """The outputs of a call, and the backward pass that gives its gradients; it can be run once.
+
+    Raises NoGradient.
+    """
     inputs = {name: tensor for name, tensor in call.tensors().items() if tensor.is_floating_point()}
     for tensor in inputs.values():
         tensor.requires_grad_()
@@ -39,12 +50,19 @@ def with_gradients(target: Callable[[Call], Any], call: Call) -> dict[str, Any]:
     if not tracked:
         raise NoGradient("no output has a grad_fn: the backward pass has nothing to start from")
     starts = [cotangent.to(outputs[path].dtype) for path, cotangent in tracked.items()]
-    ends = list(inputs.values())
-    gradients = torch.autograd.grad(
-        [outputs[path] for path in tracked], ends, starts, allow_unused=True, materialize_grads=False
-    )
-    named = zip(inputs, gradients, strict=True)
-    return {**outputs, **{f"{GRADIENT_OF}{name}": g for name, g in named if g is not None}}
+
+    def gradients() -> dict[str, Any]:
+        found = torch.autograd.grad(
+            [outputs[path] for path in tracked],
+            list(inputs.values()),
+            starts,
+            allow_unused=True,
+            materialize_grads=False,
+        )
+        named = zip(inputs, found, strict=True)
+        return {f"{GRADIENT_OF}{name}": gradient for name, gradient in named if gradient is not None}
+
+    return outputs, gradients
 
 
 def is_tracked(output: Any, path: str, call: Call) -> bool:

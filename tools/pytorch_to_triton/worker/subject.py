@@ -6,7 +6,8 @@ fresh process can take the rest. This process knows neither the reference, nor w
 
 import dataclasses
 import gc
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,15 @@ class Subject:
     def attempt(self, case: dict[str, Any]) -> dict[str, Any]:
         """Call the candidate, and write what it returns and the arguments that it wrote to."""
         again = self.last if case["again"] and self.last else None
+        before = self.exchange.call(case["id"], self.device)
         if again is None:
             self.let_go()
             memory = Memory(self.device, Poison.FIRST, self.red_zone_bytes)
-            call = self.placed(case, memory)
+            call = placed(before, case["far"], memory)
         else:
             memory, call = again.memory, again.call
-            overwrite(call, self.exchange.call(case["id"], self.device))
-        found, facts = self.called(call, memory, self.exchange.call(case["id"], self.device))
+            overwrite(call, before)
+        found, facts = self.called(call, memory, before)
         if found is None:
             self.let_go()
             return {"status": "raised", **facts}
@@ -110,7 +112,7 @@ class Subject:
         write_outputs(found.outputs, self.exchange.case("candidate", case["id"]))
         self.last = found
         if case["twice"]:
-            facts["facts"]["differs"] = self.differs(case, found)
+            facts["facts"]["differs"] = self.differs(case, found, before)
         if self.backward:
             with self.observer.calling(memory, call):
                 facts["facts"]["gradcheck"] = gradcheck_failure(self.candidate_of, call)
@@ -128,18 +130,15 @@ class Subject:
                 raise
             except (Exception, SystemExit) as error:
                 failure = describe_failure(error, "call")
-        # Until the results are copied, no finalizer of the author's runs: nobody would watch it.
-        gc.disable()
         if returned is not None:
             try:
-                everything = all_outputs(returned, call, written_to(call, before))
-                outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
-                attempt = Attempt(call, memory, returned, outputs)
-                return attempt, {"facts": sight.facts(returned, call, memory)}
+                with uncollected():
+                    everything = all_outputs(returned, call, written_to(call, before))
+                    outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+                    attempt = Attempt(call, memory, returned, outputs)
+                    return attempt, {"facts": sight.facts(returned, call, memory)}
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
-            finally:
-                gc.enable()
         facts = sight.facts({}, call, memory) if usable(self.device) else {}
         return None, {"failure": failure, "facts": facts}
 
@@ -154,35 +153,22 @@ class Subject:
     def candidate_of(self, call: Call) -> Any:
         return self.candidate(call.arguments, call.state)
 
-    def placed(self, case: Mapping[str, Any], memory: Memory) -> Call:
-        """What the case is called with, each tensor between red zones."""
-
-        def place(name: str, tensor: torch.Tensor) -> torch.Tensor:
-            if name in case["far"]:
-                return memory.spread(tensor, far_strides(tuple(tensor.shape)), name)
-            return memory.placed(tensor, name)
-
-        call = mapped(self.exchange.call(case["id"], "cpu"), place)
-        cotangents = {path: tensor.to(self.device) for path, tensor in call.cotangents.items()}
-        return dataclasses.replace(call, cotangents=cotangents)
-
-    def differs(self, case: dict[str, Any], first: Attempt) -> Fact | None:
+    def differs(self, case: dict[str, Any], first: Attempt, before: Call) -> Fact | None:
         """Outputs that are other bits in a second run, in memory that held something else; None: none."""
-        second = self.once_more(case)
+        second = self.once_more(before, case["far"])
         paths = [path for path in first.outputs if not same(first.outputs[path], second.get(path))]
         if not paths:
             return None
         write_outputs(second, self.exchange.second_run(case["id"]))
-        third = self.once_more(case)
+        third = self.once_more(before, case["far"])
         steady = all(same(second.get(path), third.get(path)) for path in paths)
         return {"paths": paths, "by_what_memory_held": steady}
 
-    def once_more(self, case: dict[str, Any]) -> dict[str, Output]:
+    def once_more(self, before: Call, far: Collection[str]) -> dict[str, Output]:
         """The outputs of another run on the same values; nothing where it raises."""
         memory = Memory(self.device, Poison.SECOND, self.red_zone_bytes)
         try:
-            call = self.placed(case, memory)
-            found, _ = self.called(call, memory, self.exchange.call(case["id"], self.device))
+            found, _ = self.called(placed(before, far, memory), memory, before)
             return found.outputs if found else {}
         finally:
             memory.close()
@@ -192,6 +178,28 @@ class Subject:
         if self.last is not None:
             self.last.memory.close()
             self.last = None
+
+
+def placed(before: Call, far: Collection[str], memory: Memory) -> Call:
+    """A copy of what a case is called with, each tensor between red zones; those of `far` at huge strides."""
+
+    def place(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if name in far:
+            return memory.spread(tensor, far_strides(tuple(tensor.shape)), name)
+        return memory.placed(tensor, name)
+
+    cotangents = {path: tensor.clone() for path, tensor in before.cotangents.items()}
+    return dataclasses.replace(mapped(before, place), cotangents=cotangents)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Inside, no finalizer of the author's runs: nobody would watch it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def overwrite(call: Call, values: Call) -> None:

@@ -81,6 +81,13 @@ def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
     return view.set_(storage, record["offset"], record["shape"], record["strides"])
 
 
+def on_gpu(value: Any) -> Any:
+    """The value with its tensors, also those in lists, on the GPU or what stands for one."""
+    if isinstance(value, list | tuple):
+        return [on_gpu(item) for item in value]
+    return value.cuda() if isinstance(value, torch.Tensor) else value
+
+
 def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor's whole storage as a flat uint8 tensor that shares it."""
     return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())

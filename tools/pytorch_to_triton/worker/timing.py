@@ -1,87 +1,152 @@
-"""Job `timing`: time several callables on the same inputs, turn by turn, each call with a cold L2 cache."""
+"""Job `timing`: time several callables side by side, each in a process of its own, and check what they did.
 
-from collections.abc import Callable
+This process loads no user code and never touches the device; it forks those that do (stopwatch/).
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 from typing import Any
 
-import torch
-
-from .draw import draw_arguments, perturbed_state
+from .exchange import Exchange
 from .report import Report
-from .target import load
+from .stopwatch.clerk import Clerk
+from .stopwatch.crew import Lost, Member, enlist
+from .stopwatch.member import Bystander, Subject
+from .stopwatch.turns import PROFILED_CALLS, REPLAYS, Crew, Rounds, all_rounds
 
-FLUSH_BYTES = 512 * 2**20
-"""Written before each call: several times any L2 cache, and long enough to hide the launch from the clock."""
-WARM_UP_CALLS = 5
+TOLD_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
+
+
+class NothingToTime(Exception):
+    """The inputs cannot be drawn, or the device cannot be used; the message says why."""
 
 
 def work(
-    report: Report, subjects: list[dict[str, Any]], case: dict[str, Any], seed: int, rounds: int
+    report: Report,
+    reference: dict[str, Any],
+    subjects: list[dict[str, Any]],
+    cases: list[dict[str, Any]],
+    setting: dict[str, Any],
 ) -> dict[str, Any]:
-    """Milliseconds of each call, by subject; `subjects` are {label, target, role}, the reference first.
+    """An item a size: what was measured of each subject, in milliseconds.
 
-    Outputs are not looked at: only validated kernels are timed. A subject that raises is named in `failed`.
+    `subjects` are {label, target, role, compiled}; `compiled` is a mode of torch.compile or None. `cases` are
+    the JSON of schema/case.py, each with a `seed`. `setting` holds `passes`, `tf32`, `seconds` (what one
+    command may take), `round_seconds` (what the rounds of a size may take) and the error `budget` of job
+    `compare`. A subject that fails is named with the reason and takes part no more.
     """
-    report.during("draw")
-    arguments = {name: on_device(value) for name, value in draw_arguments(case, seed).items()}
-    first = load(subjects[0]["target"], subjects[0]["role"])
-    parameters = set(dict(first.module.named_parameters())) if first.module is not None else set()
-    state = {k: v.cuda() for k, v in perturbed_state(first.state, parameters, seed).items()}
-    ready: dict[str, Callable[[], Any]] = {}
-    failed: dict[str, str] = {}
-    for number, subject in enumerate(subjects):
-        report.during(f"warm up {subject['label']}")
-        report.progress(number, len(subjects), f"compiling and warming up {subject['label']}")
+    timing = Timing(report, report.folder / "exchange", setting)
+    with timing.enlisted([subject["label"] for subject in subjects]) as crew:
+        report.during("load")
+        timing.loaded(crew, reference, subjects)
+        for number, case in enumerate(cases):
+            report.during(case["name"])
+            report.progress(number, len(cases), case["name"])
+            report.item(timing.size(crew, case))
+    return {}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One job's way through its sizes."""
+
+    report: Report
+    folder: Path
+    setting: Mapping[str, Any]
+
+    @contextmanager
+    def enlisted(self, labels: Iterable[str]) -> Iterator[Crew]:
+        """The processes, none of which outlives the block."""
+        passes = self.setting["passes"]
+        seconds = self.setting["seconds"]
+        clerk = enlist("clerk", lambda: Clerk(self.folder, passes, self.setting["budget"]).commands)
+        bystander = enlist("bystander", lambda: Bystander().commands)
+        make = lambda: Subject(self.folder, self.setting).commands  # noqa: E731
+        members = {label: enlist(label, make) for label in labels}
+        crew = Crew(members, bystander, clerk, seconds)
         try:
-            loaded = first if number == 0 else load(subject["target"], subject["role"])
-            if loaded.module is not None:
-                loaded.module.cuda()
-            call = bound(loaded, arguments, state)
-            for _ in range(WARM_UP_CALLS):
-                call()
-            torch.cuda.synchronize()
-            ready[subject["label"]] = call
-        except Exception as error:
-            failed[subject["label"]] = f"{type(error).__name__}: {error}"
-    report.during("time")
-    samples = timed(report, ready, rounds)
-    return {"samples_ms": samples, "failed": failed, "device": torch.cuda.get_device_name()}
+            yield crew
+        finally:
+            crew.end()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
+    def loaded(self, crew: Crew, reference: Mapping[str, Any], subjects: list[dict[str, Any]]) -> None:
+        """Everybody knows what to call."""
+        told = {s["label"]: {k: v for k, v in s.items() if k != "label"} for s in subjects}
+        try:
+            crew.clerk.ask("load", seconds=crew.seconds, target=reference, seed=self.setting["state_seed"])
+            crew.bystander.ask("start", seconds=crew.seconds)
+        except Lost as why:
+            raise NothingToTime(str(why)) from why
+        order = {label: number for number, label in enumerate(told)}
+        crew.all_at_once(
+            "load",
+            lambda label: {
+                **told[label],
+                "caches": str(self.folder / "caches" / str(order[label])),
+            },
+        )
+        crew.dismiss()  # what cannot be loaded cannot be called at any size
 
-def bound(loaded: Any, arguments: dict[str, Any], state: dict[str, torch.Tensor]) -> Callable[[], Any]:
-    """The call without gradients."""
+    def size(self, crew: Crew, case: dict[str, Any]) -> dict[str, Any]:
+        """All that is measured at one size."""
+        crew.gather()
+        clerk, seed = crew.clerk, case["seed"]
+        self.report.progress(0, None, f"{case['name']}: drawing inputs")
+        try:
+            draws = clerk.ask("draw", seconds=crew.seconds, case=case, seed=seed)
+        except Lost as why:
+            raise NothingToTime(f"the inputs of {case['name']} cannot be drawn: {why}") from why
+        rounds = all_rounds(self.report, crew, draws, self.setting["round_seconds"])
+        told = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
+        if not crew.members:
+            return {**told, "empty_ms": 0.0, "subjects": {}, "check_note": ""}
+        names = {label: f"result{number}" for number, label in enumerate(crew.members)}
+        crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
+        measured = {label: self.facts(rounds, label) for label in crew.members}
+        self.report.progress(0, None, "replaying as graphs and looking at kernels")
+        for found in crew.one_by_one("graph", count=REPLAYS):
+            measured[found.label] |= found.answer
+        for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
+            measured[found.label] |= found.answer
+        for label, left in crew.all_alike("leave").items():
+            measured[label] |= left
+        self.report.progress(0, None, "checking what the timed calls returned")
+        kept = {name: label for label, name in names.items() if label in crew.members}
+        checked = self.checked(clerk, draws, rounds.last, seed, list(kept))
+        for name, label in kept.items():
+            measured[label]["check"] = checked.get(name)
+        for name in draws:
+            Exchange(self.folder).forget(name)
+        return {
+            **told,
+            "empty_ms": median(rounds.empty_ms),
+            "subjects": {label: measured[label] for label in crew.members},
+            "check_note": checked.get("note", ""),
+        }
 
-    def call() -> Any:
-        with torch.no_grad():
-            return loaded(arguments, state)
+    def facts(self, rounds: Rounds, label: str) -> dict[str, Any]:
+        """What the rounds gave of one subject."""
+        record = rounds.records[label]
+        return {
+            **{name: record.started[name] for name in TOLD_AT_START},
+            "samples_ms": record.samples_ms,
+            "outside_ms": rounds.outside_ms(label),
+            "wall_ms": record.wall_ms,
+        }
 
-    return call
-
-
-def timed(report: Report, ready: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """`rounds` device times of each callable, all of them in turn in every round."""
-    flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
-    events: dict[str, list[tuple[torch.cuda.Event, torch.cuda.Event]]] = {label: [] for label in ready}
-    for number in range(rounds):
-        for label, call in ready.items():
-            start, end = event(), event()
-            flush.fill_(number % 127)
-            start.record()
-            call()
-            end.record()
-            events[label].append((start, end))
-        torch.cuda.synchronize()
-        if number % 20 == 0:
-            report.progress(number, rounds, "timing")
-    return {label: [a.elapsed_time(b) for a, b in pairs] for label, pairs in events.items()}
-
-
-def event() -> torch.cuda.Event:
-    """A device event that keeps time."""
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-
-
-def on_device(value: Any) -> Any:
-    """Tensors, also those in lists, on the device."""
-    if isinstance(value, torch.Tensor):
-        return value.cuda()
-    return [on_device(v) for v in value] if isinstance(value, list) else value
+    def checked(
+        self, clerk: Member, draws: list[str], offset: int, seed: int, names: list[str]
+    ) -> dict[str, Any]:
+        """By name, how far each result is from the truth; a `note` where that cannot be told."""
+        try:
+            found: dict[str, Any] = clerk.ask(
+                "check", seconds=self.setting["seconds"], draws=draws, offset=offset, seed=seed, members=names
+            )
+        except Lost as why:
+            return {"note": str(why)}
+        return found

@@ -9,8 +9,8 @@ Instead, write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.api.scope import Binding
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.scope import Binding
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "critical"

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
+from pytorch_to_triton.api.scope import Definition
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.scope import Definition
 from pytorch_to_triton.audit.source import Function, SourceFile
 
 SEVERITY = "medium"

@@ -1,16 +1,15 @@
-"""A kernel uses a name that triton.language does not have.
+"""A file uses a name that Triton does not have.
 
-Such names come from PyTorch, CUDA or long gone releases; the compiler stops at them.
+Such names come from PyTorch, CUDA or other releases of Triton; the import or the compiler stops at them.
 
 Instead, use the name that each finding gives. Functions of one number that tl lacks are mostly in libdevice:
 `from triton.language.extra import libdevice`.
 """
 
-import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceFile
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -46,6 +45,18 @@ def kernel(x_ptr):
 def kernel(x_ptr):
     x = tl.load(x_ptr, other=-tl.inf)
 """,
+    """
+@triton.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr).float()
+""",
+    """
+def run(x):
+    return triton.next_pow2(x.numel())
+""",
+    """
+from triton.ops import matmul
+""",
 )
 GOOD = (
     """
@@ -62,6 +73,12 @@ def run(x):
     return getattr(tl.math, 'tanh', None) or tl.math.tanh
 """,
     """
+if hasattr(tl, 'tanh'):
+    tanh = tl.tanh
+else:
+    from triton.language.extra.libdevice import tanh
+""",
+    """
 @triton.jit
 def relu(x):
     return tl.maximum(x, 0.0)
@@ -72,79 +89,9 @@ def kernel(x_ptr):
 """,
 )
 
-_LIBDEVICE = (
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erfc", "erfinv", "exp10",
-    "expm1", "fmod", "hypot", "isinf", "isnan", "lgamma", "log10", "log1p", "pow", "round", "sinh", "tan",
-    "tanh", "tgamma", "trunc",
-)  # fmt: skip
-_OWN = {
-    "async_copy": "Write plain tl.load in a tl.range loop: num_stages makes its copies asynchronous.",
-    "warp_specialize": "Write `for ... in tl.range(..., warp_specialize=True)`.",
-    "debug_print": "Use tl.device_print, or tl.static_print for constants.",
-    "print": "Use tl.device_print, or tl.static_print for constants.",
-    "syncthreads": "Leave it out: Triton places barriers itself. Where one is needed, use tl.debug_barrier.",
-    "barrier": "Leave it out: Triton places barriers itself. Where one is needed, use tl.debug_barrier.",
-    "thread_id": "Programs work on blocks: use tl.program_id and tl.arange.",
-    "block_id": "Use tl.program_id.",
-    "shared_memory": "Leave it out: the compiler places blocks in shared memory.",
-    "next_power_of_2": "Use triton.next_power_of_2 where the kernel is launched, and pass a tl.constexpr.",
-    "relu": "Use tl.maximum(x, 0.0).",
-    "gelu": "Use 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476)).",
-    "silu": "Use x * tl.sigmoid(x).",
-    "leaky_relu": "Use tl.where(x > 0, x, slope * x).",
-    "log_softmax": "Subtract tl.max first, then tl.log of the tl.sum of tl.exp.",
-    "logsumexp": "Subtract tl.max first; add it again to tl.log of the tl.sum of tl.exp.",
-    "mean": "Divide tl.sum by the count.",
-    "var": "Use the mean of the squared deviations from the mean.",
-    "std": "Use tl.sqrt of the mean of the squared deviations from the mean.",
-    "prod": "Use tl.reduce with a @triton.jit function that multiplies.",
-    "any": "Use tl.max of the mask as tl.int32.",
-    "all": "Use tl.min of the mask as tl.int32.",
-    "amax": "Use tl.max.",
-    "amin": "Use tl.min.",
-    "square": "Use x * x.",
-    "sign": "Use tl.where(x > 0, 1.0, tl.where(x < 0, -1.0, 0.0)).",
-    "reciprocal": "Use 1.0 / x.",
-    "clip": "Use tl.clamp.",
-    "select": "Use tl.where.",
-    "logical_and": "Use `&`.",
-    "logical_or": "Use `|`.",
-    "logical_not": "Use `~` on a mask.",
-    "ones": "Use tl.full(shape, 1.0, dtype).",
-    "empty": "Use tl.zeros.",
-    "full_like": "Use tl.full(x.shape, value, x.dtype).",
-    "ones_like": "Use tl.full(x.shape, 1.0, x.dtype).",
-    "matmul": "Use tl.dot.",
-    "transpose": "Use tl.trans, or tl.permute.",
-    "concat": "Use tl.cat or tl.join.",
-    "concatenate": "Use tl.cat or tl.join.",
-    "stack": "Use tl.join.",
-    "inf": 'Use float("inf").',
-    "nan": 'Use float("nan").',
-    "half": "Use tl.float16.",
-    "bool": "Use tl.int1.",
-    "libdevice": "Use `from triton.language.extra import libdevice`.",
-}
-_NAMES: dict[str, str] = {
-    **{
-        f"triton.language.{module}{name}": f"Use libdevice.{name} of triton.language.extra."
-        for module in ("", "math.")
-        for name in _LIBDEVICE
-    },
-    **{f"triton.language.{name}": instead for name, instead in _OWN.items()},
-    "triton.language.math.sigmoid": "Use tl.sigmoid.",
-    "triton.language.math.maximum": "Use tl.maximum.",
-    "triton.language.math.minimum": "Use tl.minimum.",
-    "triton.language.math.max": "Use tl.maximum of two values, or tl.max along an axis.",
-    "triton.language.math.min": "Use tl.minimum of two values, or tl.min along an axis.",
-}
 
-
-def check(kernel: Kernel) -> Iterator[Fault]:
-    """Names that no Triton since 3.6 has."""
-    for node in kernel.nodes:
-        if isinstance(node, ast.Attribute | ast.Name):
-            path = kernel.scope.path(node) or ""
-            if path in _NAMES:
-                shown = path.replace("triton.language", "tl", 1)
-                yield Fault(node, f"There is no {shown} in Triton.", _NAMES[path])
+def check(file: SourceFile) -> Iterator[Fault]:
+    """Names that the installed Triton lacks, or has only to refuse them."""
+    for misuse in file.misuses:
+        if misuse.fault in ("unknown", "removed"):
+            yield Fault(misuse.at, misuse.message, misuse.instead)

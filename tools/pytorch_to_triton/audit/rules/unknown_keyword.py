@@ -1,7 +1,7 @@
-"""A call of triton.language has a keyword that the function does not take.
+"""A call of Triton's has a keyword that the function does not take, or more arguments than it takes.
 
-The names are PyTorch's or NumPy's. The compiler refuses them; where the call was meant to mask, nothing else
-does it.
+The names are PyTorch's, NumPy's or those of other releases of Triton. The call is refused; where it was meant
+to mask, nothing else does it.
 
 Instead, use Triton's own: axis, keep_dims, other.
 """
@@ -9,7 +9,7 @@ Instead, use Triton's own: axis, keep_dims, other.
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceFile
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -45,6 +45,17 @@ def kernel(x_ptr, n):
 def kernel(x_ptr):
     x = tl.zeros((16,), dtype=tl.float32, device='cuda')
 """,
+    """
+@triton.autotune([triton.Config({}, BLOCK=128)], key=['n'])
+@triton.jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    pass
+""",
+    """
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tl.program_id(0, 1))
+""",
 )
 GOOD = (
     """
@@ -65,50 +76,9 @@ def run(x):
 """,
 )
 
-_REDUCTION = {
-    "mask": "First fill the masked lanes with what it ignores: tl.where(mask, x, 0.0) for a sum.",
-    "dim": "The keyword is `axis`.",
-    "keepdim": "The keyword is `keep_dims`.",
-    "keepdims": "The keyword is `keep_dims`.",
-}
-_SCAN = {name: _REDUCTION[name] for name in ("mask", "dim")}
-_OTHER = "The keyword is `other`."
-_NEW_BLOCK = {"device": "Leave it out: blocks live in registers.", "size": "The keyword is `shape`."}
-_KEYWORDS: dict[str, dict[str, str]] = {
-    **dict.fromkeys(("sum", "max", "min", "argmax", "argmin", "xor_sum"), _REDUCTION),
-    **dict.fromkeys(("cumsum", "cumprod"), _SCAN),
-    "load": dict.fromkeys(("padding", "padding_value", "default", "fill", "fill_value", "pad"), _OTHER),
-    "store": {
-        "other": "Leave it out: masked lanes are not stored.",
-        "val": "The keyword is `value`.",
-    },
-    "arange": {
-        "step": "Multiply: tl.arange(0, N) * step.",
-        "dtype": "Cast it: tl.arange(0, N).to(tl.int64).",
-        "device": _NEW_BLOCK["device"],
-    },
-    "zeros": _NEW_BLOCK,
-    "full": _NEW_BLOCK | {"fill_value": "The keyword is `value`."},
-    "dot": {
-        "trans_a": "Transpose the operand: tl.dot(tl.trans(a), b).",
-        "trans_b": "Transpose the operand: tl.dot(a, tl.trans(b)).",
-        "accumulator": "The keyword is `acc`.",
-        "precision": "The keyword is `input_precision`.",
-    },
-    "atomic_add": {"value": "The keyword is `val`.", "other": "Leave it out: masked lanes are not added."},
-    "program_id": {"dim": "The keyword is `axis`."},
-    "num_programs": {"dim": "The keyword is `axis`."},
-}
 
-
-def check(kernel: Kernel) -> Iterator[Fault]:
-    """Keywords that no Triton since 3.6 takes."""
-    for path, call in kernel.calls():
-        owner, _, function = path.rpartition(".")
-        if owner != "triton.language":
-            continue
-        unknown = _KEYWORDS.get(function, {})
-        for keyword in call.keywords:
-            if keyword.arg in unknown:
-                message = f"tl.{function} takes no keyword `{keyword.arg}`."
-                yield Fault(keyword.value, message, unknown[keyword.arg])
+def check(file: SourceFile) -> Iterator[Fault]:
+    """Arguments that the functions of the installed Triton do not take."""
+    for misuse in file.misuses:
+        if misuse.fault in ("keyword", "positional"):
+            yield Fault(misuse.at, misuse.message, misuse.instead)

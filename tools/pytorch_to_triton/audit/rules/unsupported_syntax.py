@@ -11,8 +11,8 @@ calls of other @triton.jit functions; let masks and tl.where decide for single e
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.scope import own_nodes
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "critical"

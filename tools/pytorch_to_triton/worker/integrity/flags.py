@@ -11,7 +11,9 @@ from typing import Any
 import torch
 
 ENVIRONMENT = ("TRITON_", "CUDA_", "TORCH", "PYTORCH", "NVIDIA_")
-SET_BY_TORCH = frozenset({"CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_FX_GRAPH_CACHE"})
+SET_BY_TORCH = frozenset({
+    "CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_FX_GRAPH_CACHE", "TRITON_PTXAS_PATH",
+})  # fmt: skip
 """torch sets these itself when CUDA starts, and when it compiles."""
 Value = str | int | float | None
 

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from pytorch_to_triton.convert.tracing import Traced, trace_dims
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.tracing import Traced, trace_dims
 from pytorch_to_triton.schema.declaration import parse_declaration
 from pytorch_to_triton.schema.graph import Graph, Literal_, NonFinite, ScalarRef
 from pytorch_to_triton.schema.target import Target

@@ -10,13 +10,13 @@ from pydantic import JsonValue
 
 from pytorch_to_triton.errors import NotConvertible, Refusal
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import refusal_of
 from pytorch_to_triton.graph.operators import KEPT
 from pytorch_to_triton.schema.declaration import Declaration
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.input_spec import ConstantSpec, ListSpec, TensorSpec
 from pytorch_to_triton.schema.job import Job, Mode, Outcome
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.target import refusal_of
 
 TRACE_SECONDS = 300.0
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)

@@ -48,14 +48,21 @@ class Scope:
         return self.parent.holder(name) if self.parent else None
 
     def path(self, node: ast.AST) -> str | None:
-        """The dotted path of a name or attribute: `triton.language.load` for `tl.load`; None for others."""
+        """The dotted path of a name or attribute: `triton.language.load` for `tl.load`; None for others.
+
+        A name that is assigned another, `tlang = tl`, means the same.
+        """
+        return self._path(node, frozenset())
+
+    def _path(self, node: ast.AST, followed: frozenset[Binding]) -> str | None:
         match node:
             case ast.Attribute(value=owner, attr=attribute):
-                path = self.path(owner)
+                path = self._path(owner, followed)
                 return f"{path}.{attribute}" if path else None
-            case ast.Name(id=name):
-                binding = self.find(name)
-                return binding.path if binding else None
+            case ast.Name(id=name) if (holder := self.holder(name)) and (binding := holder.find(name)):
+                if binding.path is None and binding.value is not None and binding not in followed:
+                    return holder._path(binding.value, followed | {binding})
+                return binding.path
         return None
 
 
@@ -114,7 +121,7 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, str | None]]:
             for name in names:
                 origin = "." * level + (module or "")
                 yield name.asname or name.name, f"{origin}.{name.name}"
-        case ast.Name(id=identifier, ctx=ast.Store() | ast.Del()):
+        case ast.Name(id=identifier, ctx=ast.Store() | ast.Del()) | ast.arg(arg=identifier):
             yield identifier, None
         case ast.FunctionDef(name=identifier) | ast.AsyncFunctionDef(name=identifier):
             yield identifier, None

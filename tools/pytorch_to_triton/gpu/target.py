@@ -25,6 +25,7 @@ HINTS = {
     "ArityMismatch": "Make INPUTS (or --input) and the signature agree, name by name.",
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
     "ExamplesFailed": "Make get_inputs() return one value for each parameter of forward.",
+    "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
 """By the exceptions of worker/target.py and worker/describe.py."""

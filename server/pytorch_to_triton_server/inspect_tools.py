@@ -1,0 +1,72 @@
+"""The tool that reads what the compiler made of kernels, as the catalogue holds it: inspect."""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton.schema.compiled import TextKind
+from pytorch_to_triton.schema.profile import Profiler
+from pytorch_to_triton_server.names import target_of
+from pytorch_to_triton_server.parameters import Inputs, Kernel, Python, Timeout
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.schema.compiled import Inspection
+    from pytorch_to_triton_server.catalogue import Call
+
+
+async def inspect(
+    call: "Call",
+    target: Kernel,
+    arch: Annotated[
+        str | None,
+        Field(description="The GPU to compile for: sm_90, gfx942, H100; default: the one here, else sm_90"),
+    ] = None,
+    reference: Annotated[
+        str | None, Field(description="The file that declares the inputs, where the kernel's own does not")
+    ] = None,
+    input: Inputs = (),
+    dim: Annotated[
+        tuple[str, ...],
+        Field(description="The size of one dimension, e.g. N=4096; default: the largest declared one"),
+    ] = (),
+    kernel: Annotated[
+        str | None, Field(description="Only this kernel: its name, or its label in an earlier result")
+    ] = None,
+    text: Annotated[
+        TextKind | None, Field(description="Also a page of this text of the compiler, of the first kernel")
+    ] = None,
+    page: Annotated[int, Field(ge=1, description="Which page of the text; a page has 200 lines")] = 1,
+    profile: Annotated[
+        Profiler | None,
+        Field(description="Also run it on the GPU under Nsight Compute (ncu) or Triton's own Proton"),
+    ] = None,
+    timeout: Timeout = 120.0,
+    python: Python = None,
+) -> "Inspection":
+    """Say what the compiler makes of a target's kernels for any GPU, with no GPU needed.
+
+    Compiles each kernel that one call launches, every autotuner configuration included: registers, spills,
+    shared memory, occupancy, widths of global loads and stores, tensor-core instructions, asynchronous
+    copies, and the compiler's texts page by page. Remarks name what is worth a look, with source lines. With
+    `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the file's code.
+    """
+    from pytorch_to_triton.inspect import inspect as inspecting
+    from pytorch_to_triton.schema.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_mode
+
+    request = inspecting.Request(
+        candidate=target_of(target),
+        reference=target_of(reference) if reference else None,
+        options=parse_options(input, dim),
+        arch=arch,
+        kernel=kernel,
+        text=text,
+        page=page,
+        profile=profile,
+        seconds=timeout,
+    )
+    mode = await choose_mode(call.door, "auto", python)
+    return await inspecting.inspect(call.door, request, mode, call.watch)

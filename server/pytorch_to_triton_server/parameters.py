@@ -1,0 +1,37 @@
+"""Parameters that several tools share, with what both faces say about them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton_server.names import DeviceChoice
+
+Kernel = Annotated[
+    str,
+    Field(description="The kernel: a kernel file path.py, or path.py:name for a function or nn.Module"),
+]
+Reference = Annotated[
+    str | None,
+    Field(
+        description="What to compare with: path.py:name or path.py; default: the kernel file's own reference"
+    ),
+]
+Inputs = Annotated[
+    tuple[str, ...],
+    Field(description="One input as NAME=VALUE, e.g. x=float32[M,N] or eps=1e-5; wins over the file's"),
+]
+Dims = Annotated[
+    tuple[str, ...],
+    Field(description="The sizes to try of one dimension, e.g. M=1,7,256; wins over the file's"),
+]
+Choice = Annotated[
+    DeviceChoice,
+    Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: a GPU where there is one"),
+]
+Seed = Annotated[
+    int | None, Field(ge=0, lt=2**48, description="Draws the same inputs again; default: a fresh one")
+]
+Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may take, compilation included")]
+Python = Annotated[
+    str | None, Field(description="A Python with torch and triton to run the code; default: this one")
+]

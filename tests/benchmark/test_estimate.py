@@ -1,0 +1,65 @@
+"""Without a device there are limits from a data sheet, each marked as estimated, and no timings."""
+
+from pathlib import Path
+
+from pytorch_to_triton.benchmark.estimate import Setting, Size, estimated
+from pytorch_to_triton.benchmark.pictures import draw
+from pytorch_to_triton.benchmark.report import brief_table, markdown
+from pytorch_to_triton.gpu.datasheets import datasheet
+from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.timing import Work
+
+
+def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
+    """Two sizes of 4.8 MB and 4.8 GB, the larger given first."""
+    sizes = [
+        Size(
+            dims={"N": moved},
+            dtypes={"x": "bfloat16"},
+            work=Work(bytes_moved=moved, flops=flops or {}, obtained="counted in the traced graph"),
+        )
+        for moved in (4_800_000_000, 4_800_000)
+    ]
+    return estimated(
+        Setting("k.py", "forward", False, "benchmark k.py --estimate H200"), datasheet(gpu), sizes
+    )
+
+
+def test_an_estimate_has_limits_and_no_timings() -> None:
+    whole = of_copy("H200")
+    assert (whole.verdict, whole.conditions) == ("estimated", None)
+    assert [table.timings for table in whole.tables] == [(), ()]
+    limits = [table.limit for table in whole.tables]
+    assert [(limit.ms, limit.binds, limit.obtained) for limit in limits if limit] == [
+        (0.001, "memory", "estimated"),
+        (1.0, "memory", "estimated"),
+    ]
+
+
+def test_every_time_of_an_estimate_says_so() -> None:
+    whole = of_copy("H200", flops={"bfloat16": 10})
+    assert whole.summary == (
+        "k.py on H200 (forward pass), estimated from its data sheet: no kernel takes less than a launch, "
+        "some microseconds, at N=4800000, or than 1.0000 ms (estimated) at N=4800000000, where memory binds."
+    )
+    report = markdown(whole)
+    rows = [line for line in report.splitlines() if line.startswith("| N=")]
+    assert [row.split(" | ")[2] for row in rows] == ["0.0010 (estimated)", "1.0000 (estimated)"]
+    assert all(row.endswith("| not measured |") for row in rows)
+    assert "memory 4,800 GB/s" in report
+    assert "(estimated, data sheet of H200)" in report
+    assert "Red flags" not in report
+    assert brief_table(whole)[1][0] == ("N=4800000", "0.0010 (estimated)", "memory")
+
+
+def test_a_rate_that_the_sheet_lacks_leaves_the_limit_open() -> None:
+    whole = of_copy("V100 SXM", flops={"bfloat16": 10})
+    assert [table.limit for table in whole.tables] == [None, None]
+    assert "no limit is known" in whole.summary
+    assert "not known" in markdown(whole)
+    assert brief_table(whole)[1] == []
+
+
+def test_an_estimate_draws_the_roofline_alone(tmp_path: Path) -> None:
+    assert draw(of_copy("V100 SXM", flops={"bfloat16": 10}), tmp_path) == (tmp_path / "roofline.png",)
+    assert draw(of_copy("H200", flops={"bfloat16": 10}), tmp_path) == (tmp_path / "roofline.png",)

@@ -1,0 +1,66 @@
+"""On a GPU: cheats against the clock are named, and whoever is honest is not."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.benchmark.benchmark import benchmark
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
+from pytorch_to_triton.schema.declaration import parse_options
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+
+pytestmark = [pytest.mark.anyio, pytest.mark.gpu]
+
+KERNELS = Path(__file__).parent / "kernels"
+UNTRUSTED = {"wrong_outputs", "clock_disagrees", "settings_changed"}
+
+
+async def timed(door: Door, device: Mode, folder: Path, name: str) -> Benchmark:
+    """A kernel at a size where it takes tens of microseconds, beside eager PyTorch."""
+    request = BenchmarkRequest(
+        candidate=Target(path=KERNELS / f"{name}.py"),
+        options=parse_options([], ["M=4096", "N=4096"] if name != "copy" else ["N=16777216"]),
+        baselines=("eager",),
+        into=folder,
+        seed=7,
+    )
+    return await benchmark(door, request, device)
+
+
+def untrusted(found: Benchmark) -> set[str]:
+    """Why the kernel's own figures are not believed."""
+    return {flag.kind for table in found.tables for flag in table.flags if flag.label == KERNEL} & UNTRUSTED
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [
+        ("side_stream", "clock_disagrees"),
+        ("remembers_addresses", "wrong_outputs"),
+        ("changes_precision", "settings_changed"),
+    ],
+)
+async def test_a_cheat_against_the_clock_is_named(
+    door: Door, device: Mode, tmp_path: Path, name: str, flag: str
+) -> None:
+    found = await timed(door, device, tmp_path, name)
+    assert flag in untrusted(found)
+    assert found.verdict == "void"
+
+
+@pytest.mark.parametrize(
+    "name", ["honest_softmax", "autotuned_softmax", "synchronising", "many_small_operations", "copy"]
+)
+async def test_an_honest_kernel_is_believed(door: Door, device: Mode, tmp_path: Path, name: str) -> None:
+    found = await timed(door, device, tmp_path, name)
+    assert untrusted(found) == set()
+    assert all(table.of(KERNEL) for table in found.tables)
+
+
+async def test_an_autotuned_kernel_tells_what_it_chose(door: Door, device: Mode, tmp_path: Path) -> None:
+    found = await timed(door, device, tmp_path, "autotuned_softmax")
+    assert [config.kernel for config in found.tuned] == ["softmax_kernel"]
+    assert "num_warps" in found.tuned[0].config

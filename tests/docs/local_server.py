@@ -1,0 +1,134 @@
+"""A web server on this machine that misbehaves as it is told, and a client that may ask it."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
+from typing import Any
+
+from pytorch_to_triton.docs.address import Gate
+from pytorch_to_triton.docs.transport import Client, Clock, Limits
+
+HTML = "text/html; charset=utf-8"
+QUICK = Limits(connect_seconds=5, read_seconds=5, whole_seconds=5, pause_seconds=0)
+
+
+@dataclass(frozen=True)
+class Request:
+    path: str
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+
+Write = Callable[[bytes], Awaitable[None]]
+Handler = Callable[[Request, Write], Awaitable[None]]
+"""Writes the whole answer, head included; the connection ends with it."""
+
+
+@dataclass
+class Server:
+    """`routes` may be changed while it runs; what has no route is answered with 404."""
+
+    routes: dict[str, bytes | Handler]
+    origin: str = ""
+    asked: list[Request] = field(default_factory=list)
+    open: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def paths(self) -> list[str]:
+        return [request.path for request in self.asked]
+
+    def page(self, path: str, body: str, **headers: str) -> None:
+        self.routes[path] = answer(200, body.encode(), content_type=HTML, **headers)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self.open.add(task)
+        task.add_done_callback(self.open.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def write(data: bytes) -> None:
+            writer.write(data)
+            await writer.drain()
+
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii").split("\r\n")
+            fields = (line.partition(":") for line in head[1:] if line)
+            headers = {name.lower(): value.strip() for name, _, value in fields}
+            request = Request(head[0].split()[1], headers)
+            self.asked.append(request)
+            route = self.routes.get(request.path, answer(404, b"no such page"))
+            await (write(route) if isinstance(route, bytes) else route(request, write))
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # the client left, as it may
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+def answer(status: int, body: bytes = b"", *, content_type: str = "text/plain", **headers: str) -> bytes:
+    """An answer as it goes over the wire; `retry_after="3"` becomes `Retry-After: 3`."""
+    fields = {"content-length": str(len(body)), "content-type": content_type, "connection": "close"}
+    fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"HTTP/1.1 {status} Told\r\n{lines}\r\n".encode() + body
+
+
+def zipped(body: bytes, *, content_type: str = HTML) -> bytes:
+    return answer(200, gzip.compress(body), content_type=content_type, content_encoding="gzip")
+
+
+def in_turn(*answers: bytes) -> Handler:
+    """One answer after the other; the last one stays."""
+    left = list(answers)
+
+    async def handler(request: Request, write: Write) -> None:
+        await write(left.pop(0) if len(left) > 1 else left[0])
+
+    return handler
+
+
+@asynccontextmanager
+async def local_server(tls: SSLContext | None = None) -> AsyncIterator[Server]:
+    """A server on a free port of the loopback address, until the block ends."""
+    server = Server(routes={})
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
+    port = listening.sockets[0].getsockname()[1]
+    server.origin = f"{'https' if tls else 'http'}://127.0.0.1:{port}/"
+    try:
+        yield server
+    finally:
+        listening.close()
+        waiting = set(server.open)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await listening.wait_closed()
+
+
+@dataclass
+class Hands:
+    """The hands of a clock that stands still but for those who sleep by it."""
+
+    at: datetime = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    slept: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.at += timedelta(seconds=seconds)
+        await asyncio.sleep(0)
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(now=lambda: self.at, monotonic=lambda: self.at.timestamp(), sleep=self.sleep)
+
+
+def client_of(server: Server, hands: Hands | None = None, **limits: Any) -> Client:
+    """A client that may ask the server, at the loopback address, and nobody else."""
+    gate = Gate(allowed=(server.origin,), may_connect=lambda address: address == "127.0.0.1")
+    trusting_nobody = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes a while to load
+    return Client(gate, replace(QUICK, **limits), (hands or Hands()).clock, trusting_nobody)

@@ -1,0 +1,355 @@
+"""Pages become Markdown that reads well, and that is harmless whatever was in them."""
+
+import re
+
+import pytest
+
+from pytorch_to_triton.docs.markdown import Form, NotReadable, to_markdown, with_title
+from pytorch_to_triton.docs.sections import lines_of
+from pytorch_to_triton.docs.untrusted_text import fenced, harmless, span
+
+URL = "https://triton-lang.org/main/python-api/generated/triton.language.dot.html"
+
+
+def page(article: str) -> str:
+    """A page as Sphinx writes it, with the navigation around the article."""
+    return f"""<!DOCTYPE html><html><head><title>T &mdash; Triton</title><style>p {{}}</style></head><body>
+    <nav><a href="../index.html">Menu</a></nav>
+    <div role="search">Search</div><div role="navigation">Home » T</div>
+    <div role="main" class="document"><div itemprop="articleBody">{article}</div></div>
+    <footer>Built with</footer><script>run()</script></body></html>"""
+
+
+def html(article: str) -> str:
+    return to_markdown(page(article), "html", URL)
+
+
+def rst(text: str) -> str:
+    return to_markdown(text, "rst", URL)
+
+
+def tutorial(text: str) -> str:
+    return to_markdown(text, "tutorial", URL)
+
+
+def prose_of(markdown: str) -> str:
+    return "\n".join(line.text for line in lines_of(markdown) if not line.fenced)
+
+
+SIGNATURE = """<h1>triton.language.dot<a class="headerlink" href="#d">¶</a></h1>
+<dl class="py function">
+<dt class="sig sig-object py" id="d"><span class="sig-prename"><span class="pre">tl.</span></span><span
+class="sig-name">dot</span><span class="sig-paren">(</span><em class="sig-param"><span>input</span></em>,
+<em class="sig-param"><span>acc</span><span>=</span><span>None</span></em><span class="sig-paren">)</span><a
+class="headerlink" href="#d">¶</a></dt>
+<dd><p>Returns the product.</p><dl class="field-list"><dt>Parameters<span class="colon">:</span></dt><dd><ul>
+<li><p><strong>input</strong> – of <code><span class="pre">float16</span></code>, <em>first</em></p></li>
+<li><p><strong>acc</strong> – see <a href="load.html#l" title="t"><code>load()</code></a></p></li>
+</ul></dd></dl></dd></dl>"""
+
+
+def test_an_api_page_keeps_its_signature_as_code_and_its_parameters_as_a_list() -> None:
+    assert html(SIGNATURE) == (
+        "# triton.language.dot\n\n"
+        "```python\ntl.dot(input, acc=None)\n```\n\n"
+        "Returns the product.\n\n"
+        "**Parameters:**\n\n"
+        "- **input** – of `float16`, *first*\n"
+        "- **acc** – see [`load()`](https://triton-lang.org/main/python-api/generated/load.html#l)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("highlight", "language"),
+    [("default", "python"), ("Python", "python"), ("bash", "bash"), ("console", "bash"), ("none", "")],
+)
+def test_code_is_fenced_in_its_language_and_loses_no_character(highlight: str, language: str) -> None:
+    code = '<span class="k">if</span> a &lt; b:\n\n    x_y = <span>"* # &amp; ![x](y)"</span>\n'
+    markdown = html(f'<h1>T</h1><div class="highlight-{highlight}"><div><pre>{code}</pre></div></div>')
+    assert f'```{language}\nif a < b:\n\n    x_y = "* # & ![x](y)"\n```\n' in markdown
+
+
+def test_only_the_article_is_kept_and_of_it_only_what_a_reader_sees() -> None:
+    markdown = html("""<h1>T</h1><p>Seen.</p><script>bad()</script><style>bad</style><img src="x" alt="bad">
+        <svg><text>bad</text></svg><iframe src="bad"></iframe><!-- bad --><p hidden>bad</p>
+        <p aria-hidden="true">bad</p><p style="Display : NONE">bad</p><p style="font-size:0px">bad</p>
+        <p style="opacity:0.5">Seen too.</p><button>bad</button><nav>bad</nav>""")
+    assert markdown == "# T\n\nSeen.\n\nSeen too.\n"
+
+
+def test_links_are_absolute_and_lead_to_the_web_alone() -> None:
+    markdown = html("""<h1>T</h1><p><a href="../triton.html">up</a> <a href="#here">here</a>
+        <a href="javascript:alert(1)">run</a> <a href=" JavaScript:alert(1)">run</a>
+        <a href="data:text/html,x">data</a> <a href="http://[">odd</a> <a>none</a>
+        <a href="https://a.org/x) [y](javascript:z">breaks</a></p>""")
+    assert "[up](https://triton-lang.org/main/python-api/triton.html)" in markdown
+    assert "here run run data odd none" in " ".join(markdown.replace("\n", " ").split())
+    assert "javascript:" not in markdown.replace("javascript:z)", "").lower()
+    assert "https://a.org/x%29%20[y]%28javascript:z)" in markdown
+
+
+def test_formulas_and_tables_are_kept() -> None:
+    markdown = html(r"""<h1>T</h1><p><span class="math">\(x_{M} \in R\)</span></p>
+        <div class="math">\[a_b\]</div>
+        <table><tbody><tr><td><code>load</code></td><td>Reads.</td></tr></tbody></table>""")
+    assert r"$x_{M} \in R$" in markdown
+    assert "$$a_b$$" in markdown
+    assert "| `load` | Reads. |" in markdown
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("<html><body><p>no article</p></body></html>", "has no article"),
+        (page("<p>x</p>")[:-20], "has no end"),
+        ("", "has no end"),
+        (page("<div>" * 5_000), "nested too deeply"),
+    ],
+)
+def test_a_page_that_cannot_be_read_says_why(document: str, told: str) -> None:
+    with pytest.raises(NotReadable, match=told):
+        to_markdown(document, "html", URL)
+
+
+RST = r"""
+================
+Debugging
+================
+
+Read `the tips <https://example.org/a_(b)>`_, :doc:`more <fpsan>`, :code:`tl.load`, ``a ** b``, `c` and
+`named`_.
+
+------
+Tools
+------
+
+- First::
+
+    pip install x
+
+- Second:
+
+  .. code-block:: python
+    :linenos:
+
+    @triton.jit
+    def kernel(x_ptr):
+      pass
+
+++++++
+Deeper
+++++++
+
+.. note::
+   Mind :math:`x \in R`, as in [LATTNER2004]_.
+
+.. math::
+
+   a_b
+
+.. currentmodule:: triton.language
+
+.. autosummary::
+    :toctree: generated
+
+    program_id
+
+.. image:: x.png
+    :width: 300
+
+.. a comment
+   of two lines
+
+=====  ====
+A      B
+=====  ====
+
+>>> tl.cdiv(3, 2)
+2
+
+.. _named: https://example.org/named
+.. [LATTNER2004] C. Lattner
+   et al.
+
+Again
+-----
+"""
+
+
+def test_restructured_text_becomes_markdown() -> None:
+    markdown = rst(RST)
+    assert markdown.startswith(
+        "# Debugging\n\nRead [the tips](https://example.org/a_%28b%29), more, `tl.load`, `a ** b`, `c` and\n"
+        "[named](https://example.org/named).\n\n## Tools\n"
+    )
+    assert "- First:\n\n  ```\n  pip install x\n  ```\n" in markdown
+    assert "  ```python\n  @triton.jit\n  def kernel(x_ptr):\n    pass\n  ```\n" in markdown
+    assert "### Deeper" in markdown
+    assert "**Note:**\n\nMind $x \\in R$, as in [LATTNER2004]." in markdown
+    assert "```math\na_b\n```" in markdown
+    assert "- `triton.language.program_id`" in markdown
+    assert "```\n=====  ====\nA      B\n=====  ====\n```" in markdown
+    assert "```python\n>>> tl.cdiv(3, 2)\n2\n```" in markdown
+    assert "[LATTNER2004] C. Lattner et al." in markdown
+    assert markdown.endswith("#### Again\n")
+    for gone in ("comment", "x.png", "::", "linenos", ".. "):
+        assert gone not in prose_of(markdown)
+
+
+TUTORIAL = '''"""
+Fused Softmax
+=============
+Learn :code:`tl.max`.
+"""
+
+# %%
+# Motivations
+# -----------
+#
+# A softmax of :math:`M` rows:
+
+import torch
+
+
+def naive(x):
+    """Not prose ``` here."""
+    # a comment of the code
+    return x
+#%%
+# Only prose.
+
+####################################
+# The old mark.
+y = 1
+'''
+
+
+def test_a_tutorial_s_comment_blocks_are_prose_and_the_rest_is_code() -> None:
+    assert tutorial(TUTORIAL) == (
+        "# Fused Softmax\n\nLearn `tl.max`.\n\n## Motivations\n\nA softmax of $M$ rows:\n\n"
+        '````python\nimport torch\n\n\ndef naive(x):\n    """Not prose ``` here."""\n'
+        "    # a comment of the code\n    return x\n````\n\n"
+        "Only prose.\n\nThe old mark.\n\n```python\ny = 1\n```\n"
+    )
+
+
+def test_a_python_file_without_any_prose_is_code() -> None:
+    assert tutorial("# a licence\nx = 1\n") == "```python\n# a licence\nx = 1\n```\n"
+
+
+HIDDEN = {
+    "zero width": "\u200b\u200c\u200d\u2060\ufeff",
+    "bidirectional": "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u061c",
+    "tags": "\U000e0041\U000e007f",
+    "variation selectors": "\ufe0f\U000e0100",
+    "fillers": "\u115f\u3164\uffa0\u2800\u034f",
+    "controls": "\x00\x07\x08\x0e\x7f\x90",
+    "private use": "\ue000",
+    "soft hyphen": "\u00ad",
+    "colours": "\x1b[31;1m\x9b2J",
+    "titles": "\x1b]0;title\x07\x1b]8;;https://example.org\x1b\\",
+}
+
+
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN.keys())
+@pytest.mark.parametrize("form", ["html", "rst", "tutorial"])
+def test_nothing_invisible_is_left(hidden: str, form: Form) -> None:
+    inside = f"be{hidden}fore"
+    document = {
+        "html": page(f"<h1>T</h1><p>{inside}</p><pre>{inside}</pre>"),
+        "rst": f"T\n===\n\n{inside}\n\n::\n\n  {inside}\n",
+        "tutorial": f'"""\nT\n===\n\n{inside}\n"""\nx = "{inside}"\n',
+    }[form]
+    markdown = to_markdown(document, form, URL)
+    assert markdown.count("before") == 2
+    assert markdown.isascii()
+
+
+def test_entities_hide_nothing_either() -> None:
+    assert html("<h1>T</h1><p>a&#8203;b&#x202e;c&nbsp;d</p>") == "# T\n\nabc d\n"
+
+
+HOSTILE = """<h1>T</h1>
+<p>```</p><p>~~~ x</p><ul><li>```python</li></ul><blockquote><p>````</p></blockquote>
+<p>&lt;script&gt;alert(1)&lt;/script&gt; &lt;!-- hidden --&gt; ![x](https://example.org/?secret)</p>
+<p>[x](javascript:alert(1)) [y]( data:text/html,x) &lt;javascript:alert(1)&gt;</p>
+<p>[z]: javascript:alert(1)</p>
+<pre>```
+~~~~
+closed?</pre><p>After.</p>"""
+
+
+def test_hostile_markdown_neither_breaks_out_nor_runs() -> None:
+    markdown = html(HOSTILE)
+    prose = prose_of(markdown)
+    assert "After." in prose
+    assert "closed?" not in prose
+    without_escapes = re.sub(r"\\.", "", prose)
+    for live in (
+        "<script",
+        "</script",
+        "hidden",
+        "![",
+        "](javascript",
+        "]( data",
+        "<javascript",
+        "\n[z]: javascript",
+    ):
+        assert live not in without_escapes
+    assert list(lines_of(markdown))[-1].text == "After."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nx",
+        "~~~~py\nx\n~~~",
+        "```",
+        "- ```\n  x",
+        "````\n```\n",
+        "x\n```\n```\n```",
+        "```\nx\n```\n~~~\n",
+    ],
+)
+def test_a_fence_that_was_left_open_is_closed(text: str) -> None:
+    assert [line.text for line in lines_of(f"{harmless(text)}\nafter") if not line.fenced][-1] == "after"
+    assert harmless(harmless(text)) == harmless(text)
+
+
+@pytest.mark.parametrize("code", ["x", "```", "a\n````\n~~~\nb", "`" * 50, "```python\n"])
+def test_code_cannot_leave_its_fence(code: str) -> None:
+    lines = list(lines_of(f"{fenced(code, 'python')}\nafter"))
+    assert [line.text for line in lines if not line.fenced] == ["after"]
+
+
+def test_code_in_a_line_keeps_what_would_be_changed_in_prose() -> None:
+    assert harmless("Say `<b>` or ``![`x`](y)``, not <b>.") == "Say `<b>` or ``![`x`](y)``, not \\<b>.\n"
+    assert span("a`b") == "`` a`b ``"
+
+
+def test_an_endless_page_is_cut_and_says_so() -> None:
+    markdown = harmless("# T\n\n```\n" + "word word\n" * 1000, max_characters=500)
+    assert len(markdown) < 600
+    assert markdown.endswith("```\n\n(The page goes on for 9510 characters.)\n")
+    assert len(harmless("x" * 1000, max_characters=500)) < 600
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["`", "``x`", "`a <", ":a:", "::\n", "=== ===\n", "`x`_ ", ".. a::\n ", "<!--", "<!-- -->", "![", "](",
+     "[", "]:", "<http://", "\x1b]", "```\n", "` ``", "# %%\n", '"""', "\\"],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["rst", "tutorial"])
+def test_repetition_is_answered_with_bounded_text(piece: str, form: Form) -> None:
+    assert len(to_markdown(piece * (100_000 // len(piece)), form, URL)) < 250_000
+
+
+def test_directives_nested_beyond_reason_are_quoted() -> None:
+    nested = "".join("   " * depth + ".. note::\n\n" for depth in range(60)) + "   " * 60 + "Deep.\n"
+    assert "Deep." in rst(nested)
+
+
+def test_a_page_starts_with_its_title_or_is_given_one() -> None:
+    assert with_title("# `tl.load`\n\nText.\n", "x") == ("tl.load", "# `tl.load`\n\nText.\n")
+    assert with_title("Text.\n", "Given") == ("Given", "# Given\n\nText.\n")
+    assert with_title("# " + "x" * 1000, "Given")[0] == "x" * 200

@@ -1,0 +1,177 @@
+"""The page store keeps pages whole, whoever writes at once and whatever happens to its files."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton import places
+from pytorch_to_triton.docs.store import PageStore, Validators
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.schema.page import Page
+
+WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
+VALIDATORS = Validators(etag='"1"', digest="d")
+
+WRITER = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from pytorch_to_triton.docs.store import PageStore, Validators
+from pytorch_to_triton.schema.page import Page
+store = PageStore(Path(sys.argv[1]))
+for i in range(60):
+    text = f"# {sys.argv[2]}\\n" + sys.argv[2] * 20_000
+    page = Page(name="web/p", title=sys.argv[2], source="fetched", speaks_of="main", text=text)
+    store.put(page, Validators(digest=str(i)))
+"""
+
+
+def page(name: str, text: str = "# Title\n\nText.\n") -> Page:
+    return Page(name=name, title="Title", source="fetched", speaks_of="main", text=text, fetched=WHEN)
+
+
+def file_of(store: PageStore) -> Path:
+    (path,) = store.root.glob("*.json")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> PageStore:
+    return PageStore(tmp_path / "pages")
+
+
+def test_a_page_comes_back_as_it_was_put_with_its_validators(store: PageStore) -> None:
+    kept = page("web/main/a", "# Ünicode ✓\n\n```python\nx = '\\t'\n```\n")
+    store.put(kept, VALIDATORS)
+    entry = PageStore(store.root).entry("web/main/a")
+    assert entry is not None
+    assert (entry.page, entry.validators) == (kept, VALIDATORS)
+    assert store.get("web/main/a") == kept
+
+
+def test_pages_come_by_name(store: PageStore) -> None:
+    for name in ("web/b", "web/a", "web/c"):
+        store.put(page(name), VALIDATORS)
+    assert [kept.name for kept in store.pages()] == ["web/a", "web/b", "web/c"]
+
+
+def test_what_was_never_fetched_is_not_there_and_nothing_is_made(store: PageStore) -> None:
+    assert (store.pages(), store.get("web/a"), store.damaged) == ([], None, [])
+    assert not store.root.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../escape", "/etc/passwd", "web/" + "x" * 500, "a\0b", "CON", "..", "web/ü?*:|", "a\\b", " "],
+)
+def test_any_name_is_one_file_of_the_folder(store: PageStore, name: str) -> None:
+    store.put(page(name), VALIDATORS)
+    assert store.get(name) == page(name)
+    assert file_of(store).parent == store.root
+
+
+def test_names_that_differ_in_case_alone_are_different_files_on_every_system(store: PageStore) -> None:
+    store.put(page("web/Tensor"), VALIDATORS)
+    store.put(page("web/tensor"), VALIDATORS)
+    assert len({path.name.lower() for path in store.root.iterdir()}) == 2
+
+
+def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) -> None:
+    store.put(page("web/a"), VALIDATORS)
+    entry = store.entry("web/a")
+    assert entry is not None
+    store.touch(entry, WHEN + timedelta(days=2), "main, may not match 3.8")
+    touched = store.entry("web/a")
+    assert touched is not None
+    assert touched.page == page("web/a").model_copy(
+        update={"fetched": WHEN + timedelta(days=2), "speaks_of": "main, may not match 3.8"}
+    )
+    assert touched.validators == VALIDATORS
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace(b"Text.", b"Tex7."),
+        lambda text: text.replace(b"web/a", b"web/b"),
+        lambda text: text.replace(b'"format":1', b'"format":0').replace(b'"format": 1', b'"format": 0'),
+        lambda text: b"",
+        lambda text: b"\xff\xfe" + text,
+        lambda text: b"[" * 100_000,
+    ],
+)
+def test_a_damaged_file_is_dropped_and_told_and_the_others_stay(
+    store: PageStore, damage: Callable[[bytes], bytes]
+) -> None:
+    store.put(page("web/a"), VALIDATORS)
+    path = file_of(store)
+    store.put(page("web/z"), VALIDATORS)
+    before = path.read_bytes()
+    path.write_bytes(damage(before))
+    assert path.read_bytes() != before
+    assert [kept.name for kept in store.pages()] == ["web/z"]
+    assert store.damaged == [path.name]
+    assert not path.exists()
+    store.put(page("web/a"), VALIDATORS)
+    assert store.get("web/a") == page("web/a")
+
+
+def test_two_processes_may_write_one_page_while_a_third_reads_it(store: PageStore) -> None:
+    store.put(page("web/p"), VALIDATORS)
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, store.root, letter]) for letter in "ab"]
+    done = threading.Event()
+    seen: set[str] = set()
+
+    def read() -> None:
+        while not done.is_set():
+            found = store.get("web/p")
+            seen.add(found.text if found else "none")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    ends = [writer.wait() for writer in writers]
+    done.set()
+    reader.join()
+    assert ends == [0, 0]
+    assert seen <= {"# Title\n\nText.\n", *(f"# {letter}\n" + letter * 20_000 for letter in "ab")}
+    assert store.damaged == []
+    assert [path.name for path in store.root.iterdir()] == [file_of(store).name]
+
+
+def test_what_killed_writers_left_is_no_page_and_is_cleared_away_in_time(store: PageStore) -> None:
+    store.prepare()
+    old, new = store.root / "old.part", store.root / "new.part"
+    for left in (old, new):
+        left.write_text("{")
+    long_ago = (datetime.now(UTC) - timedelta(days=1)).timestamp()
+    os.utime(old, (long_ago, long_ago))
+    assert store.pages() == []
+    store.prepare()
+    assert list(store.root.iterdir()) == [new]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = PageStore(tmp_path / "file" / "pages")
+    for write in (store.prepare, lambda: store.put(page("web/a"), VALIDATORS)):
+        with pytest.raises(EnvironmentLacks, match="PYTORCH_TO_TRITON_CACHE"):
+            write()
+    assert store.pages() == []
+
+
+def test_pages_lie_in_the_checkout_unless_the_cache_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTORCH_TO_TRITON_CACHE", str(tmp_path))
+    assert places.docs() == tmp_path / "docs"
+    monkeypatch.delenv("PYTORCH_TO_TRITON_CACHE")
+    assert places.docs() == Path(__file__).parents[2] / "docs_cache" / "fetched"
+    monkeypatch.setattr(places, "PACKAGE", tmp_path / "site-packages" / "pytorch_to_triton")
+    assert places.docs() == places.cache() / "docs"

@@ -1,0 +1,387 @@
+"""Whatever a server does, the client stays polite, bounded and behind the gate."""
+
+import asyncio
+import ssl
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from pytorch_to_triton.docs.address import Gate, NotFetched, Refused, Unreachable
+from pytorch_to_triton.docs.store import Validators
+from pytorch_to_triton.docs.transport import Absent, Client, Transient
+
+from .local_server import (
+    QUICK,
+    Hands,
+    Request,
+    Server,
+    Write,
+    answer,
+    client_of,
+    in_turn,
+    local_server,
+    zipped,
+)
+
+pytestmark = pytest.mark.anyio
+
+TEXT = frozenset({"text/plain"})
+MEGABYTE = 1 << 20
+
+
+async def get(server: Server, path: str = "page", known: Validators | None = None, **limits: float) -> bytes:
+    """The body at `path`, fetched by a new client; empty where it is unchanged."""
+    async with client_of(server, **limits) as client:
+        document = await client.get(f"{server.origin}{path}", TEXT, known)
+        return document.body if document else b""
+
+
+async def never(request: Request, write: Write) -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def test_a_first_fetch_brings_the_body_and_what_to_ask_with_next_time() -> None:
+    async with local_server() as server, client_of(server) as client:
+        sent = answer(200, b"hello", etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT")
+        server.routes["/page"] = sent
+        document = await client.get(f"{server.origin}page", TEXT)
+    assert document is not None
+    assert document.body == b"hello"
+    assert (document.validators.etag, document.validators.last_modified) == (
+        '"1"',
+        "Sat, 21 Nov 2026 12:00:00 GMT",
+    )
+    headers = server.asked[0].headers
+    assert headers["user-agent"].startswith("pytorch-to-triton/")
+    assert (headers["accept-encoding"], headers["host"]) == ("gzip", server.origin[7:-1])
+    assert not headers.keys() & {"if-none-match", "if-modified-since", "cookie"}
+
+
+async def test_a_known_page_is_asked_for_conditionally_and_need_not_be_sent() -> None:
+    known = Validators(etag='"1"', last_modified="Sat, 21 Nov 2026 12:00:00 GMT", digest="")
+    async with local_server() as server:
+        server.routes["/page"] = answer(304)
+        assert await get(server, known=known) == b""
+    assert server.asked[0].headers["if-none-match"] == '"1"'
+    assert server.asked[0].headers["if-modified-since"] == "Sat, 21 Nov 2026 12:00:00 GMT"
+
+
+async def test_an_unknown_page_cannot_be_unchanged() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(304)
+        with pytest.raises(NotFetched, match="nothing was known of it"):
+            await get(server)
+
+
+async def test_a_compressed_answer_is_unfolded() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = zipped(b"hello " * 1000, content_type="text/plain")
+        assert await get(server) == b"hello " * 1000
+
+
+async def test_redirects_within_the_list_are_followed() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(301, location="/a/b")
+        server.routes["/a/b"] = answer(302, location=f"{server.origin}a/c")
+        server.routes["/a/c"] = answer(200, b"here")
+        assert await get(server) == b"here"
+
+
+async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_asked() -> None:
+    async with local_server() as server, local_server() as foreign:
+        server.routes["/page"] = answer(302, location=f"{foreign.origin}page")
+        with pytest.raises(Refused, match="not among the places"):
+            await get(server)
+    assert foreign.asked == []
+
+
+@pytest.mark.parametrize(
+    "location", ["file:///etc/passwd", "https://example.org/", "http://[", "//10.0.0.1/"]
+)
+async def test_a_redirect_to_anything_else_is_refused(location: str) -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(307, location=location)
+        with pytest.raises(Refused):
+            await get(server)
+
+
+async def test_a_redirect_loop_is_told() -> None:
+    async with local_server() as server:
+        server.routes |= {"/page": answer(302, location="/other"), "/other": answer(302, location="/page")}
+        with pytest.raises(Refused, match="in a circle"):
+            await get(server)
+    assert server.paths == ["/page", "/other"]
+
+
+async def test_more_than_five_redirects_are_too_many() -> None:
+    async with local_server() as server:
+        server.routes |= {f"/{i}": answer(302, location=f"/{i + 1}") for i in range(10)}
+        with pytest.raises(Refused, match="more than 5 times"):
+            await get(server, "0")
+    assert server.paths == [f"/{i}" for i in range(6)]
+
+
+async def test_a_silent_server_is_left_after_a_while_and_tried_again() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = never
+        with pytest.raises(Transient, match="kept silent for too long"):
+            await get(server, read_seconds=0.05, attempts=2)
+    assert len(server.asked) == 2
+
+
+async def test_an_answer_that_takes_too_long_in_all_is_left() -> None:
+    async def begins(request: Request, write: Write) -> None:
+        await write(answer(200, b"", content_length="100"))
+        await never(request, write)
+
+    async with local_server() as server:
+        server.routes["/page"] = begins
+        with pytest.raises(Transient, match=r"in full within 0\.1 s"):
+            await get(server, whole_seconds=0.1, attempts=1)
+
+
+async def test_a_truncated_body_is_fetched_again() -> None:
+    async with local_server() as server:
+        truncated = answer(200, b"hel", content_length="5")
+        server.routes["/page"] = in_turn(truncated, answer(200, b"hello"))
+        assert await get(server) == b"hello"
+        server.routes["/page"] = truncated
+        with pytest.raises(Transient, match="broke off"):
+            await get(server)
+
+
+async def test_a_truncated_compressed_body_is_no_body() -> None:
+    async with local_server() as server:
+        head, body = zipped(b"hello" * 1000, content_type="text/plain").split(b"\r\n\r\n", 1)
+        lines = [line for line in head.split(b"\r\n") if not line.startswith(b"content-length")]
+        server.routes["/page"] = b"\r\n".join([*lines, b"", body[:20]])
+        with pytest.raises(Transient, match="broke off"):
+            await get(server, attempts=1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (
+            answer(200, b"MZ", content_type="application/x-msdownload"),
+            "of type application/x-msdownload, not text",
+        ),
+        (answer(200, b"MZ", content_type=""), "of type unknown"),
+        (answer(200, b"x", content_encoding="br"), "compressed as br, which was not asked for"),
+        (answer(200, b"no gzip", content_encoding="gzip"), "not compressed as it says"),
+        (answer(403), "status 403"),
+        (answer(204), "status 204"),
+        (answer(302), "status 302"),
+    ],
+)
+async def test_an_answer_of_no_use_is_not_asked_for_twice(sent: bytes, told: str) -> None:
+    async with local_server() as server:
+        server.routes["/page"] = sent
+        with pytest.raises(NotFetched, match=told):
+            await get(server)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_a_page_that_is_not_there_is_absent(status: int) -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(status)
+        with pytest.raises(Absent):
+            await get(server)
+
+
+async def test_a_page_of_10_megabytes_is_refused_by_its_size() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(200, b"x" * 10 * MEGABYTE)
+        with pytest.raises(NotFetched, match="larger than 2097152 bytes"):
+            await get(server)
+    assert len(server.asked) == 1
+
+
+async def test_an_endless_page_is_left_at_the_cap() -> None:
+    async def endless(request: Request, write: Write) -> None:
+        await write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n")
+        while True:
+            await write(b"x" * 65536)
+
+    async with local_server() as server:
+        server.routes["/page"] = endless
+        with pytest.raises(NotFetched, match="larger than"):
+            await get(server)
+
+
+async def test_a_small_answer_that_unfolds_to_much_never_takes_much_memory() -> None:
+    bomb = zipped(b"\0" * 64 * MEGABYTE, content_type="text/plain")
+    assert len(bomb) < MEGABYTE
+    async with local_server() as server:
+        server.routes["/page"] = bomb
+        tracemalloc.start()
+        with pytest.raises(NotFetched, match="larger than"):
+            await get(server)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak_bytes < 16 * MEGABYTE
+
+
+@pytest.mark.parametrize(
+    "retry_after", ["7", (Hands().at + timedelta(seconds=7)).strftime("%a, %d %b %Y %H:%M:%S GMT")]
+)
+async def test_a_server_that_asks_for_patience_gets_it(retry_after: str) -> None:
+    hands = Hands()
+    began = hands.at
+    async with local_server() as server, client_of(server, hands) as client:
+        server.routes["/page"] = in_turn(answer(429, retry_after=retry_after), answer(200, b"now"))
+        document = await client.get(f"{server.origin}page", TEXT)
+    assert document is not None
+    assert hands.at - began >= timedelta(seconds=7)
+
+
+async def test_a_server_that_asks_for_too_much_patience_is_left_alone() -> None:
+    async with local_server() as server, client_of(server) as client:
+        server.routes |= {"/page": answer(429, retry_after="3600"), "/other": answer(200, b"x")}
+        for path in ("page", "other"):
+            with pytest.raises(Unreachable, match="not to be asked again for 3600 s"):
+                await client.get(f"{server.origin}{path}", TEXT)
+    assert server.paths == ["/page"]
+
+
+@pytest.mark.parametrize("retry_after", ["soon", "-1", "", "9" * 4000, "Sat, 99 Nov 2026", "0"])
+async def test_an_odd_wish_for_patience_harms_nobody(retry_after: str) -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(503, retry_after=retry_after)
+        with pytest.raises(NotFetched):
+            await get(server)
+
+
+async def test_failures_are_tried_again_after_growing_waits() -> None:
+    hands = Hands()
+    async with local_server() as server, client_of(server, hands) as client:
+        server.routes["/page"] = answer(500)
+        with pytest.raises(Transient, match="status 500"):
+            await client.get(f"{server.origin}page", TEXT)
+    assert len(server.asked) == 4
+    assert [0.5 <= hands.slept[0] < 1.5 + 1, hands.slept[1] >= 1, hands.slept[2] >= 2] == [True] * 3
+
+
+async def test_a_host_that_keeps_failing_is_not_asked_any_more() -> None:
+    async with local_server() as server, client_of(server, attempts=1) as client:
+        server.routes |= {f"/{i}": answer(502) for i in range(5)}
+        for i in range(5):
+            with pytest.raises(Transient if i < 3 else Unreachable, match="status 502"):
+                await client.get(f"{server.origin}{i}", TEXT)
+    assert server.paths == ["/0", "/1", "/2"]
+
+
+async def test_requests_to_one_host_are_spaced() -> None:
+    hands = Hands()
+    async with local_server() as server, client_of(server, hands, pause_seconds=0.2) as client:
+        server.routes["/page"] = answer(200, b"x")
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(4):
+                tasks.create_task(client.get(f"{server.origin}page", TEXT))
+    assert hands.slept == pytest.approx([0.2] * 3)
+
+
+async def test_a_closed_port_is_unreachable_at_once_and_for_all_pages() -> None:
+    async with local_server() as server:
+        pass
+    async with client_of(server) as client:
+        for path in ("page", "other"):
+            with pytest.raises(Unreachable, match="No connection"):
+                await client.get(f"{server.origin}{path}", TEXT)
+
+
+def named(server: Server, name: str, *addresses: str, public: bool = False) -> Gate:
+    """A gate to the server under a name that resolves to `addresses`, one more private at each look."""
+    looks = 0
+
+    async def resolve(host: str) -> tuple[str, ...]:
+        nonlocal looks
+        looks += 1
+        return addresses if looks == 1 else ("10.0.0.1",)
+
+    allowed = (server.origin.replace("127.0.0.1", name),)
+    return Gate(allowed, resolve) if public else Gate(allowed, resolve, lambda address: address[:4] == "127.")
+
+
+async def test_the_address_that_was_checked_is_the_one_that_is_connected_to() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(200, b"x")
+        gate = named(server, "docs.invalid", "127.0.0.1")
+        async with Client(gate, QUICK, Hands().clock) as client:
+            assert await client.get(f"{gate.allowed[0]}page", TEXT)
+            with pytest.raises(Refused, match=r"resolves to 10\.0\.0\.1"):
+                await client.get(f"{gate.allowed[0]}page", TEXT)
+    assert [request.headers["host"].split(":")[0] for request in server.asked] == ["docs.invalid"]
+
+
+async def test_a_listed_name_at_a_private_address_is_not_asked() -> None:
+    async with local_server() as server:
+        gate = named(server, "docs.invalid", "127.0.0.1", public=True)
+        async with Client(gate, QUICK) as client:
+            with pytest.raises(Refused, match="not a public address"):
+                await client.get(f"{gate.allowed[0]}page", TEXT)
+    assert server.asked == []
+
+
+async def test_the_next_address_serves_where_one_does_not_answer() -> None:
+    async with local_server() as server:
+        server.routes["/page"] = answer(200, b"x")
+        gate = named(server, "docs.invalid", "127.0.0.9", "127.0.0.1")
+        async with Client(gate, QUICK) as client:
+            assert await client.get(f"{gate.allowed[0]}page", TEXT)
+
+
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with local_server() as server, local_server() as proxy:
+        server.routes["/page"] = answer(200, b"x")
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.origin)
+        assert await get(server) == b"x"
+    assert proxy.asked == []
+
+
+@pytest.fixture
+def certified(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """For the server, a certificate of docs.invalid; for the client, trust in it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "docs.invalid")])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName("docs.invalid")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    certificate = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    path = tmp_path / "certificate.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    of_server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    of_server.load_cert_chain(path)
+    return of_server, ssl.create_default_context(cafile=str(path))
+
+
+async def test_the_certificate_must_be_the_host_s_though_its_address_is_connected_to(
+    certified: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    of_server, trusting = certified
+    async with local_server(of_server) as server:
+        server.routes["/page"] = answer(200, b"x")
+        for name, verify in (("docs.invalid", trusting), ("other.invalid", trusting), ("docs.invalid", None)):
+            gate = named(server, name, "127.0.0.1")
+            async with Client(gate, QUICK, verify=verify) as client:
+                if name == "docs.invalid" and verify:
+                    assert await client.get(f"{gate.allowed[0]}page", TEXT)
+                else:
+                    with pytest.raises(Unreachable, match="CERTIFICATE_VERIFY_FAILED"):
+                        await client.get(f"{gate.allowed[0]}page", TEXT)
+    assert server.paths == ["/page"]

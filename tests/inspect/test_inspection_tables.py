@@ -1,0 +1,94 @@
+"""What a terminal shows of an inspection."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.schema.compiled import (
+    CompiledKernel,
+    InspectedKernel,
+    Inspection,
+    KernelArgument,
+    Remark,
+    TextPage,
+)
+from pytorch_to_triton_server.inspection import compiled_at, joined, remark_rows
+from pytorch_to_triton_server.show import closing_lines
+
+NARROW = Remark(kind="narrow_access", message="Line 7 loads 32 bits.")
+LOW = Remark(kind="low_occupancy", message="Occupancy is 6 %.")
+
+
+def argument(name: str, kind: str) -> KernelArgument:
+    return KernelArgument(name=name, type=kind, value=None, divisible_by_16=True)
+
+
+def kernel(label: str, *remarks: Remark, pointer: str = "*fp16") -> InspectedKernel:
+    """A kernel with two pointers and a whole number."""
+    compiled = CompiledKernel(
+        number=0,
+        name=label.partition("#")[0],
+        file=Path("/k.py"),
+        line=1,
+        configuration=None,
+        arguments=(argument("a_ptr", pointer), argument("b_ptr", "*fp16"), argument("n", "i32")),
+        grid=(1,),
+        num_warps=4,
+        num_stages=3,
+        num_ctas=1,
+    )
+    return InspectedKernel(label=label, compiled=compiled, instructions=None, occupancy=None, remarks=remarks)
+
+
+def inspection(*kernels: InspectedKernel, dims: dict[str, int], page: TextPage | None = None) -> Inspection:
+    return Inspection(
+        summary="Compiled.",
+        next_step="Go on.",
+        verdict="compiled",
+        target="k.py",
+        arch="sm_90",
+        dims=dims,
+        obtained="compiled",
+        kernels=kernels,
+        notes=("A note.",),
+        page=page,
+    )
+
+
+def test_sizes_and_pointer_types_are_told_once() -> None:
+    found = inspection(kernel("k#1"), kernel("k#2"), dims={"M": 1024, "K": 64})
+    assert compiled_at(found) == "At M=1024 K=64 with a_ptr: *fp16, b_ptr: *fp16."
+    assert list(closing_lines(found)) == [compiled_at(found), "Note: A note.", "Compiled.", "Go on."]
+
+
+def test_kernels_with_other_pointer_types_are_told_apart() -> None:
+    found = inspection(kernel("k"), kernel("l", pointer="tensordesc<fp32[8]>"), dims={})
+    assert compiled_at(found) == (
+        "With k(a_ptr: *fp16, b_ptr: *fp16), l(a_ptr: tensordesc<fp32[8]>, b_ptr: *fp16)."
+    )
+
+
+def test_a_remark_on_several_configurations_is_one_row() -> None:
+    kernels = [kernel(f"k#{n}", NARROW, *([LOW] if n in (1, 3) else [])) for n in range(1, 7)]
+    found = inspection(*kernels, kernel("l", NARROW), dims={})
+    assert remark_rows(found) == [
+        ("k#1 to #6", NARROW.message),
+        ("k#1, #3", LOW.message),
+        ("l", NARROW.message),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [((2,), "k#2"), ((1, 2), "k#1, #2"), ((1, 2, 3, 5, 11, 12, 13), "k#1 to #3, #5, #11 to #13")],
+)
+def test_neighbouring_labels_are_a_range(numbers: tuple[int, ...], told: str) -> None:
+    assert joined([f"k#{number}" for number in numbers]) == told
+
+
+def test_a_page_is_told_with_the_file_that_holds_all() -> None:
+    page = TextPage(
+        kernel="k", kind="ptx", page=1, pages=2, first_line=1, text="ret;", whole=Path("/texts/k.ptx")
+    )
+    lines = list(closing_lines(inspection(kernel("k"), dims={}, page=page)))
+    assert lines[-2:] == ["ptx of k, page 1 of 2 (all: /texts/k.ptx):", "ret;"]

@@ -1,0 +1,162 @@
+"""What is remarked, and what is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.inspect.occupancy import occupancy_of
+from pytorch_to_triton.inspect.remarks import Reading, remarks_on
+from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop
+from pytorch_to_triton.schema.compiled import (
+    Access,
+    CompiledKernel,
+    Instructions,
+    KernelArgument,
+    MatrixInstruction,
+    Resources,
+)
+
+MATRIX = MatrixInstruction(name="mma.sync", shape="16x8x16", operands="f16", accumulator="f32", count=1)
+
+
+def reading(arch: str = "sm_90", **changed: Any) -> Reading:
+    """A kernel of 4 warps about which there is nothing to say, but for what is changed."""
+    gpu = architecture(arch)
+    resources = Resources(
+        registers=changed.get("registers", 32),
+        scalar_registers=None,
+        stack_bytes=0,
+        spill_store_bytes=changed.get("spill_store_bytes", 0),
+        spill_load_bytes=changed.get("spill_load_bytes", 0),
+        shared_bytes=changed.get("shared_bytes", 0),
+    )
+    kernel = CompiledKernel(
+        number=0,
+        name="k",
+        file=Path("/k.py"),
+        line=1,
+        configuration=None,
+        arguments=changed.get("arguments", ()),
+        grid=(1,),
+        num_warps=4,
+        num_stages=3,
+        num_ctas=1,
+        resources=resources,
+    )
+    instructions = Instructions(
+        accesses=changed.get("accesses", ()),
+        matrix=changed.get("matrix", ()),
+        tma_loads=changed.get("tma_loads", 0),
+        tma_stores=0,
+        atomics=0,
+        barriers=0,
+        local_accesses=0,
+    )
+    return Reading(
+        kernel=kernel,
+        resources=resources,
+        gpu=gpu,
+        instructions=instructions,
+        occupancy=occupancy_of(resources, 4, gpu),
+        blocks=changed.get("blocks", ()),
+        loops=changed.get("loops", ()),
+        dots=changed.get("dots", ()),
+    )
+
+
+def load(bits: int, line: int = 7) -> Access:
+    return Access(kind="load", bits=bits, count=1, lines=(line,))
+
+
+def argument(name: str, kind: str, value: int | None, divisible: bool) -> KernelArgument:
+    return KernelArgument(name=name, type=kind, value=value, divisible_by_16=divisible)
+
+
+NARROW = {"accesses": (load(32),), "blocks": (BlockAccess("load", 1024, 32, 7),)}
+SILENT: list[dict[str, Any]] = [
+    {},
+    {"accesses": (load(128),), "blocks": (BlockAccess("load", 1024, 32, 7),)},
+    {"accesses": (load(32),), "blocks": (BlockAccess("load", 128, 32, 7),)},  # an element a thread
+    {"accesses": (load(32),), "blocks": (BlockAccess("load", 16, 32, 7),)},
+    {"accesses": (load(32, line=9),), "blocks": (BlockAccess("load", 1024, 32, 7),)},  # of another line
+    {"dots": (Dot("f16", "", 7),), "matrix": (MATRIX,)},
+    {"loops": (Loop(5, (), 2),)},
+    {"loops": (Loop(5, (6,), 0),), "tma_loads": 2},
+    {"arch": "gfx942", "loops": (Loop(5, (6,), 0),)},
+    {"registers": 128},  # a quarter of the warps
+    {"arguments": (argument("n", "i32", 7, False),)},
+]
+
+
+@pytest.mark.parametrize("changed", SILENT)
+def test_nothing_is_said_where_nothing_stands_out(changed: dict[str, Any]) -> None:
+    assert remarks_on(reading(**changed)) == ()
+
+
+def test_spills_are_told_in_bytes() -> None:
+    (remark,) = remarks_on(reading(spill_store_bytes=572, spill_load_bytes=552))
+    assert remark.kind == "spills"
+    assert "spills 572 bytes" in remark.message
+    assert "reads 552 bytes back" in remark.message
+
+
+def test_shared_memory_over_the_limit_comes_first_and_with_the_limit() -> None:
+    remark = remarks_on(reading(shared_bytes=240 * 1024, spill_store_bytes=4))[0]
+    assert remark.kind == "too_much_shared_memory"
+    assert "needs 240 KiB of shared memory, sm_90 grants 227 KiB" in remark.message
+
+
+def test_low_occupancy_is_told_with_what_binds() -> None:
+    (remark,) = remarks_on(reading(registers=255))
+    assert remark.kind == "low_occupancy"
+    assert "12.5 %: 8 of 64 warps a multiprocessor, 2 blocks at a time" in remark.message
+    assert "because of 255 registers a thread" in remark.message
+
+
+def test_all_that_bind_alike_are_told_as_the_cause_of_low_occupancy() -> None:
+    (remark,) = remarks_on(reading(registers=255, shared_bytes=100 * 1024))
+    assert "because of 255 registers a thread and 100 KiB of shared memory a block." in remark.message
+
+
+def test_a_narrow_access_is_told_with_its_line_and_what_would_be_possible() -> None:
+    (remark,) = remarks_on(reading(**NARROW))
+    assert remark.kind == "narrow_access"
+    assert remark.lines == (7,)
+    assert "loads 32 bits a thread and instruction" in remark.message
+    assert "would allow 128" in remark.message
+
+
+def test_arguments_whose_alignment_is_unknown_are_told_with_narrow_accesses() -> None:
+    arguments = (
+        argument("x_ptr", "*fp32", None, False),
+        argument("out_ptr", "*fp32", None, True),
+        argument("n", "i32", 1001, False),
+        argument("stride", "i32", 1024, True),
+        argument("BLOCK", "constexpr", 1000, False),
+    )
+    narrow, alignment = remarks_on(reading(arguments=arguments, **NARROW))
+    assert (narrow.kind, alignment.kind) == ("narrow_access", "alignment_unknown")
+    assert "multiples of 16: the address x_ptr, n (1001)." in alignment.message
+
+
+def test_a_float32_dot_without_tensor_cores_is_told_with_what_would_have_them() -> None:
+    (remark,) = remarks_on(reading(dots=(Dot("f32", "", 7), Dot("f32", "", 9))))
+    assert remark.kind == "dot_without_tensor_cores"
+    assert remark.lines == (7, 9)
+    assert 'input_precision="ieee"' in remark.message
+    assert '"tf32"' in remark.message
+
+
+def test_a_loop_that_waits_for_its_loads_is_told_with_both_lines() -> None:
+    (remark,) = remarks_on(reading(loops=(Loop(5, (6,), 0),)))
+    assert remark.kind == "loop_without_async_copies"
+    assert remark.lines == (5, 6)
+    assert "The loop at line 5 has 1 load and no asynchronous copies" in remark.message
+    assert "The launch's num_stages does not apply to a loop without tl.dot; tl.range" in remark.message
+
+
+def test_a_loop_with_a_dot_has_the_launchs_stages() -> None:
+    (remark,) = remarks_on(reading(loops=(Loop(5, (6,), 0, dots=1),)))
+    assert "num_stages does not apply" not in remark.message

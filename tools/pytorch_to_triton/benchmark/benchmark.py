@@ -1,0 +1,334 @@
+"""benchmark: is a kernel faster than what there is, and how near is it to what the device can do?"""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytorch_to_triton.benchmark.ceilings import ceilings_of
+from pytorch_to_triton.benchmark.estimate import Setting, Size, estimated
+from pytorch_to_triton.benchmark.flags import flagged, of_conditions
+from pytorch_to_triton.benchmark.limit import DeclaredWork, limit_of, precision_of, work_of
+from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
+from pytorch_to_triton.benchmark.passes import work_of_passes
+from pytorch_to_triton.benchmark.replay import command
+from pytorch_to_triton.benchmark.report import written
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.benchmark.sizes import sweep
+from pytorch_to_triton.benchmark.timing import Roof, Subject, Trial, measured, table_of
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned
+from pytorch_to_triton.benchmark.tuning.freeze import frozen as frozen_source
+from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
+from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
+from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
+from pytorch_to_triton.errors import BadInput, EnvironmentLacks, Refusal
+from pytorch_to_triton.gpu.conditions import watched_device
+from pytorch_to_triton.gpu.datasheets import datasheet
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
+from pytorch_to_triton.gpu.versions import Versions, versions
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.graph.tracing import trace
+from pytorch_to_triton.schema.benchmark import (
+    COMPILE,
+    EAGER,
+    FROZEN,
+    KERNEL,
+    MAX_AUTOTUNE,
+    Benchmark,
+    Conditions,
+    TunedConfig,
+)
+from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.schema.declaration import Declaration
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.expression import point_name
+from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import Ceilings, TimingTable, Work
+from pytorch_to_triton.schema.tuning import Origin, Tuning
+
+COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
+"""Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
+NO_DEVICE = (
+    "This machine has no GPU that torch can use, so nothing can be timed.",
+    "Name a GPU with estimate, such as --estimate H200, for the limits that follow from its data sheet.",
+)
+
+
+async def benchmark(
+    door: Door, request: BenchmarkRequest, mode: Mode, watch: Watch | None = None
+) -> Benchmark:
+    """Time the kernel beside its baselines at every size, and set it against the device's limit.
+
+    Writes report.md, report.json and pictures. Raises EnvironmentLacks without a device, BadInput where a
+    target or its declaration cannot be used.
+    """
+    found = None if mode.interpreter else await versions(door, mode)
+    if found is None or not found.devices:
+        raise EnvironmentLacks(*NO_DEVICE)
+    refuse_nothing_to_freeze(request)
+    async with watched_device(found.devices[0].uuid) as watching:
+        plan = await planned(door, request, mode)
+        ceilings = await ceilings_of(door, found.devices[0].name, watching.driver, mode, watch)
+        origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
+        tunings = await searched(door, plan, mode, watch)
+        configs = distinct(config for tuning in tunings for config in tuning.tuned)
+        frozen = freeze(request, configs, origin)
+        watching.forget()
+        measurement = await measured(door, plan.trial(frozen), mode, watch)
+        conditions = watching.conditions
+    configs = distinct([*configs, *configs_in(measurement)])
+    keep(request.candidate.path, configs, origin)
+    known = [one.chosen for one in kept(request.candidate.path, device=origin.device, triton=origin.triton)]
+    notes = [tuning.summary for tuning in tunings]
+    try:
+        frozen = frozen or freeze(request, distinct([*configs, *known]), origin)
+    except BadInput as refusal:  # the figures are there, and worth keeping
+        notes.append(f"Nothing was frozen. {refusal.message} {refusal.hint}")
+    run = Run(plan, found, ceilings, conditions, measurement)
+    whole = run.benchmark(configs).model_copy(update={"frozen": frozen, "notes": tuple(notes)})
+    return written(whole, plan.folder())
+
+
+async def searched(door: Door, plan: Plan, mode: Mode, watch: Watch | None) -> list[Tuning]:
+    """The search at each size in the time given for it; none where no time is."""
+    request, found = plan.request, []
+    for case in plan.cases if request.tune_seconds else ():
+        asked = TuneRequest(
+            target=request.candidate,
+            reference=plan.reference,
+            case=case,
+            seed=plan.seed,
+            seconds=request.tune_seconds or 0.0,
+        )
+        found.append(await tune(door, asked, mode, watch))
+    return found
+
+
+def refuse_nothing_to_freeze(request: BenchmarkRequest) -> None:
+    """Raises BadInput, before anything is run, where a table is asked for and no kernel is autotuned."""
+    path = request.candidate.path
+    if request.freeze and not autotuned(path.read_text(encoding="utf-8"), str(path)):
+        raise BadInput(
+            f"{path} has no autotuned kernel whose choice could be frozen.",
+            "Leave out freeze, or decorate the kernel with triton.autotune.",
+        )
+
+
+def freeze(request: BenchmarkRequest, configs: Sequence[TunedConfig], origin: Origin) -> Path | None:
+    """Write the kernel file with these configurations, where that was asked for and there are any.
+
+    Raises BadInput where the file cannot be rewritten.
+    """
+    if request.freeze is None or not configs:
+        return None
+    path = request.candidate.path
+    text = frozen_source(path.read_text(encoding="utf-8"), configs, str(origin), str(path))
+    request.freeze.write_text(text, encoding="utf-8")
+    return request.freeze
+
+
+def configs_in(measurement: Measurement) -> Iterator[TunedConfig]:
+    """What the kernel's own autotuning chose."""
+    for size in measurement.sizes:
+        if KERNEL in size.subjects:
+            yield from size.subjects[KERNEL].tuned
+
+
+def distinct(configs: Iterable[TunedConfig]) -> list[TunedConfig]:
+    """The first configuration for each kernel and key: what a search found goes before Triton's choice."""
+    by_key: dict[tuple[str, str], TunedConfig] = {}
+    for config in configs:
+        by_key.setdefault((config.kernel, repr(sorted(config.key.items()))), config)
+    return list(by_key.values())
+
+
+def today() -> datetime.date:
+    return datetime.datetime.now(tz=datetime.UTC).date()
+
+
+async def estimate(door: Door, request: BenchmarkRequest, gpu: str, mode: Mode) -> Benchmark:
+    """The limits of the same sizes on a GPU that need not be here, from its data sheet.
+
+    Raises BadInput for a GPU that is not known, and where a target or its declaration cannot be used.
+    """
+    sheet = datasheet(gpu)
+    plan = await planned(door, request, mode)
+    sizes = [Size(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))]
+    replay = command(request, plan.seed, estimate=gpu)
+    setting = Setting(str(request.candidate), request.passes, request.tf32, replay)
+    return written(estimated(setting, sheet, sizes), plan.folder())
+
+
+async def planned(door: Door, request: BenchmarkRequest, mode: Mode) -> Plan:
+    """What is to be timed, at which sizes."""
+    target = request.reference or Target(path=request.candidate.path)
+    reference = await describe(door, target, "reference", mode)
+    candidate = await describe(door, request.candidate, "candidate", mode)
+    declaration = declaration_of(reference, candidate, request.options)
+    graph, why = await traced(door, target, declaration, mode)
+    seed = secrets.randbits(31) if request.seed is None else request.seed
+    cases = tuple(cases_of(reference, declaration, request))
+    return Plan(request, target, (candidate, reference), cases, graph, why, seed)
+
+
+async def traced(
+    door: Door, target: Target, declaration: Declaration, mode: Mode
+) -> tuple[Graph | None, str]:
+    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs."""
+    if not declaration.inputs:
+        return None, "the file draws its own inputs"
+    try:
+        return (await trace(door, target, declaration, mode)).graph, ""
+    except Refusal as refusal:
+        return None, refusal.message
+
+
+def cases_of(reference: Description, declaration: Declaration, request: BenchmarkRequest) -> Iterator[Case]:
+    """One a size, smallest first."""
+    if not declaration.inputs and (case := examples_case(reference)):
+        yield case
+        return
+    for point in sweep(declaration, request.options):
+        arguments = declaration.arguments(point)
+        yield Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark before it is run."""
+
+    request: BenchmarkRequest
+    reference: Target
+    descriptions: tuple[Description, Description]
+    """Of the kernel and of the reference."""
+    cases: tuple[Case, ...]
+    graph: Graph | None
+    why_no_graph: str
+    seed: int
+
+    def trial(self, frozen: Path | None) -> Trial:
+        """The kernel, its baselines, and whatever else it is compared with, a `frozen` copy among it."""
+        baselines = [Subject(EAGER, self.reference, "reference")] * ("eager" in self.request.baselines)
+        baselines += [
+            Subject(label, self.reference, "reference", compiled)
+            for label, compiled in COMPILED.items()
+            if label.replace("compile ", "") in self.request.baselines
+        ]
+        name = self.request.candidate.name
+        copies = [Subject(FROZEN, Target(path=frozen, name=name), "candidate")] if frozen else []
+        others = [Subject(label, target, "candidate") for label, target in labelled(self.request.against)]
+        return Trial(
+            reference=self.reference,
+            subjects=(Subject(KERNEL, self.request.candidate, "candidate"), *baselines, *others, *copies),
+            cases=self.cases,
+            seed=self.seed,
+            seconds=self.request.seconds,
+            passes=self.request.passes,
+            tf32=self.request.tf32,
+        )
+
+    def work(self, case: Case, seen: SizeMeasured | None) -> Work | None:
+        """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
+        forward = work_of(self.graph, case.dims, case.dtypes, self.declared())
+        if forward is None and seen and seen.subjects:
+            one = next(iter(seen.subjects.values()))
+            moved = one.input_bytes + one.output_bytes
+            obtained = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
+            return Work(bytes_moved=moved, flops={}, obtained=obtained)
+        passed = sum(tensor.bytes for tensor in tensors_in(case.arguments))
+        return work_of_passes(forward, passed, self.request.passes) if forward else None
+
+    def declared(self) -> DeclaredWork | None:
+        """BYTES and FLOPS of the kernel's file, else of the reference's."""
+        for side in self.descriptions:
+            if side.bytes_moved or side.flops:
+                return DeclaredWork(side.target.path.name, side.bytes_moved, side.flops)
+        return None
+
+    def folder(self) -> Path:
+        """Where the results go."""
+        target = self.request.candidate
+        default = Path("benchmarks") / (target.name or target.path.stem)
+        return (self.request.into or default).resolve()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A benchmark that was run."""
+
+    plan: Plan
+    versions: Versions
+    ceilings: Ceilings
+    conditions: Conditions
+    measurement: Measurement
+
+    def benchmark(self, configs: Sequence[TunedConfig]) -> Benchmark:
+        """What it found."""
+        request, plan = self.plan.request, self.plan
+        tables = flagged(tuple(self.tables()))
+        flags = tuple(of_conditions(self.conditions))
+        kernel = str(request.candidate)
+        return Benchmark(
+            summary=summary_of(request.candidate.path.name, tables, flags),
+            next_step=next_step_of(kernel, tables, flags),
+            verdict=verdict_of(tables, flags),
+            kernel=kernel,
+            device=self.where(),
+            passes=request.passes,
+            precision=precision_of(tf32=request.tf32),
+            obtained="measured with device events, in turn, each call with a cold L2 cache and other inputs",
+            tables=tables,
+            flags=flags,
+            ceilings=self.ceilings,
+            conditions=self.conditions,
+            tuned=tuple(configs),
+            seed=plan.seed,
+            replay=command(request, plan.seed),
+        )
+
+    def tables(self) -> Iterator[TimingTable]:
+        """One a size; of those that were not reached, why."""
+        reached = {size.case: size for size in self.measurement.sizes}
+        for case in self.plan.cases:
+            size = reached.get(case.name) or not_reached(case, self.measurement.ended)
+            work = self.plan.work(case, size)
+            limit = limit_of(work, self.ceilings, tf32=self.plan.request.tf32) if work else None
+            yield table_of(size, case, self.device, Roof(work, limit))
+
+    @property
+    def device(self) -> str:
+        """The GPU's name."""
+        return self.versions.devices[0].name
+
+    def where(self) -> str:
+        """GPU, driver, versions and date."""
+        driver = self.conditions.driver or "unknown"
+        return (
+            f"{self.device}, driver {driver}, torch {self.versions.torch}, "
+            f"Triton {self.versions.triton}, {today()}"
+        )
+
+
+def not_reached(case: Case, why: str) -> SizeMeasured:
+    """A size at which nothing was timed."""
+    failed = {KERNEL: f"the run ended before: {why}"}
+    return SizeMeasured(case=case.name, batch=0, empty_ms=0.0, subjects={}, failed=failed, check_note="")
+
+
+def labelled(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
+    """Each target with a short name, told apart by number where two have the same."""
+    taken: set[str] = {KERNEL, FROZEN, EAGER, *COMPILED}
+    for target in targets:
+        wanted = f"{target.path.stem}:{target.name}" if target.name else target.path.stem
+        label, number = wanted, 1
+        while label in taken:
+            number += 1
+            label = f"{wanted} {number}"
+        taken.add(label)
+        yield label, target

@@ -1,0 +1,57 @@
+"""What this GPU can do at most: measured once, and kept for it and its driver."""
+
+import datetime
+import re
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.gpu.device_lock import device_lock
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.timing import Ceilings
+
+_SECONDS = 120.0
+
+
+async def ceilings_of(
+    door: Door, device: str, driver: str | None, mode: Mode, watch: Watch | None = None
+) -> Ceilings:
+    """The kept ceilings of `device` under `driver`, else measured now. Raises EnvironmentLacks."""
+    file = kept_at(device, driver)
+    if (kept := read(file)) is not None:
+        return kept
+    async with device_lock("cuda-0", watch):
+        if (kept := read(file)) is not None:  # measured by another process meanwhile
+            return kept
+        outcome = await door.ask(Job(kind="ceilings"), mode, seconds=_SECONDS, watch=watch)
+        if outcome.answer is None:
+            raise EnvironmentLacks(
+                f"What {device} can do could not be measured: {outcome.detail}.",
+                f"The log is in {outcome.folder}; does anything else use the device?",
+            )
+        today = datetime.datetime.now(tz=datetime.UTC).date()
+        source = f"driver {driver or 'unknown'}, {today}"
+        measured = Ceilings(obtained="measured", source=source, **outcome.answer)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(".part")
+        unfinished.write_text(measured.model_dump_json(indent=2), encoding="utf-8")
+        unfinished.replace(file)
+    return measured
+
+
+def kept_at(device: str, driver: str | None) -> Path:
+    """The file of a device and its driver."""
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{device} {driver or 'unknown'}").strip("-")
+    return places.cache() / "ceilings" / f"{name}.json"
+
+
+def read(file: Path) -> Ceilings | None:
+    """What was kept; None where nothing was, or nothing that can be read."""
+    try:
+        return Ceilings.model_validate_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None

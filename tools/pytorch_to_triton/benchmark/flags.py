@@ -1,0 +1,137 @@
+"""Red flags: what a reader must know before believing timings, or will want to mend."""
+
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+from pytorch_to_triton.benchmark.figures import baselines, digits, percent, size_of
+from pytorch_to_triton.benchmark.statistics import is_not_slower
+from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL, MAX_AUTOTUNE, Conditions
+from pytorch_to_triton.schema.timing import Flag, FlagKind, TimingTable
+
+HALF = 0.5
+"""Of the limit: a kernel below it has something to gain."""
+LAUNCH_MS = 0.005
+"""About what a launch costs: where the limit is below it, the call is launch more than work."""
+FAR_ABOVE_LAUNCH_MS = 0.05
+PAST_CACHES_BYTES = 2**28
+"""What is moved by calls that no cache of today's GPUs holds."""
+FASTER_THAN_WORK = 1.3
+"""Times may grow by this much more than the work does."""
+NOISY = 0.1
+"""Interquartile range over the median."""
+
+SLOWER_THAN: dict[str, FlagKind] = {
+    EAGER: "slower_than_eager",
+    COMPILE: "slower_than_compile",
+    MAX_AUTOTUNE: "slower_than_compile",
+}
+WORST_FIRST: tuple[FlagKind, ...] = get_args(FlagKind)
+
+
+def flagged(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
+    """The tables, smallest first, with what their figures show; flags that they have already stay."""
+    result = []
+    for index, table in enumerate(tables):
+        found = [*table.flags, *slower(table), *below_half(table), *noisy(table)]
+        if index:
+            found += grows_faster(tables[index - 1], table)
+        result.append(table.model_copy(update={"flags": tuple(found)}))
+    return tuple(result)
+
+
+def slower(table: TimingTable) -> Iterator[Flag]:
+    """The kernel's interval lies above that of a baseline."""
+    kernel = table.of(KERNEL)
+    for other in baselines(table):
+        if kernel and not is_not_slower(kernel.low_ms, other.high_ms):
+            ratio = kernel.median_ms / other.median_ms
+            yield Flag(
+                kind=SLOWER_THAN.get(other.label, "slower_than_other"),
+                label=KERNEL,
+                message=f"The kernel takes {digits(kernel.median_ms)} ms, {ratio:.2f} times as long as "
+                f"{other.label} with {digits(other.median_ms)} ms.",
+            )
+
+
+def below_half(table: TimingTable) -> Iterator[Flag]:
+    """The kernel reaches less than half of the limit, where launching does not rule."""
+    kernel, limit = table.of(KERNEL), table.limit
+    if kernel and limit and limit.ms >= LAUNCH_MS and limit.ms / kernel.median_ms < HALF:
+        yield Flag(
+            kind="below_half_of_limit",
+            label=KERNEL,
+            message=f"The kernel reaches {percent(limit.ms / kernel.median_ms)} of the limit: it takes "
+            f"{digits(kernel.median_ms)} ms where {digits(limit.ms)} ms are possible; {limit.binds} binds.",
+        )
+
+
+def noisy(table: TimingTable) -> Iterator[Flag]:
+    """The samples of a callable lie far apart."""
+    for timing in table.timings:
+        if timing.spread > NOISY:
+            yield Flag(
+                kind="noisy",
+                label=timing.label,
+                message=f"The middle half of the times of {timing.label} spans "
+                f"{percent(timing.spread)} of their median.",
+            )
+
+
+def grows_faster(smaller: TimingTable, larger: TimingTable) -> Iterator[Flag]:
+    """From one size to the next, the kernel's time grows beyond doubt faster than the least time does.
+
+    Nothing is said where launching or caches rule, or where dtypes differ.
+    """
+    before, now = smaller.of(KERNEL), larger.of(KERNEL)
+    if not (before and now and _is_large(smaller) and _is_large(larger) and smaller.dtypes == larger.dtypes):
+        return
+    assert smaller.limit is not None
+    assert larger.limit is not None
+    work = larger.limit.ms / smaller.limit.ms
+    if now.low_ms / before.high_ms > FASTER_THAN_WORK * work:
+        yield Flag(
+            kind="grows_faster_than_work",
+            label=KERNEL,
+            message=f"From {size_of(smaller)} to here the least time grows {work:.2f} times, the kernel's "
+            f"{now.median_ms / before.median_ms:.2f} times.",
+        )
+
+
+def _is_large(table: TimingTable) -> bool:
+    limit = table.limit
+    past_caches = table.bytes_moved >= PAST_CACHES_BYTES or (limit is not None and limit.binds == "compute")
+    return limit is not None and limit.ms >= FAR_ABOVE_LAUNCH_MS and past_caches
+
+
+def of_conditions(conditions: Conditions) -> Iterator[Flag]:
+    """What the state of the device says against the whole run."""
+    if conditions.throttled_by:
+        yield Flag(kind="throttled", label="", message=_throttled(conditions))
+    if conditions.other_processes:
+        others = ", ".join(conditions.other_processes)
+        yield Flag(
+            kind="shared_device",
+            label="",
+            message=f"The device was not ours alone: {others}. Others' work may be in these times.",
+        )
+
+
+def _throttled(conditions: Conditions) -> str:
+    clocks = ""
+    if conditions.sm_clock_mhz:
+        low, high = conditions.sm_clock_mhz
+        most = f" of at most {conditions.max_sm_clock_mhz:,}" if conditions.max_sm_clock_mhz else ""
+        clocks = f" It ran at {low:,} to {high:,}{most} MHz."
+    return f"The GPU held its clocks down while timing ({', '.join(conditions.throttled_by)}).{clocks}"
+
+
+def all_flags(tables: Sequence[TimingTable], flags: Sequence[Flag]) -> list[tuple[str, Flag]]:
+    """Those of the run and of the sizes, each with its size, the worst first."""
+    found = [("", flag) for flag in flags]
+    found += [(size_of(table), flag) for table in tables for flag in table.flags]
+    return sorted(found, key=lambda pair: WORST_FIRST.index(pair[1].kind))
+
+
+def told(size: str, flag: Flag) -> str:
+    """A flag with its size."""
+    return f"at {size}: {flag.message}" if size else flag.message

@@ -1,0 +1,37 @@
+"""What is asked of a benchmark."""
+
+from pathlib import Path
+
+from pytorch_to_triton.schema.benchmark import Baseline, Passes
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.value import Value
+
+BASELINES: tuple[Baseline, ...] = ("eager", "compile", "max-autotune")
+
+
+class BenchmarkRequest(Value):
+    """What to time, and how."""
+
+    candidate: Target
+    reference: Target | None = None
+    """None: the reference in the candidate's own file."""
+    against: tuple[Target, ...] = ()
+    """Further implementations of the same function."""
+    baselines: tuple[Baseline, ...] = BASELINES
+    """Which ways of running the reference are timed."""
+    options: Options = NO_OPTIONS
+    """Inputs, dims and requirements given beside the file; dims given here are the sizes to time."""
+    passes: Passes = "forward"
+    tf32: bool = False
+    """Whether float32 products may run in TF32, for everybody."""
+    seed: int | None = None
+    """None draws a fresh one, which the report names."""
+    seconds: float = 120.0
+    """How long a first call may take, compilation and autotuning included."""
+    tune_seconds: float | None = None
+    """How long to search for better configurations of autotuned kernels at each size; None: not at all."""
+    freeze: Path | None = None
+    """Where to write the kernel file with its configurations as a table; None: nowhere."""
+    into: Path | None = None
+    """The folder for report and pictures; None: `benchmarks/NAME` below the working directory."""

@@ -1,0 +1,76 @@
+"""Whether what was measured of a callable can be believed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from pytorch_to_triton.benchmark.clocks import Elsewhere, longer_elsewhere
+from pytorch_to_triton.benchmark.measurement import Check, Measured
+from pytorch_to_triton.schema.timing import Flag
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One callable's samples at one size."""
+
+    label: str
+    measured: Measured
+    empty_ms: float
+    check_note: str
+
+    @property
+    def outside_ms(self) -> float | None:
+        """By the outside clock; None where the host could not keep up, which that clock would count."""
+        return median(self.measured.outside_ms) if self.measured.outside_ms else None
+
+    def elsewhere(self) -> Elsewhere | None:
+        """A clock that refutes its own."""
+        return longer_elsewhere(
+            median(self.measured.samples_ms),
+            outside_ms=self.outside_ms,
+            busy_ms=self.measured.busy_ms,
+            empty_ms=self.empty_ms,
+        )
+
+
+def flags_of(seen: Seen) -> Iterator[Flag]:
+    """Why this callable's figures may not be trusted."""
+    label, found = seen.label, seen.measured
+    centre = median(found.samples_ms)
+    if other := seen.elsewhere():
+        yield Flag(
+            kind="clock_disagrees",
+            label=label,
+            message=f"{label} takes {centre:.4f} ms by its own events, but {other.ms:.4f} ms by "
+            f"{other.clock}: work runs beside the stream that is timed, or the clock was tampered with.",
+        )
+    if seen.check_note:
+        yield Flag(
+            kind="not_checked",
+            label=label,
+            message=f"What timed calls of {label} returned was not checked: {seen.check_note}.",
+        )
+    if wrong := wrongness(found.check):
+        yield Flag(
+            kind="wrong_outputs",
+            label=label,
+            message=f"A timed call of {label} returned something else than the reference does: {wrong}.",
+        )
+    for changed in found.changed:
+        yield Flag(
+            kind="settings_changed",
+            label=label,
+            message=f"Calls of {label} changed {changed.name} from {changed.before} to {changed.now}.",
+        )
+
+
+def wrongness(check: Check | None) -> str:
+    """What is wrong with what a timed call returned; empty where nothing is known to be."""
+    if check is None:
+        return ""
+    wrong = [f"{path} is missing" for path in check.missing] + [
+        f"{path} is not asked for" for path in check.extra
+    ]
+    wrong += [f"{o.path} has another {o.differs}" for o in check.outputs if o.differs]
+    wrong += [f"{o.failing} of {o.elements} elements of {o.path}" for o in check.outputs if o.failing]
+    return ", ".join(wrong)

@@ -1,0 +1,137 @@
+"""Tuning the autotuned kernels of a target within a time budget."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
+from pytorch_to_triton.gpu.device_lock import device_lock
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.schema.benchmark import TunedConfig
+from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.schema.job import Job, Mode, Outcome
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.tuning import Tried, Tuning
+from pytorch_to_triton.schema.value import Value
+
+GRACE_SECONDS = 120.0
+"""Beyond the budget, for loading the target, drawing its inputs and compiling what was begun."""
+NAMED = 3
+"""Chosen configurations that the summary spells out."""
+
+
+class TuneRequest(Value):
+    """What to tune, at which sizes, and for how long."""
+
+    target: Target
+    """The kernel: a kernel file, or a function or module."""
+    reference: Target
+    """What says what the inputs are, and whose state a module's kernel gets; of a kernel file, itself."""
+    case: Case
+    """The call to tune for."""
+    seed: int
+    """The inputs are drawn from it."""
+    seconds: float
+    """The search ends after about so long; compiling what it has begun may take a little longer."""
+
+
+async def tune(door: Door, request: TuneRequest, mode: Mode, watch: Watch | None = None) -> Tuning:
+    """Search for the fastest configurations under the device lock.
+
+    An error, a crash or a time-out keeps what was found before it. Raises EnvironmentLacks under the
+    interpreter, and TargetBroken where the target cannot be called or nothing was found.
+    """
+    if mode.interpreter:
+        raise EnvironmentLacks(
+            "Tuning needs a GPU: under the interpreter nothing that is timed means anything.",
+            "Tune on a machine with a GPU; what it finds can be frozen into the kernel file.",
+        )
+    arguments: dict[str, JsonValue] = request.model_dump(mode="json")
+    async with device_lock("cuda-0", watch):
+        job = Job(kind="tune", arguments=arguments)
+        outcome = await door.ask(job, mode, seconds=request.seconds + GRACE_SECONDS, watch=watch)
+    return tuning_of(request, outcome)
+
+
+def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
+    """What the worker's items say. Raises TargetBroken where the job ended early and found nothing."""
+    best = [item["best"] for item in outcome.items if "best" in item]
+    if outcome.status != "answered" and not best:
+        what = outcome.failure.message if outcome.failure else outcome.detail
+        raise TargetBroken(
+            f"Tuning {request.target} {outcome.status.replace('_', ' ')} during "
+            f"{outcome.during or 'start'}: {what}.",
+            f"Validate the kernel first; the log is in {outcome.folder}.",
+        )
+    about: dict[str, str] = next((item["about"] for item in outcome.items if "about" in item), {})
+    tuned = _tuned(best)
+    tried = _tried(outcome.items)
+    sites = len(tuned) if outcome.answer is None else outcome.answer["sites"]
+    return Tuning(
+        summary=_summary(outcome, sites, tuned, tried),
+        next_step=_next_step(tuned, tried),
+        verdict="stopped" if outcome.answer is None else "tuned" if sites else "nothing_to_tune",
+        kernel=str(request.target),
+        device=about.get("device", "unknown"),
+        triton=about.get("triton", "unknown"),
+        dims=request.case.dims,
+        tuned=tuned,
+        tried=tried,
+    )
+
+
+def _tuned(best: Iterable[Mapping[str, Any]]) -> tuple[TunedConfig, ...]:
+    """The last of each kernel and key."""
+    last = {(one["kernel"], repr(one["key"])): one for one in best}
+    return tuple(
+        TunedConfig(kernel=one["kernel"], key=one["key"], config=one["config"], seconds=one["seconds"])
+        for one in last.values()
+    )
+
+
+def _tried(items: Iterable[Mapping[str, Any]]) -> tuple[Tried, ...]:
+    """Each configuration once, with the last that was said of it, in the order in which they came up."""
+    found: dict[str, Tried] = {}
+    for item in items:
+        if what := item.get("dropped") or item.get("timed"):
+            tried = Tried.model_validate(what)
+            found[repr((tried.kernel, tried.key, tried.config))] = tried
+    return tuple(found.values())
+
+
+def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
+    if not sites:
+        return "The call launches no autotuned kernel: there is nothing to tune."
+    timed = sum(one.median_ms is not None for one in tried)
+    sentences = [f"Of {len(tried)} configurations {timed} were timed; `tried` says why the others were not."]
+    sentences += [_chosen(one, tried) for one in tuned[:NAMED]]
+    if len(tuned) > NAMED:
+        sentences.append(f"{len(tuned) - NAMED} more are in `tuned`.")
+    if sites > len(tuned):
+        sentences.append(f"{sites - len(tuned)} of {sites} kernels by key have no configuration that works.")
+    if outcome.answer is None:
+        what = outcome.failure.message if outcome.failure else outcome.detail
+        sentences.insert(0, f"Tuning was ended early during {outcome.during or 'start'}: {what}.")
+    return " ".join(sentences)
+
+
+def _chosen(config: TunedConfig, tried: tuple[Tried, ...]) -> str:
+    """The configuration in a sentence, with its time and that of the slowest."""
+    same = [one for one in tried if (one.kernel, one.key) == (config.kernel, config.key)]
+    times = [one.median_ms for one in same if one.median_ms is not None]
+    ours = next((one.median_ms for one in same if one.config == config.config), None)
+    values = " ".join(f"{name}={value}" for name, value in config.config.items())
+    time = f"{ours:.4g} ms a call, the slowest {max(times):.4g} ms" if ours is not None else "not timed"
+    return f"{config.kernel} is fastest with {values} ({time})."
+
+
+def _next_step(tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
+    if tuned:
+        return "Freeze the configurations into the kernel file, and validate the frozen file."
+    if tried:
+        return (
+            "Read why each configuration was dropped in `tried`, and mend the kernel or its configurations."
+        )
+    return "Decorate a kernel with triton.autotune to have its configurations tuned."

@@ -1,0 +1,119 @@
+"""What all figures and flags of a benchmark add up to, in a word and in words."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from pytorch_to_triton.benchmark.figures import baselines, percent, size_of
+from pytorch_to_triton.benchmark.flags import SLOWER_THAN, all_flags, told
+from pytorch_to_triton.schema.benchmark import EAGER, KERNEL
+from pytorch_to_triton.schema.timing import Flag, FlagKind, Timing, TimingTable
+
+Verdict = Literal["faster", "slower", "void", "estimated"]
+
+SLOWER = frozenset({*SLOWER_THAN.values(), "slower_than_other"})
+UNTRUSTED = frozenset({"wrong_outputs", "clock_disagrees", "settings_changed"})
+"""Of the kernel: what it computes or claims is not what was asked for."""
+
+NEXT_STEPS: dict[FlagKind, str] = {
+    "wrong_outputs": "Run `validate` on it: what it returned while it was timed is wrong.",
+    "clock_disagrees": "Launch everything on the current stream and leave clocks alone, then measure again.",
+    "settings_changed": "Take out what changes the process's settings, then measure again.",
+    "not_checked": "Run `validate` on it, or measure smaller sizes: nobody looked at what it returned.",
+    "throttled": "Measure again when the GPU is cool and has its power, or compare only within this run.",
+    "shared_device": "Measure again when nothing else runs on the device.",
+    "noisy": "Measure again on a quiet device before acting on small differences.",
+    "slower_than_eager": "Look at the sizes where eager PyTorch is faster, and tune it there.",
+    "slower_than_compile": "Look at the sizes where torch.compile is faster, and tune it there.",
+    "slower_than_other": "Look at the sizes where another implementation is faster, and tune it there.",
+    "below_half_of_limit": "Look at the sizes below half of the limit: what else does it read, or wait for?",
+    "grows_faster_than_work": "Look at the larger sizes: do registers spill, are there too few programs?",
+}
+
+
+def verdict_of(tables: Sequence[TimingTable], flags: Sequence[Flag]) -> Verdict:
+    """Void where the kernel's figures cannot be trusted, or there is nothing to compare; a device that is
+    shared or throttled treats all callables alike, and does not void."""
+    if not any(table.timings or table.failed for table in tables):
+        return "estimated"
+    found = [flag for _, flag in all_flags(tables, flags)]
+    if any(flag.kind in UNTRUSTED and flag.label in ("", KERNEL) for flag in found):
+        return "void"
+    if not all(table.of(KERNEL) for table in tables) or not any(baselines(table) for table in tables):
+        return "void"
+    return "slower" if any(flag.kind in SLOWER for flag in found) else "faster"
+
+
+def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[Flag]) -> str:
+    """What a person would say: how much faster, how near to the limit, and what is wrong, the worst first."""
+    found = all_flags(tables, flags)
+    problem = f"{len(found)} red flag{'s' * (len(found) > 1)}, the worst: {told(*found[0])}" if found else ""
+    if verdict_of(tables, flags) == "void":
+        return f"{kernel}: it cannot be judged by these figures. {_why_void(tables) or problem}"
+    facts = [_against(tables, EAGER), _against_best(tables), _near_limit(tables)]
+    words = "; ".join(fact for fact in facts if fact)
+    return f"{kernel} on {tables[0].device}: {words}. {problem}".rstrip()
+
+
+def next_step_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[Flag]) -> str:
+    """What to do about the worst flag."""
+    found = all_flags(tables, flags)
+    if _why_void(tables):
+        return f"Make `run` and the reference work at these sizes: `validate {kernel}` says more."
+    if not found:
+        return f"Use `run` of {kernel} in place of the PyTorch function."
+    return NEXT_STEPS[found[0][1].kind]
+
+
+def _why_void(tables: Sequence[TimingTable]) -> str:
+    """What could not be timed."""
+    for table in tables:
+        if table.of(KERNEL) is None:
+            return f"At {size_of(table)} it could not be timed: {table.failed.get(KERNEL, 'it was not run')}."
+    failed = next((why for table in tables for why in table.failed.values()), "none was run")
+    if not any(baselines(table) for table in tables):
+        return f"There is no baseline to compare it with: {failed}."
+    return ""
+
+
+def speedups(tables: Sequence[TimingTable], label: str) -> list[float]:
+    """How many times as long as the kernel a callable takes, size by size where both were timed."""
+    pairs = [(table.of(KERNEL), table.of(label)) for table in tables]
+    return [other.median_ms / kernel.median_ms for kernel, other in pairs if kernel and other]
+
+
+def best_baseline(table: TimingTable) -> Timing | None:
+    """The fastest callable but the kernel."""
+    return min(baselines(table), key=lambda timing: timing.median_ms, default=None)
+
+
+def _against(tables: Sequence[TimingTable], label: str) -> str:
+    ratios = speedups(tables, label)
+    return _mean_and_range(ratios, f"{label} PyTorch") if ratios else f"{label} PyTorch was not measured"
+
+
+def _against_best(tables: Sequence[TimingTable]) -> str:
+    pairs = [(table.of(KERNEL), best_baseline(table)) for table in tables]
+    if all(best is None or best.label == EAGER for _, best in pairs):
+        return ""
+    ratios = [best.median_ms / kernel.median_ms for kernel, best in pairs if kernel and best]
+    return _mean_and_range(ratios, "the best baseline")
+
+
+def _mean_and_range(ratios: Sequence[float], other: str) -> str:
+    mean = math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
+    words = f"{mean:.2f} times as fast as {other}"
+    if len(ratios) == 1:
+        return words
+    return f"{words} (geometric mean of {len(ratios)} sizes, {min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def _near_limit(tables: Sequence[TimingTable]) -> str:
+    limited = [(table.limit, kernel) for table in tables if table.limit and (kernel := table.of(KERNEL))]
+    if not limited:
+        return "share of the limit not measured"
+    shares = sorted(limit.ms / kernel.median_ms for limit, kernel in limited)
+    least, most = percent(shares[0]), percent(shares[-1])
+    reached = most if least == most else f"{least} to {most}"
+    binds = " or ".join(sorted({limit.binds for limit, _ in limited}))
+    return f"{reached} of the limit, {binds} binds"

@@ -1,0 +1,188 @@
+"""The installed Triton as pages: one a public name, one that lists them all, one of names that it lacks."""
+
+from collections.abc import Iterator, Sequence
+
+from pytorch_to_triton.api.history import history
+from pytorch_to_triton.api.mend import name_instead, shown
+from pytorch_to_triton.api.surface import TENSOR, Entry, Surface
+from pytorch_to_triton.docs.docstrings import Docstring, read_docstring
+from pytorch_to_triton.docs.listings import MISSING, NAMES, missing_names, names_by_family
+from pytorch_to_triton.schema.page import Page
+
+MEMBERS = "Members"
+"""The heading above the members of a class."""
+
+_LANGUAGE = "triton.language."
+_IMPORTS = {
+    "libdevice": "from triton.language.extra import libdevice",
+    "tl": "import triton.language as tl",
+    "triton.tools.tensor_descriptor": "import triton.tools.tensor_descriptor",
+    "triton.testing": "import triton.testing",
+    "triton": "import triton",
+}
+_STANDING = {
+    "deprecated": "**Deprecated** in this version: calling it warns.",
+    "removed": "**Removed** in this version: calling it raises.",
+}
+
+
+def installed_pages(surface: Surface) -> list[Page]:
+    """The pages that list names, one page a name, and one a name that only other releases have.
+
+    Modules, undocumented members of classes, and methods that are also functions have none of their own:
+    see `spellings`.
+    """
+    names = [name for name in surface.entries if _home(surface, name) == name]
+    absent = {page.name: page for page in _absent(surface)}
+    return [
+        _page(surface, NAMES, "All names", names_by_family(surface, names)),
+        _page(surface, MISSING, "Names that Triton does not have", missing_names(surface)),
+        *(_page(surface, name, shown(name), _text_of(surface, name)) for name in names),
+        *absent.values(),
+    ]
+
+
+def _page(surface: Surface, name: str, title: str, text: str) -> Page:
+    speaks_of = f"Triton {surface.version} (installed)"
+    return Page(name=name, title=title, source="installed", speaks_of=speaks_of, text=text)
+
+
+def _absent(surface: Surface) -> Iterator[Page]:
+    """A page for each function, class and dtype that other releases have and this one lacks."""
+    known = history()
+    for release in known.releases:
+        there = known.surface(release)
+        for name, entry in there.entries.items():
+            owner = there.entries.get(name.rpartition(".")[0])
+            if entry.kind == "module" or owner is None or owner.kind != "module" or surface.find(name):
+                continue
+            spelled = shown(name)
+            having = known.having(name)
+            yield Page(
+                name=name,
+                title=f"{spelled} (not in {surface.version})",
+                source="installed",
+                speaks_of=f"Triton {_spanned(having)}, not {surface.version} (installed)",
+                text=f"# {spelled}\n\n{_code(_call(spelled, entry))}\n\n"
+                f"Triton {_spanned(having)} has it; the installed {surface.version} does not. "
+                f"{name_instead(name, surface)}\n",
+            )
+
+
+def spellings(surface: Surface) -> dict[str, str]:
+    """Further ways to name a page, each with the page: `tl.load`, `tl.math.exp`, `tl.tensor.sum`."""
+    found = {}
+    for name, entry in surface.entries.items():
+        home = _home(surface, name)
+        for spelled in (name, *entry.aliases):
+            found.update({way: home for way in (spelled, shown(spelled)) if way != home})
+    return found
+
+
+def _home(surface: Surface, name: str) -> str:
+    """The name whose page tells about a name."""
+    entry = surface.entries[name]
+    if entry.kind == "module":
+        return NAMES
+    owner, _, member = name.rpartition(".")
+    if owner not in surface.entries or surface.entries[owner].kind == "module":
+        return name
+    if owner == TENSOR and entry.kind == "method" and _LANGUAGE + member in surface.entries:
+        return _LANGUAGE + member
+    return name if entry.doc else owner
+
+
+def _text_of(surface: Surface, name: str) -> str:
+    entry = surface.entries[name]
+    said = read_docstring(entry.doc if entry.kind != "constant" else "")
+    parts = [f"# {shown(name)}", _code(_call(shown(name), entry)), _about(surface, name)]
+    if entry.standing in _STANDING:
+        parts.append(f"{_STANDING[entry.standing]} {name_instead(name, surface)}")
+    parts += [said.prose, _parameters(entry, said), *said.notes, _calls(entry), _releases(name, entry)]
+    if entry.kind == "class":
+        parts.append(_members(surface, name))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _about(surface: Surface, name: str) -> str:
+    """One line: what it is, where it comes from, what else it is called."""
+    entry = surface.entries[name]
+    kinds = {"builtin": "built-in function", "dtype": "data type"}
+    what = f"`{name}`: {kinds.get(entry.kind, entry.kind)} of Triton {surface.version}."
+    ways = [f"`{way}`" for way in dict.fromkeys(map(shown, entry.aliases)) if way != shown(name)]
+    member = name.removeprefix(_LANGUAGE)
+    method = surface.entries.get(f"{TENSOR}.{member}")
+    if method is not None and method.kind == "method":
+        ways.append(f"`x.{member}(...)` on a block x")
+    also = f" Also called {', '.join(ways)}." if ways else ""
+    module = next(module for module in _IMPORTS if shown(name).startswith(f"{module}."))
+    return f"{what}{also} Import: `{_IMPORTS[module]}`."
+
+
+def _call(spelled: str, entry: Entry) -> str:
+    """The signature as Python writes it; the bare name where there is none."""
+    if entry.parameters is None:
+        return spelled
+    told: list[str] = []
+    for parameter in entry.parameters:
+        star = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
+        if parameter.kind == "keyword_only" and not any(one.startswith("*") for one in told):
+            told.append("*")
+        default = f"={parameter.default}" if parameter.default is not None else ""
+        told.append(f"{star}{parameter.name}{default}")
+    return f"{spelled}({', '.join(told)})"
+
+
+def _parameters(entry: Entry, said: Docstring) -> str:
+    """A list of the parameters that the docstring describes, in the order of the signature."""
+    known = [parameter.name for parameter in entry.parameters or ()]
+    names = dict.fromkeys([*(name for name in known if name in said.described), *said.described])
+    if not names:
+        return ""
+    rows = []
+    for name in names:
+        typed = f" ({said.type_of(name)})" if said.type_of(name) else ""
+        rows.append(f"- `{name}`{typed}: {said.about(name)}")
+    return "\n".join(["## Parameters", "", *rows])
+
+
+def _calls(entry: Entry) -> str:
+    """The device functions that libdevice calls, by dtypes."""
+    told = [f"`{symbol}` for {dtypes}" for dtypes, symbol in entry.symbols.items()]
+    return f"On NVIDIA GPUs it calls {', '.join(told)}." if told else ""
+
+
+def _releases(name: str, entry: Entry) -> str:
+    """Which releases have it, where not all do, and those of its parameters that not all of these take."""
+    known = history()
+    having = known.having(name)
+    told = [f"Only in Triton {_spanned(having)}."] if having and having != known.releases else []
+    for parameter in entry.parameters or ():
+        taking = known.having(name, parameter.name)
+        if taking and taking != having:
+            told.append(f"`{parameter.name}` only in {_spanned(taking)}.")
+    return " ".join(told)
+
+
+def _spanned(releases: Sequence[str]) -> str:
+    """Some releases: `3.7 to 3.9`, `3.6, 3.9`."""
+    known = history().releases
+    minor = [".".join(release.split(".")[:2]) for release in releases]
+    first = known.index(releases[0])
+    in_a_row = known[first : first + len(releases)] == tuple(releases)
+    return f"{minor[0]} to {minor[-1]}" if in_a_row and len(releases) > 1 else ", ".join(minor)
+
+
+def _members(surface: Surface, name: str) -> str:
+    """The members of a class but for those that merely hold what it was made with."""
+    given = {parameter.name for parameter in surface.entries[name].parameters or ()}
+    rows = []
+    for member in surface.entries[name].members or ():
+        entry = surface.entries.get(f"{name}.{member}")
+        if entry is not None and not (entry.kind == "property" and member in given):
+            rows.append(f"- `{_call(member, entry)}`")
+    return "\n".join([f"## {MEMBERS}", "", *rows]) if rows else ""
+
+
+def _code(text: str) -> str:
+    return f"```python\n{text}\n```"

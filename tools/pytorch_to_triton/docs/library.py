@@ -1,0 +1,179 @@
+"""Everything there is to read: the installed Triton, the guides and the fetched pages, with one index."""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from anyio import to_thread
+
+from pytorch_to_triton import places
+from pytorch_to_triton.api.mend import moved, name_instead, shown
+from pytorch_to_triton.api.surface import Surface, surface
+from pytorch_to_triton.docs.guides import guide_files, guide_pages
+from pytorch_to_triton.docs.index import Index
+from pytorch_to_triton.docs.installed import installed_pages, spellings
+from pytorch_to_triton.docs.store import PageStore
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.schema.search import Lack
+
+_NEAREST = 5
+_ALIKE = 0.7
+"""From 0 to 1, as difflib measures it."""
+_DRESSING = re.compile(r"^(docs://|@)|(\(.*\)|\.md)$|`")
+"""What names are dressed in where they are copied from: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
+
+_LONG = (
+    ("libdevice.", "triton.language.extra.libdevice."),
+    ("tl.", "triton.language."),
+    ("triton.", "triton."),
+)
+"""What the usual imports make of dotted names."""
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Library:
+    """Pages by their names, and what they are called otherwise."""
+
+    pages: Mapping[str, Page]
+    spellings: Mapping[str, str]
+    surface: Surface | None
+    """Of the installed Triton; None where it could not be read."""
+    lacks: tuple[Lack, ...]
+    """Sources that could not be read."""
+
+    @cached_property
+    def index(self) -> Index:
+        """The index of all pages, in the user's cache folder; built when it is first asked."""
+        return Index(tuple(self.pages.values()), self.spellings, places.cache() / "docs-index")
+
+    @property
+    def unfetched(self) -> tuple[Lack, ...]:
+        """That there are no public pages, which is worth a word only where pages are missed."""
+        if any(page.source == "fetched" for page in self.pages.values()):
+            return ()
+        mend = "docs fetch gets them; it needs the network."
+        return (Lack(what="No public pages have been fetched.", mend=mend),)
+
+    def named(self, name: str) -> tuple[Page, ...]:
+        """The pages that a name may mean, the likeliest first: one of exactly that name or spelling comes
+        first; `load` means whatever ends so, guides before functions, short names before long ones.
+        """
+        plain = _plain(name)
+        exact = self.pages.get(name) or self.pages.get(self.spellings.get(name.strip(), ""))
+        found = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
+        return tuple(self.pages[one] for one in dict.fromkeys(found))
+
+    def missing(self, name: str) -> Lack | None:
+        """What to write instead of a dotted name of Triton's that the installed one lacks: `tl.relu`.
+
+        None where it has the name, and where that cannot be known.
+        """
+        plain = _DRESSING.sub("", _DRESSING.sub("", name.strip()))
+        path = next(
+            (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
+        )
+        known = self.surface
+        absent = _first_absent(path, known) if known else None
+        if known is None or absent is None:
+            return None
+        mend = (moved(path, known) if absent != path else None) or name_instead(absent, known)
+        return Lack(what=f"Triton {known.version} has no {shown(path)}.", mend=mend)
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """Pages whose names look like this one, the most alike first."""
+        plain = _plain(name)
+        alike = difflib.get_close_matches(plain, self._by_ending, n=2 * _NEAREST, cutoff=_ALIKE)
+        found = dict.fromkeys(page for ending in alike for page in self._by_ending[ending][:1])
+        return tuple(found)[:_NEAREST]
+
+    @cached_property
+    def _by_ending(self) -> dict[str, list[str]]:
+        """Pages by each of the ways to name them, in small letters, and by the last parts of those."""
+        ways: dict[str, set[str]] = {}
+        for way, page in [*((name, name) for name in self.pages), *self.spellings.items()]:
+            parts = re.split(r"[./]", way.lower())
+            for ending in {_plain(way), parts[-1]}:
+                ways.setdefault(ending, set()).add(page)
+        return {way: sorted(pages, key=self._rank) for way, pages in ways.items()}
+
+    def _rank(self, name: str) -> tuple[int, int, str]:
+        page = self.pages[name]
+        return ("guide", "installed", "fetched").index(page.source), name.count("."), name
+
+
+_open: dict[Mode, tuple[Stamp, Library]] = {}
+"""What was read last, by mode, with the state of the files at that time: reading it anew takes longer than
+a search."""
+
+
+async def open_library(door: Door, mode: Mode) -> Library:
+    """All pages that can be had; what cannot be had is told in `lacks`."""
+    stamp = await to_thread.run_sync(_stamp)
+    held = _open.get(mode)
+    if held is not None and held[0] == stamp:
+        return held[1]
+    found: Surface | None = None
+    lacks: list[Lack] = []
+    try:
+        found = await surface(door, mode)
+    except EnvironmentLacks as refusal:
+        lacks.append(Lack(what=f"The installed Triton cannot be read: {refusal.message}", mend=refusal.hint))
+    library = await to_thread.run_sync(collect, found, _fetched(), tuple(lacks))
+    if found is not None:
+        _open[mode] = stamp, library
+    return library
+
+
+def collect(found: Surface | None, fetched: Iterable[Page], lacks: tuple[Lack, ...] = ()) -> Library:
+    """The pages of the installed Triton, if there is one, of the guides, and those that were fetched."""
+    pages = [*guide_pages(), *(installed_pages(found) if found else ()), *fetched]
+    return Library(
+        pages={page.name: page for page in pages},
+        spellings=spellings(found) if found else {},
+        surface=found,
+        lacks=lacks,
+    )
+
+
+def _fetched() -> list[Page]:
+    return list(PageStore(places.docs()).pages())
+
+
+def _stamp() -> Stamp:
+    """The state of every file that pages are read from."""
+    files = [*guide_files()]
+    for folder, _, names in os.walk(places.docs()):
+        files += [Path(folder, name) for name in names]
+    return tuple((str(file), *_state_of(file)) for file in sorted(files))
+
+
+def _state_of(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except FileNotFoundError:  # another process renames and removes there
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def _first_absent(path: str, known: Surface) -> str | None:
+    """The shortest beginning of a dotted path that is not there; None where that is not certain."""
+    parts = path.split(".")
+    for upto in range(2, len(parts) + 1):
+        owner, part = ".".join(parts[: upto - 1]), ".".join(parts[:upto])
+        if not known.find(part):
+            return part if known.lists(owner) else None
+    return None
+
+
+def _plain(name: str) -> str:
+    """A name without what it was dressed in where it was copied from, in small letters."""
+    return _DRESSING.sub("", _DRESSING.sub("", name.strip())).strip().lower()

@@ -1,0 +1,133 @@
+"""Fetched pages as Markdown: the article of an HTML page, reStructuredText, and tutorials in Python."""
+
+import re
+from typing import Literal
+from urllib.parse import urljoin, urlsplit
+
+from bs4 import BeautifulSoup, Tag
+from markdownify import ATX, MarkdownConverter
+
+from pytorch_to_triton.docs.restructured_text import from_restructured_text, from_tutorial
+from pytorch_to_triton.docs.untrusted_text import fenced, harmless, quoted_url, visible, without_fences
+
+Form = Literal["html", "rst", "tutorial"]
+"""tutorial: a Python file whose comment blocks are reStructuredText, as sphinx-gallery reads it."""
+
+_ARTICLES = ("[role=main] [itemprop=articleBody]", "[role=main]", "article", "main")
+_REMOVED = (
+    "script, style, template, noscript, iframe, object, embed, form, input, button, img, svg, video, audio,"
+    "nav, footer, [hidden], [aria-hidden=true], a.headerlink, a.viewcode-link, .sphx-glr-download-link-note,"
+    ".sphx-glr-footer, .sphx-glr-signature, .sphx-glr-timing"
+)
+_UNSEEN = re.compile(r"display:none|visibility:hidden|(?:font-size|opacity):0(?![.\d]*[1-9])")
+_HIGHLIGHT = re.compile(r"highlight-([\w+-]+)")
+_LANGUAGES = {
+    "default": "python", "python3": "python", "pycon": "python", "ipython": "python", "none": "", "text": "",
+    "sh": "bash", "shell": "bash", "console": "bash",
+}  # fmt: skip
+_LINK_CHARACTERS = 500
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+_TITLE_CHARACTERS = 200
+
+
+class NotReadable(ValueError):
+    """A document that cannot be turned into Markdown; its text is a whole sentence."""
+
+
+def to_markdown(document: str, form: Form, url: str) -> str:
+    """The document as harmless Markdown. Raises NotReadable where it has no article or cannot be followed."""
+    if form == "html":
+        return harmless(_from_html(document, url))
+    # Cleaned first as well: what is invisible could hide the marks that the conversion goes by.
+    text = visible(document)
+    return harmless(from_tutorial(text) if form == "tutorial" else from_restructured_text(text))
+
+
+def with_title(markdown: str, title: str) -> tuple[str, str]:
+    """The page's title, and the text starting with it; `title` serves where the text has none of its own."""
+    first = markdown.lstrip("\n").partition("\n")[0]
+    found = _TITLE.match(first)
+    if found:
+        return found[1].replace("`", "").strip()[:_TITLE_CHARACTERS], markdown
+    return title, f"# {title}\n\n{markdown}"
+
+
+def _from_html(html: str, url: str) -> str:
+    if "</html>" not in html[-1000:].lower():
+        raise NotReadable("The page has no end, so the rest of it is probably missing too.")
+    try:
+        soup = BeautifulSoup(html, "html.parser")
+        article = next((found for path in _ARTICLES if (found := soup.select_one(path))), None)
+        if article is None:
+            raise NotReadable("The page has no article.")
+        _strip(article)
+        _straighten(article, soup)
+        _link(article, url)
+        return _Converter(heading_style=ATX, bullets="-", table_infer_header=True).convert_soup(article)
+    except RecursionError as error:
+        raise NotReadable("The page is nested too deeply.") from error
+
+
+def _strip(article: Tag) -> None:
+    """Remove what is no text, and text that no reader sees."""
+    for element in article.select(_REMOVED):
+        element.decompose()
+    for element in article.select("[style]"):
+        if not element.decomposed and _UNSEEN.search(re.sub(r"\s", "", str(element["style"]).lower())):
+            element.decompose()
+
+
+def _straighten(article: Tag, soup: BeautifulSoup) -> None:
+    """Signatures become code, definition lists plain paragraphs, formulas TeX between dollars."""
+    for signature in article.select("dt.sig"):
+        code = soup.new_tag("pre")
+        code.string = " ".join(signature.get_text().split())
+        block = soup.new_tag("div", attrs={"class": "highlight-python"})
+        block.append(code)
+        signature.replace_with(block)
+    for term in article.select("dt"):
+        term.name = "p"
+        term.wrap(soup.new_tag("div"))
+        strong = soup.new_tag("strong")
+        strong.string = " ".join(term.get_text().split())
+        term.clear()
+        term.append(strong)
+    for element in article.select("dl, dd"):
+        element.name = "div"
+    for formula in article.select(".math"):
+        tex = formula.get_text().strip().removeprefix("\\(").removesuffix("\\)")
+        display = tex.startswith("\\[")
+        formula.string = f"$${tex[2:-2].strip()}$$" if display else f"${tex}$"
+    for code in article.select("pre"):
+        code.string = code.get_text()
+
+
+def _link(article: Tag, url: str) -> None:
+    """Make links absolute; those within the page or to anything but the web become plain text."""
+    for anchor in article.select("a"):
+        written = str(anchor.get("href") or "#")
+        try:
+            absolute = urljoin(url, written)
+            scheme = urlsplit(absolute).scheme
+        except ValueError:
+            scheme = ""
+        if written.startswith("#") or scheme not in ("http", "https") or len(absolute) > _LINK_CHARACTERS:
+            anchor.unwrap()
+            continue
+        anchor.attrs = {"href": quoted_url(absolute)}
+
+
+class _Converter(MarkdownConverter):
+    """Keeps names as they are written, and prose from opening fences."""
+
+    def escape(self, text: str, parent_tags: set[str]) -> str:
+        return without_fences(text)
+
+    def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """A block in a fence, in the language that the highlighting around it names."""
+        names = " ".join(
+            name for parent in [el, *el.parents][:3] for name in parent.get_attribute_list("class") if name
+        )
+        found = _HIGHLIGHT.search(names)
+        language = found[1].lower() if found else ""
+        return f"\n\n{fenced(text.strip(chr(10)), _LANGUAGES.get(language, language))}\n\n"

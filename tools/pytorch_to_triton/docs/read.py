@@ -1,0 +1,102 @@
+"""Read: a page of documentation, whole or a section of it, in parts of a readable length."""
+
+from collections.abc import Sequence
+
+from pytorch_to_triton.docs.library import Library
+from pytorch_to_triton.docs.listings import NAMES
+from pytorch_to_triton.docs.quote import quote
+from pytorch_to_triton.docs.sections import Section, below, cut, sections_of
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.schema.search import Reading
+
+PART_CHARACTERS = 8000
+"""About so much is read at once."""
+
+
+def read(library: Library, name: str, section: str | None = None, part: int = 1) -> Reading:
+    """One part of a page, or of a section with all that stands below it.
+
+    `name` as Library.named takes it; `section` is a heading, a path of headings as search gives it, or the
+    beginning or some words of a heading. Raises BadInput where there is no such page, section or part.
+    """
+    named = library.named(name)
+    if not named:
+        raise _unknown(library, name)
+    page, others = named[0], named[1:]
+    sections = sections_of(page.text)
+    chosen = _section(page, sections, section) if section else None
+    whole = below(sections, chosen.headings) if chosen else page.text.strip()
+    parts = cut(whole, PART_CHARACTERS) or [""]
+    if not 1 <= part <= len(parts):
+        raise BadInput(
+            f"{page.name} is read in {len(parts)} parts, so there is no part {part}.",
+            f"Ask for part 1 to {len(parts)}.",
+        )
+    return Reading(
+        summary=_summary(page, chosen, part, len(parts)),
+        next_step=_next_step(page, others, part, len(parts)),
+        name=page.name,
+        title=page.title,
+        section=chosen.path if chosen else "",
+        source=page.source,
+        speaks_of=page.speaks_of,
+        url=page.url,
+        fetched=page.fetched,
+        text=quote(page, parts[part - 1]),
+        page=part,
+        pages=len(parts),
+        sections=() if len(parts) == 1 else tuple(one.path for one in sections if one.path),
+        untrusted=page.source == "fetched",
+    )
+
+
+def _section(page: Page, sections: Sequence[Section], wanted: str) -> Section:
+    """The section whose path or heading is, begins with, or holds what is wanted; case does not matter."""
+    plain = _plain(wanted)
+    named = [one for one in sections if one.path]
+    ways = [(_plain(told), one) for one in named for told in (one.path, one.headings[-1])]
+    fitting = (
+        *(one for told, one in ways if told == plain),
+        *(one for told, one in ways if told.startswith(plain)),
+        *(one for told, one in ways if plain in told),
+    )
+    if fitting:
+        return fitting[0]
+    paths = "; ".join(one.path for one in named)
+    # Headings of a fetched page are a stranger's words.
+    told_paths = quote(page, paths) if paths else "none: read it without a section"
+    raise BadInput(f"{page.name} has no section {wanted!r}.", f"Its sections: {told_paths}")
+
+
+def _plain(heading: str) -> str:
+    return " ".join(heading.replace("`", "").lstrip("# ").lower().split())
+
+
+def _summary(page: Page, section: Section | None, part: int, parts: int) -> str:
+    what = f"A section of {page.name}" if section else page.name
+    share = f", part {part} of {parts}" if parts > 1 else ""
+    return f"{what}{share}. It speaks of {page.speaks_of}."
+
+
+def _next_step(page: Page, others: Sequence[Page], part: int, parts: int) -> str:
+    steps = []
+    if part < parts:
+        steps.append(f"Read on with page {part + 1}, or one of its sections.")
+    if others:
+        steps.append(f"Other pages of that name: {', '.join(one.name for one in others)}.")
+    if page.source == "fetched":
+        steps.append("What is quoted was fetched from a public page: check it against the installed names.")
+    return " ".join(steps) or "docs search finds what else is said about it."
+
+
+def _unknown(library: Library, name: str) -> BadInput:
+    missing = library.missing(name)
+    if missing is not None:
+        return BadInput(missing.what, missing.mend)
+    near = library.nearest(name)
+    alike = f"Names like it: {', '.join(near)}. " if near else ""
+    return BadInput(
+        f"There is no page {name!r}.",
+        f"{alike}docs search finds pages by what they say, and the page `{NAMES}` lists every name.",
+    )

@@ -1,0 +1,253 @@
+"""Search: a question in a person's words, answered with the passages that fit it best."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pytorch_to_triton.api.mend import shown
+from pytorch_to_triton.docs.library import Library
+from pytorch_to_triton.docs.listings import MISSING, NAMES
+from pytorch_to_triton.docs.quote import quote
+from pytorch_to_triton.docs.words import Question, ask
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.page import Page, Source
+from pytorch_to_triton.schema.search import Form, Hit, Lack, SearchResult
+
+EXCERPT_CHARACTERS = 280
+
+_UNCOVERED = 0.35
+"""What a passage is worth that has the least of the question's words; one with all of them is worth 1."""
+_FETCHED = 0.85
+"""What a fetched page is worth, where a guide is worth 1: it may speak of another Triton."""
+_DOT = 0.92
+"""What each dot in an installed name costs: of functions of one name, the shortest path is the usual one."""
+_LISTING = 0.6
+"""What a list of names is worth: it has a word of nearly every question, and tells little."""
+_FITTING = 0.25
+"""Worth so little of the best, a page does not fit."""
+_FURTHER = 0.6
+"""Worth so much of the page's best passage, a section is named beside it."""
+_NAMED = 2.0
+"""A page of exactly the question's name is worth so many times the best."""
+_ECHOED = 80
+"""Characters of a question that are told again."""
+_MARKUP = re.compile(r"^#{1,6} .*$|^```.*$|^\|[ |:-]*$", re.MULTILINE)
+_CODE = re.compile(r"^```python[^\n]*\n.*?^```$", re.DOTALL | re.MULTILINE)
+_WRONG = re.compile(r"^```python wrong\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_OPENS, _CLOSES = "\x02", "\x03"
+"""They stand around wrong code while an excerpt is cut: control characters, which no page has."""
+_IDENTIFIER = re.compile(r"[@`]*[A-Za-z_][\w.]*(?:\(.*\))?`*")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is searched for, and what is wanted of it."""
+
+    query: str
+    limit: int = 6
+    """Hits a page of the result."""
+    page: int = 1
+    form: Form = "concise"
+    source: Source | None = None
+    """Only pages of this source."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A page that fits, with the numbers of its fitting passages and their scores, the best first."""
+
+    page: Page
+    score: float
+    passages: tuple[tuple[int, float], ...]
+
+
+def search(library: Library, request: Request) -> SearchResult:
+    """The pages that fit a question, each with its best passage, a page of `limit` at a time.
+
+    Raises BadInput for a question without a word, and for a page of the result that is not there.
+    """
+    question = ask(request.query)
+    if not question.words:
+        raise BadInput(
+            f"There is no word in {_told(request.query)}.",
+            "Ask in words, e.g. `load with boundary`, or for a name.",
+        )
+    found = _ranked(library, request, question)
+    pages = max(1, -(-len(found) // request.limit))
+    if not 1 <= request.page <= pages:
+        raise BadInput(
+            f"The result has {pages} pages, so there is no page {request.page}.",
+            f"Ask for page 1 to {pages}.",
+        )
+    on_page = found[(request.page - 1) * request.limit :][: request.limit]
+    hits = tuple(_hit(library, one, request.form, question) for one in on_page)
+    missing = tuple(_missing(library, request.query))
+    nearest = () if found else _nearest(library, request.query)
+    return SearchResult(
+        summary=_summary(library, request, found, missing, nearest),
+        next_step=_next_step(request, hits, pages, nearest),
+        hits=hits,
+        total=len(found),
+        page=request.page,
+        pages=pages,
+        nearest=nearest,
+        lacks=(*missing, *library.lacks, *(() if found else library.unfetched)),
+    )
+
+
+def _missing(library: Library, query: str) -> Iterator[Lack]:
+    """The names in a question that the installed Triton lacks."""
+    for name in dict.fromkeys(re.findall(r"[A-Za-z]\w*(?:\.\w+)+", query)):
+        if missing := library.missing(name):
+            yield missing
+
+
+def _ranked(library: Library, request: Request, question: Question) -> list[_Found]:
+    """The pages that fit, the best first."""
+    worth = _worth(library, question)
+    by_page: dict[str, list[tuple[int, float]]] = {}
+    for number in sorted(worth, key=lambda number: (-worth[number], number)):
+        by_page.setdefault(library.index.homes[number], []).append((number, worth[number]))
+    top = max(worth.values(), default=0.0)
+    found = {name: _Found(library.pages[name], best[0][1], tuple(best)) for name, best in by_page.items()}
+    fitting = {name: one for name, one in found.items() if one.score >= _FITTING * top}
+    named = next((page for page in library.named(request.query) if page.source == "installed"), None)
+    if named is not None:
+        beginning = min(number for number, name in library.index.homes.items() if name == named.name)
+        passages = found[named.name].passages if named.name in found else ((beginning, 0.0),)
+        fitting[named.name] = _Found(named, passages[0][1] + _NAMED * top, passages)
+    ranked = sorted(fitting.values(), key=lambda one: (-one.score, one.page.name))
+    return [one for one in ranked if request.source in (None, one.page.source)]
+
+
+def _worth(library: Library, question: Question) -> dict[int, float]:
+    """What the passages that match are worth, by number."""
+    alternatives = [*question.pairs, *(way for word in question.words for way in word.alternatives)]
+    expressions = list(dict.fromkeys(way.expression for way in alternatives))
+    matches = dict(zip(expressions, library.index.scores(expressions), strict=True))
+    told: dict[int, list[float]] = {}
+    for word in question.words:
+        best: dict[int, float] = {}
+        for way in word.alternatives:
+            for number, score in matches[way.expression].items():
+                best[number] = max(best.get(number, 0.0), way.weight * score)
+        for number, score in best.items():
+            told.setdefault(number, []).append(score)
+    worth = {}
+    for number, scores in told.items():
+        pairs = sum(way.weight * matches[way.expression].get(number, 0.0) for way in question.pairs)
+        covered = _UNCOVERED + (1 - _UNCOVERED) * len(scores) / len(question.words)
+        prior = _prior(library.pages[library.index.homes[number]])
+        worth[number] = (sum(scores) + pairs) * covered * prior
+    return worth
+
+
+def _prior(page: Page) -> float:
+    """What a page is worth before anything is asked."""
+    if page.name in (NAMES, MISSING):
+        return _LISTING
+    if page.source == "fetched":
+        return _FETCHED
+    return _DOT ** page.name.count(".") if page.source == "installed" else 1.0
+
+
+def _hit(library: Library, found: _Found, form: Form, question: Question) -> Hit:
+    best, *others = library.index.passages([number for number, _ in found.passages])
+    further = [
+        passage.section
+        for passage, (_, score) in zip(others, found.passages[1:], strict=True)
+        if score >= _FURTHER * found.passages[0][1]
+    ]
+    # The code of an installed page is the signature.
+    told = best.text if found.page.source == "installed" else _prose(best.text, question)
+    return Hit(
+        page=found.page.name,
+        section=best.section,
+        title=found.page.title,
+        speaks_of=found.page.speaks_of,
+        source=found.page.source,
+        excerpt=quote(found.page, best.text) if form == "full" else excerpt(told, question),
+        score=round(found.score, 2),
+        other_sections=tuple(dict.fromkeys(one for one in further if one and one != best.section)),
+        untrusted=found.page.source == "fetched",
+    )
+
+
+def excerpt(text: str, question: Question, characters: int = EXCERPT_CHARACTERS) -> str:
+    """The stretch of some Markdown with the most of the question's words, on one line; wrong code says so."""
+    text = _WRONG.sub(rf"{_OPENS} \1 {_CLOSES}", text)
+    text = " ".join(_MARKUP.sub("", text).split())
+    if len(text) <= characters:
+        return _marked(text)
+    places = sorted(
+        (match.start(), number)
+        for number, pattern in enumerate(question.patterns)
+        for match in pattern.finditer(text)
+    )
+    first = _densest(places, characters - characters // 4)
+    # Some words before the first match, and whole words only.
+    start = max(0, min(first - characters // 5, len(text) - characters))
+    start = text.rfind(" ", 0, start + 1) + 1
+    end = start + characters
+    end = len(text) if end >= len(text) else max(text.rfind(" ", start, end), start + 1)
+    within = text.rfind(_OPENS, 0, start) > text.rfind(_CLOSES, 0, start)
+    stretch = _marked((f"{_OPENS} " if within else "") + text[start:end])
+    return ("… " if start else "") + stretch + (" …" if end < len(text) else "")
+
+
+def _marked(stretch: str) -> str:
+    """With words in place of the characters around wrong code."""
+    return stretch.replace(_OPENS, "(wrong code)").replace(f" {_CLOSES}", " (end of wrong code)")
+
+
+def _prose(text: str, question: Question) -> str:
+    """Markdown without its code, unless all that is asked for is in the code."""
+    prose = _CODE.sub("", text)
+    return prose if any(pattern.search(prose) for pattern in question.patterns) else text
+
+
+def _densest(places: Sequence[tuple[int, int]], width: int) -> int:
+    """Where a stretch of `width` starts that has the most of the different words; 0 where there are none."""
+    best, most = 0, 0
+    for start, _ in places:
+        words = len({word for place, word in places if start <= place < start + width})
+        if words > most:
+            best, most = start, words
+    return best
+
+
+def _told(query: str) -> str:
+    """A question in quotation marks, a long one cut."""
+    return repr(query if len(query) <= _ECHOED else f"{query[: _ECHOED - 1]}…")
+
+
+def _summary(
+    library: Library,
+    request: Request,
+    found: Sequence[_Found],
+    missing: Sequence[Lack],
+    nearest: Sequence[str],
+) -> str:
+    """What to write instead of missing names, then what was found."""
+    told = [f"{one.what} {one.mend}" for one in missing]
+    where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
+    if not found:
+        told.append(f"None of the {where} has a word of {_told(request.query)}.")
+        told += [f"Did you mean {shown(nearest[0])}?"] if nearest and not missing else []
+        return " ".join(told)
+    fit = "1 page fits" if len(found) == 1 else f"{len(found)} pages fit"
+    return " ".join([*told, f"{fit} {_told(request.query)}; the best is {found[0].page.name}."])
+
+
+def _next_step(request: Request, hits: Sequence[Hit], pages: int, nearest: Sequence[str]) -> str:
+    if nearest:
+        return f"docs read {shown(nearest[0])}"
+    if not hits:
+        return "Ask in fewer or other words, or for a name such as tl.load; docs read names lists all names."
+    more = f" More hits are on page {request.page + 1}." if request.page < pages else ""
+    return f"Read on with docs read, which takes the page and the section of a hit: {hits[0].page}.{more}"
+
+
+def _nearest(library: Library, query: str) -> tuple[str, ...]:
+    """Pages of similar names, for one word that looks like a name; those of sentences are alike by chance."""
+    return library.nearest(query) if _IDENTIFIER.fullmatch(query.strip()) else ()

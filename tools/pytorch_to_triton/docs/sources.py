@@ -1,0 +1,160 @@
+"""What is fetched: pages of Triton's site, which speaks of its newest source, and files of one release."""
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytorch_to_triton.docs.markdown import Form
+
+INVENTORY = "objects.inv"
+"""Sphinx's list of all that the site documents, beside its front page."""
+MAX_DISCOVERED = 240
+"""So many pages are fetched beyond the ones named here."""
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = frozenset({"text/plain"})
+INVENTORY_TYPES = frozenset({"application/octet-stream", "text/plain"})
+
+_TUTORIALS = (
+    ("01-vector-add", "Vector Addition"),
+    ("02-fused-softmax", "Fused Softmax"),
+    ("03-matrix-multiplication", "Matrix Multiplication"),
+    ("04-low-memory-dropout", "Low-Memory Dropout"),
+    ("05-layer-norm", "Layer Normalization"),
+    ("06-fused-attention", "Fused Attention"),
+    ("07-extern-functions", "Libdevice functions"),
+    ("08-grouped-gemm", "Group GEMM"),
+    ("09-persistent-matmul", "Persistent Matmul"),
+    ("10-block-scaled-matmul", "Block Scaled Matrix Multiplication"),
+)
+_GUIDES = (
+    ("index", "Welcome to Triton's documentation"),
+    ("getting-started/installation", "Installation"),
+    ("programming-guide/chapter-1/introduction", "Introduction"),
+    ("programming-guide/chapter-2/related-work", "Related Work"),
+    ("programming-guide/chapter-3/debugging", "Debugging Triton"),
+    ("python-api/triton", "triton"),
+    ("python-api/triton.language", "triton.language"),
+    ("python-api/triton.testing", "triton.testing"),
+    ("python-api/triton-semantics", "Triton Semantics"),
+)
+_SITE_ONLY = (
+    ("getting-started/tutorials/index", "Tutorials"),
+    ("programming-guide/chapter-3/fpsan", "Floating-Point Sanitizer"),
+    ("python-api/triton.language.extra.cuda", "triton.language.extra.cuda"),
+)
+_RELEASE_ONLY = (("python/tutorials/11-programmatic-dependent-launch.py", "Programmatic Dependent Launch"),)
+
+_RELEASE = re.compile(r"\d+\.\d+\.\d+")
+_INVENTORY_BYTES = 8 << 20
+_INVENTORY_LINE = re.compile(r"(\S+)\s+([\w-]+:[\w-]+)\s+-?\d+\s+(\S+)\s")
+_SEGMENT = r"[\w-]+(?:\.[\w-]+)*"
+_DISCOVERABLE = re.compile(rf"(?:getting-started|programming-guide|python-api|gluon)(?:/{_SEGMENT})+\.html")
+_PASSED_OVER = "sg_execution_times"
+"""How long the site's own examples took to run."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One document to fetch."""
+
+    name: str
+    """Of the page that it becomes: `web/main/python-api/triton`, `web/v3.7.1/docs/index.rst`."""
+    url: str
+    title: str
+    """Where the document has none of its own."""
+    speaks_of: str
+    form: Form
+
+    @property
+    def media_types(self) -> frozenset[str]:
+        """What the server may call it."""
+        return _HTML if self.form == "html" else _TEXT
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where both kinds of documents begin; each ends in a slash."""
+
+    site: str = "https://triton-lang.org/main/"
+    sources: str = "https://raw.githubusercontent.com/triton-lang/triton/"
+
+
+def tag_of(version: str | None) -> str | None:
+    """The release's name among the sources: `v3.7.1` for `3.7.1+git0123`; None where it cannot be told."""
+    release = _RELEASE.match(version or "")
+    return f"v{release[0]}" if release else None
+
+
+def site_pages(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
+    """The pages of the site that are known by name. They speak of the newest source."""
+    tutorials = tuple((f"getting-started/tutorials/{name}", title) for name, title in _TUTORIALS)
+    return tuple(
+        _site_page(origins, path, title, version) for path, title in (*_GUIDES, *tutorials, *_SITE_ONLY)
+    )
+
+
+def release_files(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
+    """Documents of the release, its front page first; none where `version` does not tell the release."""
+    tag = tag_of(version)
+    if tag is None:
+        return ()
+    guides = tuple((f"docs/{path}.rst", title) for path, title in _GUIDES)
+    tutorials = tuple((f"python/tutorials/{name}.py", title) for name, title in _TUTORIALS)
+    return tuple(
+        Wanted(
+            name=f"web/{tag}/{path}",
+            url=f"{origins.sources}{tag}/{path}",
+            title=title,
+            speaks_of=f"Triton {tag[1:]}",
+            form="tutorial" if path.endswith(".py") else "rst",
+        )
+        for path, title in (*guides, *tutorials, *_RELEASE_ONLY)
+    )
+
+
+def discovered(origins: Origins, version: str | None, inventory: bytes) -> tuple[Wanted, ...]:
+    """Further pages that the site's inventory lists, Triton's own reference first, `MAX_DISCOVERED` at most.
+
+    Raises ValueError where the inventory is none.
+    """
+    known = {page.url for page in site_pages(origins, version)}
+    paths = sorted(
+        set(_inventory_paths(inventory)), key=lambda path: (not path.startswith("python-api"), path)
+    )
+    pages = (_site_page(origins, path, path.rpartition("/")[2], version) for path in paths)
+    return tuple(page for page in pages if page.url not in known)[:MAX_DISCOVERED]
+
+
+def _site_page(origins: Origins, path: str, title: str, version: str | None) -> Wanted:
+    release = ".".join(version.split(".")[:2]) if version else None
+    return Wanted(
+        name=f"web/main/{path}",
+        url=f"{origins.site}{path}.html",
+        title=title,
+        speaks_of=f"main, may not match {release}" if release else "main",
+        form="html",
+    )
+
+
+def _inventory_paths(inventory: bytes) -> Iterator[str]:
+    """Paths of pages, without `.html`."""
+    *header, body = inventory.split(b"\n", 4)
+    if len(header) < 4 or not header[0].startswith(b"# Sphinx inventory version 2"):
+        raise ValueError("The site's inventory is not in the form that is understood.")
+    inflate = zlib.decompressobj()
+    try:
+        listed = inflate.decompress(body, _INVENTORY_BYTES).decode("utf-8")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise ValueError("The site's inventory is damaged.") from error
+    if not inflate.eof:
+        raise ValueError("The site's inventory has no end.")
+    for line in listed.split("\n"):
+        entry = _INVENTORY_LINE.match(line)
+        if entry is None:
+            continue
+        name, kind, uri = entry.groups()
+        path = f"{name}.html" if kind == "std:doc" else uri.partition("#")[0].replace("$", name)
+        if _DISCOVERABLE.fullmatch(path) and _PASSED_OVER not in path:
+            yield path.removesuffix(".html")

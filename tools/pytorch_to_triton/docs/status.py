@@ -1,0 +1,66 @@
+"""Status: what there is to read, how old it is, and what is missing."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from pytorch_to_triton.docs.library import Library
+from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.schema.search import DocsStatus, Fetched, Lack
+
+OLD = timedelta(days=30)
+"""Older pages are worth fetching again."""
+
+
+def status(library: Library, now: datetime) -> DocsStatus:
+    """The sources of a library as they are at `now`."""
+    by_source = {source: list(pages) for source, pages in groupby(_sorted(library), lambda page: page.source)}
+    fetched = by_source.get("fetched", [])
+    names = len(by_source.get("installed", []))
+    guides = len(by_source.get("guide", []))
+    triton = library.surface.version if library.surface else None
+    lacks = (*library.lacks, *library.unfetched, *_outdated(fetched, now))
+    return DocsStatus(
+        summary=_summary(triton, names, guides, len(fetched)),
+        next_step=lacks[0].mend if lacks else "docs search and docs read have all there is.",
+        triton=triton,
+        names=names,
+        guides=guides,
+        fetched=tuple(_versions(fetched)),
+        index=library.index.path,
+        indexed=library.index.path.exists(),
+        lacks=lacks,
+    )
+
+
+def _sorted(library: Library) -> list[Page]:
+    return sorted(library.pages.values(), key=lambda page: (page.source, page.speaks_of))
+
+
+def _versions(fetched: list[Page]) -> Iterator[Fetched]:
+    for speaks_of, group in groupby(fetched, lambda page: page.speaks_of):
+        pages = list(group)
+        times = [page.fetched for page in pages if page.fetched is not None]
+        yield Fetched(
+            speaks_of=speaks_of,
+            pages=len(pages),
+            oldest=min(times, default=None),
+            newest=max(times, default=None),
+        )
+
+
+def _outdated(fetched: list[Page], now: datetime) -> Iterator[Lack]:
+    old = sum(page.fetched is not None and now - page.fetched > OLD for page in fetched)
+    if old:
+        pages = "1 fetched page was" if old == 1 else f"{old} fetched pages were"
+        yield Lack(
+            what=f"{pages} last confirmed more than {OLD.days} days ago.",
+            mend="docs fetch asks the servers again; it needs the network.",
+        )
+
+
+def _summary(triton: str | None, names: int, guides: int, fetched: int) -> str:
+    installed = (
+        f"{names} pages of the installed Triton {triton}" if triton else "no pages of an installed Triton"
+    )
+    return f"There are {installed}, {guides} guides and {fetched} fetched pages."

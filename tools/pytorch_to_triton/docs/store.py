@@ -1,0 +1,143 @@
+"""Fetched pages on disk: one file a page, written whole or not at all, dropped when damaged."""
+
+import hashlib
+import os
+import tempfile
+import time
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.schema.value import Value
+
+_ENDING = ".json"
+_UNFINISHED = ".part"
+_ABANDONED_SECONDS = 3600.0
+_READABLE_CHARACTERS = 80
+
+
+class Validators(Value):
+    """What tells whether the server's page is still the one that was fetched."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    digest: str
+    """SHA-256 of the body as it was sent, in hexadecimal."""
+
+
+class Entry(Value):
+    """A page with what is known about its fetching."""
+
+    format: Literal[1] = 1
+    """Raised when pages are turned into Markdown differently: older files are fetched anew."""
+    page: Page
+    validators: Validators
+    text_digest: str
+    """SHA-256 of the page's text, in hexadecimal: files do get damaged."""
+
+
+class PageStore:
+    """The pages below one folder. Many processes may use it at once; the last to write a page wins.
+
+    `damaged` names the files that this object found unreadable and dropped.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.damaged: list[str] = []
+
+    def prepare(self) -> None:
+        """Make the folder, and clear away what killed writers left. Raises EnvironmentLacks if it cannot."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            for left in self.root.glob(f"*{_UNFINISHED}"):
+                with suppress(FileNotFoundError):
+                    if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                        left.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def pages(self) -> list[Page]:
+        """All pages by name; none where nothing was fetched yet."""
+        entries = [self._read(path) for path in self.root.glob(f"*{_ENDING}")]
+        return sorted((entry.page for entry in entries if entry), key=lambda page: page.name)
+
+    def get(self, name: str) -> Page | None:
+        """The page of that name; None where it was not fetched, or was damaged."""
+        entry = self.entry(name)
+        return entry.page if entry else None
+
+    def entry(self, name: str) -> Entry | None:
+        """The page of that name with its validators; None where there is none, or was damaged."""
+        return self._read(self.root / _file_name(name))
+
+    def put(self, page: Page, validators: Validators) -> None:
+        """Keep the page in place of an earlier one of its name. Raises EnvironmentLacks where it cannot."""
+        entry = Entry(page=page, validators=validators, text_digest=_digest(page.text))
+        try:
+            self._write(self.root / _file_name(page.name), entry.model_dump_json(indent=1))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def touch(self, entry: Entry, when: datetime, speaks_of: str) -> None:
+        """Note that the server confirmed the page at `when`, and of which Triton it now speaks."""
+        self.put(entry.page.model_copy(update={"fetched": when, "speaks_of": speaks_of}), entry.validators)
+
+    def _write(self, path: Path, text: str) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(_UNFINISHED, dir=self.root)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(unfinished, path)
+        except BaseException:
+            Path(unfinished).unlink(missing_ok=True)
+            raise
+
+    def _read(self, path: Path) -> Entry | None:
+        try:
+            with path.open("rb") as file:
+                read = os.fstat(file.fileno())
+                text = file.read()
+        except OSError:
+            return None
+        try:
+            entry = Entry.model_validate_json(text)
+        except ValidationError:
+            entry = None
+        if (
+            entry
+            and entry.text_digest == _digest(entry.page.text)
+            and _file_name(entry.page.name) == path.name
+        ):
+            return entry
+        self._drop(path, read)
+        return None
+
+    def _drop(self, path: Path, read: os.stat_result) -> None:
+        self.damaged.append(path.name)
+        with suppress(OSError):
+            # Another process may have put a sound page there since it was read.
+            if os.path.samestat(read, path.stat()):
+                path.unlink()
+
+    def _unwritable(self, error: OSError) -> EnvironmentLacks:
+        return EnvironmentLacks(
+            f"Pages cannot be written to {self.root}: {error.strerror or error}.",
+            "Make room there or let it be written, or name another folder in PYTORCH_TO_TRITON_CACHE.",
+        )
+
+
+def _file_name(name: str) -> str:
+    """A file name for any page name: the digest keeps apart what a file system would take for the same."""
+    return f"{quote(name, safe='')[:_READABLE_CHARACTERS]}-{_digest(name)[:16]}{_ENDING}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,214 @@
+"""A question in a person's words as expressions of SQLite's full-text search.
+
+The index splits names at underscores and dots, so `make_block_ptr` is there as three words in a row: a name
+is found whole as a phrase, and by its parts.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+SYNONYMS: tuple[tuple[str, ...], ...] = (
+    ("fp32", "float32", "f32", "single precision", "full precision"),
+    ("fp16", "float16", "f16", "half precision", "half"),
+    ("bf16", "bfloat16"),
+    ("fp8", "float8", "float8e4nv", "float8e5", "e4m3", "e5m2"),
+    ("tf32", "input_precision", "allow_tf32"),
+    ("boundary", "bounds", "out of bounds", "out of range", "past the end", "mask", "multiple of the block"),
+    ("other", "neutral element", "identity element", "padding", "fill value"),
+    ("warp specialization", "warp_specialize", "producer consumer"),
+    ("tma", "descriptor", "tensor descriptor", "bulk copy"),
+    ("block pointer", "make_block_ptr", "block_ptr", "boundary_check"),
+    ("tensor core", "dot", "mma", "wgmma"),
+    ("matmul", "gemm", "matrix multiplication", "matrix product", "dot"),
+    ("reduction", "reduce"),
+    ("scan", "cumsum", "cumulative", "prefix sum", "associative_scan"),
+    ("libdevice", "tanh", "erf", "math function", "transcendental"),
+    ("autotune", "tuning", "tune", "search configurations"),
+    ("prune", "early_config_prune", "prune_configs_by", "fewer configurations"),
+    ("atomic", "compare and swap", "concurrent update"),
+    ("l2", "cache", "eviction", "grouped ordering", "swizzle", "swizzle2d"),
+    ("coalescing", "coalesced", "contiguous", "vectorized access", "max_contiguous"),
+    ("stride", "layout", "non contiguous"),
+    ("alignment", "aligned", "divisible", "divisibility", "multiple_of"),
+    ("register", "spill", "occupancy", "n_regs", "n_spills", "maxnreg"),
+    ("shared memory", "smem", "on chip memory"),
+    ("specialization", "recompile", "recompilation", "do_not_specialize", "jit cache"),
+    ("constexpr", "compile time", "meta parameter"),
+    ("cast", "convert", "conversion", "tensor.to", "change dtype"),
+    ("exp", "exp2", "exponential"),
+    ("log", "log2", "logarithm"),
+    ("dropout", "random", "philox", "rand", "seed"),
+    ("debug", "print", "device_print", "static_print"),
+    ("assert", "device_assert", "static_assert", "check at run time"),
+    ("interpreter", "TRITON_INTERPRET", "without a gpu", "on the cpu"),
+    (
+        "slow",
+        "slower",
+        "speed",
+        "faster",
+        "performance",
+        "optimize",
+        "optimization",
+        "bottleneck",
+        "bandwidth",
+        "occupancy",
+        "profiling",
+        "coalescing",
+    ),
+    ("profile", "profiler", "proton", "nsight", "ncu"),
+    ("benchmark", "do_bench", "measure time", "timing", "how fast"),
+    ("pipelining", "pipeline", "num_stages", "cp async", "prefetch", "async copy", "double buffering"),
+    ("persistent", "num_programs", "one program per sm"),
+    ("program_id", "grid", "launch", "which block"),
+    ("softmax", "online softmax", "logsumexp"),
+    ("variance", "welford", "layer norm", "normalization"),
+    ("overflow", "int64", "2**31", "large tensor"),
+    ("nan", "inf", "infinity", "not a number"),
+    ("gradient", "backward", "autograd", "training"),
+    ("custom operator", "triton_op", "wrap_triton", "torch.compile", "opcheck"),
+    ("transpose", "trans", "permute"),
+    ("reshape", "view", "expand_dims", "broadcast", "change shape"),
+    ("where", "select", "conditional", "branch", "if else"),
+    ("gather", "lookup", "indexing"),
+    ("sort", "topk", "top k"),
+    ("concatenate", "concat", "cat", "join", "interleave"),
+    ("rounding", "round", "rint", "nearest even"),
+    ("nondeterministic", "deterministic", "determinism", "reproducible", "bitwise"),
+    ("unroll", "static_range", "loop unrolling"),
+    ("dynamic shape", "variable size", "any size", "dispatch"),
+    ("multiprocessor", "sm count", "device properties"),
+    ("deadlock", "race", "synchronize", "debug_barrier", "barrier"),
+)
+"""Rows of words and phrases that the field uses for one thing, or for things so close that who looks for one
+wants to see the others. A question with one of them finds the others, too, but for less."""
+
+SYNONYM = 0.5
+"""What a synonym counts, where the word itself counts 1."""
+PART = 0.4
+"""What a part of a name counts."""
+BEGINNING = 0.3
+"""What a longer word counts that begins so."""
+PAIR = 0.6
+"""What two words in a row count beside each alone."""
+
+_LONG_ENOUGH = 4
+"""Letters of a word that longer ones are found by."""
+_WORD = re.compile(r"\w+(?:\.\w+)*")
+_PART = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"\b[A-Z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+\b")
+_HUMP = re.compile(r"[A-Z]+[a-z0-9]*")
+_BRITISH = re.compile(r"(?<=[a-z]{4})is(?=(?:e|es|ed|er|ing|ation|ations)\b)")
+_EMPTY_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about all also am an and any are as at be been but by can could do does each for from get
+        give given had has have how i if in into is it its kernel kernels make many me much must my need no
+        not of on one or our should so some than that the their them then there these they this tl
+        to triton use used using want was way we what when where which who why will with without
+        would write writing you your
+        """,
+    )
+)
+"""Words of a question that say nothing about its subject; nearly every page is about a kernel in Triton."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to find a word: an expression of the full-text search, and what a match of it counts."""
+
+    expression: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a question."""
+
+    text: str
+    alternatives: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is searched for."""
+
+    words: tuple[Word, ...]
+    pairs: tuple[Alternative, ...]
+    """Words that stand in a row in the question: pages that have them so come first."""
+
+    @property
+    def patterns(self) -> tuple[re.Pattern[str], ...]:
+        """Where the words stand in a text, one pattern a word."""
+        roots = [root(word.text).replace("iz", "i[sz]").replace(".", r"\.") for word in self.words]
+        return tuple(re.compile(rf"(?<![a-z0-9]){one}", re.IGNORECASE) for one in roots)
+
+
+def indexed(text: str) -> str:
+    """A text as the index reads it: American spelling, `TensorDescriptor` also as `Tensor Descriptor`."""
+    return american(_CAMEL.sub(lambda name: f"{name[0]} {' '.join(_HUMP.findall(name[0]))}", text))
+
+
+def ask(text: str) -> Question:
+    """A question of any text; without words where it has none that say something."""
+    spelled = [american(word) for word in _WORD.findall(text)]
+    told = [word for word in spelled if word.lower() not in _EMPTY_WORDS] or spelled
+    asked = _subject(text)
+    rows = [row for row in SYNONYMS if any(_subject(phrase) in asked for phrase in row)]
+    words = tuple(Word(word, tuple(_alternatives(word, rows))) for word in dict.fromkeys(told))
+    pairs = tuple(
+        Alternative(quoted(f"{first} {second}"), PAIR)
+        for first, second in pairwise(told)
+        if f"{first} {second}" in " ".join(spelled)
+    )
+    return Question(words, pairs)
+
+
+def quoted(text: str) -> str:
+    """A phrase of the full-text search: none of its characters is an operator."""
+    return '"' + text.replace('"', " ").replace("\0", " ") + '"'
+
+
+def american(text: str) -> str:
+    """With z where British spelling has s: specialisation, vectorised."""
+    return _BRITISH.sub("iz", text)
+
+
+def root(word: str) -> str:
+    """A word without its ending, in small letters: masks, masked and masking have one root."""
+    word = word.lower()
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word.removesuffix(ending)
+    return word
+
+
+def _alternatives(word: str, rows: Sequence[tuple[str, ...]]) -> Iterator[Alternative]:
+    yield Alternative(quoted(word), 1.0)
+    if len(word) >= _LONG_ENOUGH:
+        yield Alternative(f"{quoted(word)} *", BEGINNING)
+    parts = [
+        part for part in dict.fromkeys(_parts(word)) if part.lower() not in _EMPTY_WORDS | {word.lower()}
+    ]
+    if parts:
+        yield Alternative(" OR ".join(map(quoted, parts)), PART)
+    for row in rows:
+        if set(_roots(word)) & {part for phrase in row for part in _roots(phrase)}:
+            yield Alternative(" OR ".join(map(quoted, row)), SYNONYM)
+
+
+def _subject(text: str) -> str:
+    """The roots of the words that say something, a space around each: phrases are compared by it."""
+    told = [root(part) for part in _parts(text) if part.lower() not in _EMPTY_WORDS]
+    return f" {' '.join(told)} "
+
+
+def _roots(text: str) -> list[str]:
+    return [root(part) for part in _parts(text)]
+
+
+def _parts(text: str) -> list[str]:
+    """The words of a text, and those in its names: make, block and ptr for make_block_ptr."""
+    return _PART.findall(indexed(text))

@@ -1,0 +1,140 @@
+"""Asking the worker to compile a target's kernels; an autotuner's configurations in several processes."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+from pydantic import JsonValue
+
+from pytorch_to_triton.gpu.architectures import Architecture
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import refusal_of
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.schema.compiled import CompiledKernel, TextKind
+from pytorch_to_triton.schema.job import Failure, Job, Mode, Outcome
+from pytorch_to_triton.schema.target import Target
+
+SEED = 0
+"""Of the inputs: no kernel reads them, only the code that launches kernels."""
+MOST_PROCESSES = 8
+TEXTS: dict[str, tuple[TextKind, ...]] = {
+    "cuda": ("ttir", "ttgir", "llir", "ptx"),
+    "hip": ("ttir", "ttgir", "llir", "amdgcn"),
+}
+"""What is always kept; sass takes time, and is where it was asked for."""
+GPU_FIELDS = (
+    "name", "backend", "compiler_arch", "capability", "warp_size", "multiprocessors", "warps", "registers",
+    "shared_bytes", "shared_bytes_per_block",
+)  # fmt: skip
+"""What the worker is told of the GPU."""
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """What to compile, and how."""
+
+    door: Door
+    mode: Mode
+    """Compiled, not the interpreter."""
+    candidate: Target
+    declaring: Target | None
+    """Whose file declares the inputs; None: the candidate's."""
+    case: Case
+    gpu: Architecture
+    sass: bool
+    most_configurations: int
+    """So many trials of autotuners are compiled."""
+    seconds: float
+    """Each process may take."""
+    watch: Watch | None
+
+    @property
+    def call(self) -> dict[str, JsonValue]:
+        """What worker/compiled.py and worker/profiled.py are told of the call."""
+        return {
+            "candidate": self.candidate.model_dump(mode="json"),
+            "reference": self.declaring.model_dump(mode="json") if self.declaring else None,
+            "case": {**self.case.model_dump(mode="json"), "seed": SEED},
+        }
+
+    async def ask(self, trials: Sequence[int]) -> Outcome:
+        """One process: the call's kernels, and of the autotuners' trials those with these numbers."""
+        texts = [*TEXTS[self.gpu.backend], *(["sass"] if self.sass else [])]
+        arguments: dict[str, JsonValue] = {
+            **self.call,
+            "gpu": self.gpu.model_dump(mode="json", include=set(GPU_FIELDS) - {"compiler_arch"})
+            | {name: getattr(self.gpu, name) for name in ("compiler_arch", "warps", "registers")},
+            "wanted": {"trials": list(trials), "texts": list(texts)},
+        }
+        job = Job(kind="compiled", arguments=arguments)
+        return await self.door.ask(job, self.mode, seconds=self.seconds, watch=self.watch)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What came of it."""
+
+    kernels: tuple[CompiledKernel, ...]
+    notes: tuple[str, ...]
+    """What is missing, and why."""
+    failure: Failure | None
+    """What ended the call early."""
+
+
+async def compile_kernels(compiling: Compiling) -> Compiled:
+    """Every kernel that the call launches, in the order of the launches.
+
+    What the compiler refuses is among them. Raises TargetNotFound or TargetBroken where the target cannot be
+    loaded.
+    """
+    first = await compiling.ask([0])
+    if first.failure is not None:
+        raise refusal_of(first, compiling.candidate)
+    trials = first.answer["trials"] if first.answer else []
+    compiled = min(len(trials), compiling.most_configurations)
+    outcomes = [first, *await _the_rest(compiling, range(1, compiled))]
+    items = [item for outcome in outcomes for item in outcome.items]
+    kernels: dict[int, CompiledKernel] = {}
+    for item in items:
+        if "kernel" in item:
+            kernel = CompiledKernel.model_validate(item["kernel"])
+            kernels.setdefault(kernel.number, kernel)
+    for launched in (item["launched"] for item in items if "launched" in item):
+        number, grid = launched["number"], tuple(launched["grid"])
+        kernels[number] = kernels[number].model_copy(update={"grid": grid})
+    failure = first.answer and first.answer["failure"]
+    return Compiled(
+        kernels=tuple(kernels[number] for number in sorted(kernels)),
+        notes=(*_left_out(trials, compiled), *_cut_short(outcomes)),
+        failure=Failure.model_validate(failure) if failure else None,
+    )
+
+
+async def _the_rest(compiling: Compiling, trials: range) -> list[Outcome]:
+    """The outcomes of as many processes as there are processors, each with its share of the trials."""
+    processes = min(len(trials), os.cpu_count() or 1, MOST_PROCESSES)
+    outcomes: list[Outcome] = []
+
+    async def ask(share: Sequence[int]) -> None:
+        outcomes.append(await compiling.ask(share))
+
+    async with anyio.create_task_group() as group:
+        for number in range(processes):
+            group.start_soon(ask, trials[number::processes])
+    return outcomes
+
+
+def _left_out(trials: Sequence[dict[str, str]], compiled: int) -> list[str]:
+    rest = len(trials) - compiled
+    return [f"{rest} of {len(trials)} autotuner configurations were not compiled."] if rest else []
+
+
+def _cut_short(outcomes: Sequence[Outcome]) -> list[str]:
+    return [
+        f"A process {outcome.status.replace('_', ' ')} during {outcome.during or 'start'}: {outcome.detail}; "
+        f"its log is in {outcome.folder}."
+        for outcome in outcomes
+        if outcome.answer is None
+    ]

@@ -1,0 +1,313 @@
+"""inspect: what does the compiler make of a kernel, on any GPU, and what does a profiler say on this one?"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
+from pytorch_to_triton.gpu import profilers
+from pytorch_to_triton.gpu.architectures import DEFAULT, Architecture, architecture, present
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
+from pytorch_to_triton.gpu.versions import Versions, versions
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.inspect.amdgcn import read_amdgcn
+from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels
+from pytorch_to_triton.inspect.occupancy import occupancy_of
+from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
+from pytorch_to_triton.inspect.ptx import read_ptx
+from pytorch_to_triton.inspect.remarks import Reading, plural, refused, remarks_on
+from pytorch_to_triton.inspect.ttgir import block_accesses, dots, loops
+from pytorch_to_triton.schema.case import Case, DType, tensors_in
+from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Inspection, TextKind
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.expression import point_name
+from pytorch_to_triton.schema.job import Failure, Mode
+from pytorch_to_triton.schema.profile import Profiler
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing_dims import timing_dims
+from pytorch_to_triton.schema.value import Value
+
+
+class Request(Value):
+    """What to inspect, and how."""
+
+    candidate: Target
+    reference: Target | None = None
+    """Whose file declares the inputs; None: the candidate's own."""
+    options: Options = NO_OPTIONS
+    """Inputs, dims and requirements given beside the file; they win over it. The largest of several sizes."""
+    arch: str | None = None
+    """A name that gpu/architectures.py knows; None: the GPU that is here, else sm_90."""
+    kernel: str | None = None
+    """Only this one: a kernel's name, or its label in an earlier result; None: all that the call launches."""
+    text: TextKind | None = None
+    """Also a page of this text, of the first kernel."""
+    page: int = 1
+    profile: Profiler | None = None
+    """Also run the call on the GPU that is here, under this profiler."""
+    seconds: float = 120.0
+    """How long the call, with its compilations, may take in each process."""
+    most_configurations: int = 32
+    """Of autotuned kernels."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call whose kernels are compiled."""
+
+    declaring: Target | None
+    """Whose file declares the inputs; None: the candidate's."""
+    case: Case
+    notes: tuple[str, ...] = ()
+    """What it leaves out, and what it lacks."""
+
+
+async def inspect(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Inspection:
+    """Compile each kernel that the target launches, for any GPU, and read what came of it.
+
+    No GPU is needed: the target is called once on CPU tensors, and its launches are compiled instead of run.
+    What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
+    BadInput. Raises EnvironmentLacks where a profiler is asked for that cannot work here.
+    """
+    named = _named(request)
+    compiled_mode = mode.model_copy(update={"interpreter": False})
+    found, call = await _found_and_described(door, request, mode, compiled_mode)
+    if request.profile:
+        profilers.require(request.profile, found.devices[0] if found.devices else None)
+    gpu = named or present(found.devices, found.rocm) or architecture(DEFAULT)
+    if request.text:
+        refuse_foreign(request.text, gpu)
+    compiling = Compiling(
+        door=door,
+        mode=compiled_mode,
+        candidate=request.candidate,
+        declaring=call.declaring,
+        case=call.case,
+        gpu=gpu,
+        sass=request.text == "sass",
+        most_configurations=request.most_configurations,
+        seconds=request.seconds,
+        watch=watch,
+    )
+    compiled = await compile_kernels(compiling)
+    refuse_nothing(compiled, request, call.case)
+    kernels = chosen(inspected(compiled.kernels, gpu), request.kernel)
+    profile = None
+    if request.profile:
+        profile = await profilers.profiled(
+            door, request.profile, compiling.call, compiled_mode, seconds=request.seconds, watch=watch
+        )
+    return Inspection(
+        summary=summary_of(kernels, gpu),
+        next_step=next_step_of(kernels, request),
+        verdict="refused" if any(k.compiled.failure for k in kernels) else "compiled",
+        target=str(request.candidate),
+        arch=gpu.name,
+        dims=call.case.dims,
+        obtained=f"compiled: by Triton {found.triton} for {gpu.name} ({gpu.part}); nothing was run",
+        kernels=kernels,
+        notes=(*call.notes, *notes_of(compiled, named, gpu), *compiled.notes),
+        page=page_of(with_text(kernels, request.text), request.text, request.page) if request.text else None,
+        profile=profile,
+    )
+
+
+def _named(request: Request) -> Architecture | None:
+    """The architecture that the request names; what cannot be is refused before anything starts: BadInput."""
+    named = architecture(request.arch) if request.arch else None
+    if named and request.text:
+        refuse_foreign(request.text, named)
+    return named
+
+
+async def _found_and_described(
+    door: Door, request: Request, mode: Mode, compiled_mode: Mode
+) -> tuple[Versions, Call]:
+    """What the worker runs on, and the call. Workers take seconds to start: both modes' start together."""
+    found: list[Versions] = []
+
+    async def look() -> None:
+        found.append(await versions(door, compiled_mode))
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(look)
+            call = await _call_of(door, request, mode)
+    except BaseExceptionGroup as problems:
+        raise problems.exceptions[0] from None
+    return found[0], call
+
+
+async def _call_of(door: Door, request: Request, mode: Mode) -> Call:
+    """The call at the largest sizes that can be drawn, in the dtypes that are declared first."""
+    candidate = await describe(door, request.candidate, "candidate", mode)
+    declaring, description = await _declaring(door, request, candidate, mode)
+    declaration = declaration_of(description, candidate, request.options)
+    own = examples_case(description)
+    if own is not None and not request.options.inputs:
+        return Call(declaring, own)
+    dims = timing_dims(declaration, at_least_bytes=0)
+    name = point_name(dims) or "base"
+    case = Case(name=name, group="asked", dims=dims, arguments=declaration.arguments(dims))
+    return Call(declaring, case, (*emptiness(case), *further_dtypes(declaration)))
+
+
+def emptiness(case: Case) -> Iterator[str]:
+    """That a call has tensors without elements."""
+    empty = [tensor.name for tensor in tensors_in(case.arguments) if not tensor.elements]
+    if empty:
+        holds = "holds" if len(empty) == 1 else "hold"
+        yield f"The call is empty at {case.name}: {', '.join(empty)} {holds} no elements."
+
+
+def further_dtypes(declaration: Declaration) -> Iterator[str]:
+    """The declared dtypes that the call does not have."""
+    names: defaultdict[tuple[DType, ...], list[str]] = defaultdict(list)
+    for name, tensor in declaration.tensors().items():
+        names[tensor.dtypes[1:]].append(name)
+    listed = [f"{', '.join(dtypes)} for {', '.join(names[dtypes])}" for dtypes in names if dtypes]
+    if listed:
+        yield f"Also declared: {'; '.join(listed)}: name one with --input."
+
+
+async def _declaring(
+    door: Door, request: Request, candidate: Description, mode: Mode
+) -> tuple[Target | None, Description]:
+    """The reference, which a candidate need not have to be inspected."""
+    if request.reference is not None:
+        return request.reference, await describe(door, request.reference, "reference", mode)
+    own = Target(path=request.candidate.path)
+    if request.candidate.name is None:
+        try:
+            return own, await describe(door, own, "reference", mode)
+        except TargetNotFound:
+            return None, candidate
+    return None, candidate
+
+
+def refuse_nothing(compiled: Compiled, request: Request, case: Case) -> None:
+    """Raises TargetBroken where no kernel was reached, and why; that the call is empty comes first."""
+    if compiled.kernels:
+        return
+    first = "".join(f"{note} " for note in emptiness(case))
+    target, failure = request.candidate, compiled.failure
+    if failure is not None:
+        raise TargetBroken(
+            f"{first}{target} was called without a GPU, on CPU tensors that stand for one's, and failed "
+            f"before any launch: {told(failure)}",
+            "Mend the call; where it needs values that only a kernel computes, name a function "
+            "(path.py:name) that does not.",
+        )
+    if compiled.notes:
+        raise TargetBroken(
+            f"{first}No kernel of {target} was compiled. {' '.join(compiled.notes)}", "Allow more time."
+        )
+    raise TargetBroken(
+        f"{first}{target} launches no Triton kernel at {case.name}.",
+        "Name the function that launches it, and sizes at which it does.",
+    )
+
+
+def told(failure: Failure) -> str:
+    """`ValueError: what (line 7).`"""
+    line = f" (line {failure.line})" if failure.line else ""
+    return f"{failure.type}: {failure.message}{line}."
+
+
+def inspected(kernels: Sequence[CompiledKernel], gpu: Architecture) -> tuple[InspectedKernel, ...]:
+    """The kernels with what their texts say."""
+    return tuple(read(kernel, label, gpu) for kernel, label in zip(kernels, labels(kernels), strict=True))
+
+
+def labels(kernels: Sequence[CompiledKernel]) -> Iterator[str]:
+    """Names; numbered from 1 where several kernels have one."""
+    counts = Counter(kernel.name for kernel in kernels)
+    seen: Counter[str] = Counter()
+    for kernel in kernels:
+        seen[kernel.name] += 1
+        yield kernel.name if counts[kernel.name] == 1 else f"{kernel.name}#{seen[kernel.name]}"
+
+
+def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKernel:
+    if kernel.resources is None:
+        return InspectedKernel(
+            label=label, compiled=kernel, instructions=None, occupancy=None, remarks=(refused(kernel),)
+        )
+    texts = {kind: path.read_text(encoding="utf-8") for kind, path in kernel.texts.items()}
+    file = Path(kernel.file).name
+    assembly = read_ptx(texts.get("ptx", ""), file) if gpu.backend == "cuda" else None
+    instructions = assembly or read_amdgcn(texts.get("amdgcn", ""), file)
+    occupancy = occupancy_of(kernel.resources, kernel.num_warps, gpu)
+    reading = Reading(
+        kernel=kernel,
+        resources=kernel.resources,
+        gpu=gpu,
+        instructions=instructions,
+        occupancy=occupancy,
+        blocks=block_accesses(texts.get("ttgir", ""), file),
+        loops=loops(texts.get("ttgir", ""), file),
+        dots=dots(texts.get("ttir", ""), file),
+    )
+    return InspectedKernel(
+        label=label,
+        compiled=kernel,
+        instructions=instructions,
+        occupancy=occupancy,
+        remarks=remarks_on(reading),
+    )
+
+
+def chosen(kernels: Sequence[InspectedKernel], name: str | None) -> tuple[InspectedKernel, ...]:
+    """Those of that name or label. Raises BadInput, which lists the labels, where there is none."""
+    found = tuple(k for k in kernels if name in (None, k.label, k.compiled.name))
+    if not found:
+        known = ", ".join(kernel.label for kernel in kernels)
+        raise BadInput(f"The call launches no kernel {name}.", f"It launches {known}.")
+    return found
+
+
+def with_text(kernels: Sequence[InspectedKernel], kind: TextKind) -> InspectedKernel:
+    """The first kernel that has this text, else the first of all."""
+    return next((kernel for kernel in kernels if kind in kernel.compiled.texts), kernels[0])
+
+
+def notes_of(compiled: Compiled, named: Architecture | None, gpu: Architecture) -> Iterator[str]:
+    if named is None:
+        yield f"No arch was named: these are figures for {gpu.name}."
+    if compiled.failure is not None:
+        yield (
+            f"The call ended early, so kernels that it launches later are missing: {told(compiled.failure)} "
+            "Kernels are not run here, and what they would compute is not there."
+        )
+
+
+def summary_of(kernels: Sequence[InspectedKernel], gpu: Architecture) -> str:
+    refusals = sum(kernel.compiled.failure is not None for kernel in kernels)
+    remarks = Counter(remark.kind for kernel in kernels for remark in kernel.remarks)
+    del remarks["refused"]
+    compiled = len(kernels) - refusals
+    parts = [f"{plural(compiled, 'kernel')} compiled for {gpu.name}" if compiled else ""]
+    parts += [f"the compiler refuses {plural(refusals, 'kernel')}" if refusals else ""]
+    listed = ", ".join(f"{kind.replace('_', ' ')} ({count})" for kind, count in remarks.most_common())
+    said = "; ".join(part for part in parts if part)
+    more = f" Worth a look: {listed}." if listed else "" if refusals else " Nothing stands out."
+    return f"{said[:1].upper()}{said[1:]}.{more}"
+
+
+def next_step_of(kernels: Sequence[InspectedKernel], request: Request) -> str:
+    for kernel in kernels:
+        if kernel.compiled.failure is not None:
+            failure = kernel.compiled.failure
+            line, file = failure.line or kernel.compiled.line, failure.file or kernel.compiled.file
+            return f"Mend {kernel.label} at line {line} of {file}."
+    with_remarks = next((kernel for kernel in kernels if kernel.remarks), None)
+    if with_remarks is not None:
+        return f"Start with {with_remarks.label}: {with_remarks.remarks[0].message}"
+    if request.profile is None:
+        return "On a GPU, benchmark says how fast it is, and inspect with profile ncu what it waits for."
+    return "Compare the profile's longest kernel with the remarks on it."

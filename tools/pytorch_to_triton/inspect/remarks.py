@@ -1,0 +1,194 @@
+"""What about a compiled kernel is worth a look, in plain words and with its figure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pytorch_to_triton.gpu.architectures import KIB, Architecture
+from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop
+from pytorch_to_triton.schema.compiled import CompiledKernel, Instructions, Occupancy, Remark, Resources
+
+LOW_OCCUPANCY = 0.25
+WIDEST_BITS = 128
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A compiled kernel, and what was read from its texts."""
+
+    kernel: CompiledKernel
+    resources: Resources
+    gpu: Architecture
+    instructions: Instructions
+    occupancy: Occupancy
+    blocks: Sequence[BlockAccess]
+    loops: Sequence[Loop]
+    dots: Sequence[Dot]
+
+
+def remarks_on(reading: Reading) -> tuple[Remark, ...]:
+    """All that apply, the weightiest first."""
+    narrow = narrow_accesses(reading)
+    return (
+        *too_much_shared_memory(reading),
+        *spills(reading),
+        *dots_without_tensor_cores(reading),
+        *narrow,
+        *(unknown_alignment(reading) if narrow else ()),
+        *loops_without_async_copies(reading),
+        *low_occupancy(reading),
+    )
+
+
+def refused(kernel: CompiledKernel) -> Remark:
+    """The compiler's own words."""
+    assert kernel.failure is not None
+    line = kernel.failure.line
+    at = f"line {line}: " if line else ""
+    return Remark(
+        kind="refused",
+        message=f"The compiler refuses it: {at}{kernel.failure.message.strip()}",
+        lines=(line,) if line else (),
+    )
+
+
+def too_much_shared_memory(reading: Reading) -> Iterator[Remark]:
+    used, most = reading.resources.shared_bytes, reading.gpu.shared_bytes_per_block
+    if used > most:
+        yield Remark(
+            kind="too_much_shared_memory",
+            message=(
+                f"A block needs {kib(used)} of shared memory, {reading.gpu.name} grants {kib(most)}: it "
+                "cannot be launched. Take smaller blocks or fewer num_stages."
+            ),
+        )
+
+
+def spills(reading: Reading) -> Iterator[Remark]:
+    used = reading.resources
+    if used.spill_store_bytes:
+        read = "" if used.spill_load_bytes is None else f", and reads {used.spill_load_bytes} bytes back"
+        yield Remark(
+            kind="spills",
+            message=(
+                f"Each thread spills {used.spill_store_bytes} bytes of registers to local memory{read}, "
+                f"beside the {used.registers} registers that it has. Smaller blocks or more num_warps leave "
+                "each thread fewer elements."
+            ),
+        )
+
+
+def dots_without_tensor_cores(reading: Reading) -> Iterator[Remark]:
+    if not reading.dots or reading.instructions.matrix:
+        return
+    first = reading.dots[0]
+    exact = first.operands == "f32" and first.precision in ("", "ieee")
+    why = (
+        'float32 operands with input_precision="ieee" have no tensor core; "tf32", "tf32x3" or "bf16x6" do'
+        if exact
+        else f"no tensor core takes {first.operands} operands in these blocks"
+    )
+    count = len(reading.dots)
+    yield Remark(
+        kind="dot_without_tensor_cores",
+        message=f"{plural(count, 'tl.dot')} computed without tensor cores: {why}.",
+        lines=lines_of(dot.line for dot in reading.dots),
+    )
+
+
+def narrow_accesses(reading: Reading) -> tuple[Remark, ...]:
+    """Where a thread has neighbouring elements of a block and still moves less than it could at once."""
+    threads = reading.kernel.num_warps * reading.gpu.warp_size
+    remarks = {}
+    for access in reading.blocks:
+        possible = min(WIDEST_BITS, access.elements // threads * access.element_bits)
+        bits = widest_at(reading.instructions, access)
+        if bits is not None and bits < possible:
+            verb = "loads" if access.kind == "load" else "stores"
+            message = (
+                f"Line {access.line} {verb} {bits} bits a thread and instruction where the block of "
+                f"{access.elements:,} elements would allow {possible}."
+            )
+            lines = (access.line,) if access.line else ()
+            remarks[access.line, access.kind] = Remark(kind="narrow_access", message=message, lines=lines)
+    return tuple(remarks.values())
+
+
+def unknown_alignment(reading: Reading) -> Iterator[Remark]:
+    """The arguments whose alignment the compiler would need for wide accesses."""
+    pointers = [a for a in reading.kernel.arguments if a.type.startswith("*") and not a.divisible_by_16]
+    whole = [
+        a
+        for a in reading.kernel.arguments
+        if a.type in ("i32", "i64", "u32", "u64") and not a.divisible_by_16 and isinstance(a.value, int)
+    ]
+    if not pointers and not whole:
+        return
+    named = [f"the address {a.name}" for a in pointers] + [f"{a.name} ({a.value})" for a in whole]
+    yield Remark(
+        kind="alignment_unknown",
+        message=(
+            f"Not known to be multiples of 16: {', '.join(named)}. Where accesses depend on them, they stay "
+            "narrow; strides that are such multiples, or tl.multiple_of where it is true, widen them."
+        ),
+    )
+
+
+def loops_without_async_copies(reading: Reading) -> Iterator[Remark]:
+    if not reading.gpu.has_async_copies:
+        return
+    for loop in reading.loops:
+        if loop.loads and not loop.prefetches and not reading.instructions.tma_loads:
+            at = f"The loop at line {loop.line}" if loop.line else "A loop"
+            launch = "" if loop.dots else "The launch's num_stages does not apply to a loop without tl.dot; "
+            yield Remark(
+                kind="loop_without_async_copies",
+                message=(
+                    f"{at} has {plural(len(loop.loads), 'load')} and no asynchronous copies: each iteration "
+                    f"waits for its data. {launch}tl.range(..., num_stages=3) lets Triton fetch ahead in it; "
+                    "measure whether it pays."
+                ),
+                lines=lines_of((loop.line, *loop.loads)),
+            )
+
+
+def low_occupancy(reading: Reading) -> Iterator[Remark]:
+    found = reading.occupancy
+    if not 0 < found.share < LOW_OCCUPANCY:
+        return
+    used = {
+        "registers": f"{reading.resources.registers} registers a thread",
+        "shared memory": f"{kib(reading.resources.shared_bytes)} of shared memory a block",
+        "warps": f"{reading.kernel.num_warps} warps a block",
+        "blocks": f"blocks of {plural(reading.kernel.num_warps, 'warp')}",
+    }
+    usual = " That is usual for products on tensor cores." if reading.instructions.matrix else ""
+    yield Remark(
+        kind="low_occupancy",
+        message=(
+            f"Occupancy is {100 * found.share:.3g} %: {found.warps} of {found.most_warps} warps a "
+            f"multiprocessor, {plural(found.blocks, 'block')} at a time, because of "
+            f"{' and '.join(used[limit] for limit in found.binds)}.{usual}"
+        ),
+    )
+
+
+def widest_at(instructions: Instructions, access: BlockAccess) -> int | None:
+    """Bits of the widest instruction that the assembly has for an access; None where no line tells."""
+    kinds = ("load", "async_copy") if access.kind == "load" else ("store",)
+    return max(
+        (found.bits for found in instructions.accesses if found.kind in kinds and access.line in found.lines),
+        default=None,
+    )
+
+
+def kib(size: int) -> str:
+    """Bytes as KiB, one digit after the point where there is one."""
+    return f"{size / KIB:.1f} KiB".replace(".0 ", " ")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def lines_of(lines: "Sequence[int | None] | Iterator[int | None]") -> tuple[int, ...]:
+    return tuple(sorted({line for line in lines if line is not None}))

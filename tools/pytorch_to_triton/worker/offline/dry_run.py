@@ -1,0 +1,253 @@
+"""Calling a target so that each launch of a Triton kernel is compiled, and none is run.
+
+Triton itself decides what is compiled: its own binder specialises the actual arguments, its own autotuner
+prunes and tries the configurations. Only the launch is left out, and the clock of the autotuner.
+"""
+
+import functools
+import inspect
+import math
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton import knobs
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from ..report import Report
+from .binary import resources
+from .device import Gpu, run_once
+from .refusals import Said, described_refusal, place_of
+
+Launch = tuple[tuple[Any, ...], dict[str, Any], Any]
+"""Positional arguments, keyword arguments, grid; no grid in a warm-up."""
+DIVISIBLE = ["tt.divisibility", 16]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be compiled and kept."""
+
+    trials: Collection[int]
+    """Numbers of the autotuners' trials, counted over the whole call; launches beside them always are."""
+    texts: Collection[str]
+    """Kinds of schema/compiled.py."""
+    folder: Path
+    """Where the texts go."""
+
+
+@dataclass
+class Compilation:
+    """One kernel in one specialisation, from the moment that Triton turns to it."""
+
+    number: int
+    kernel: JITFunction[Any]
+    signature: dict[str, Any]
+    constants: dict[tuple[int, ...], Any]
+    attributes: dict[tuple[int, ...], Any]
+    options: dict[str, int]
+    started: float
+    cached: bool = False
+    """Triton had it on disk already."""
+
+
+class DryRun:
+    """A context in which launches are compiled for `gpu`; what came of each is an item of the report.
+
+    An item `kernel` is a CompiledKernel of schema/compiled.py; an item `launched`, with `number` and `grid`,
+    tells of the first launch of a kernel that was compiled in a warm-up. A launch that the wrapper gets wrong
+    raises, as on a GPU; one that the compiler refuses does not, so that the others are seen.
+    """
+
+    def __init__(self, report: Report, gpu: Gpu, wanted: Wanted) -> None:
+        self.trials: list[dict[str, str]] = []
+        """`kernel` and `configuration` of each trial, compiled or not."""
+        self._report = report
+        self._gpu = gpu
+        self._wanted = wanted
+        self._seen: set[tuple[Any, str]] = set()
+        self._current: Compilation | None = None
+        self._warmed_up: dict[int, int] = {}
+        """The numbers of kernels not launched so far, by their identity; Triton keeps the kernels."""
+        self._configuration: str | None = None
+        self._restore: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> "DryRun":
+        self._replace(JITFunction, "run", self._launched_by(JITFunction.run))
+        self._replace(Autotuner, "_bench", self._trial_by(Autotuner._bench))
+        if hasattr(Autotuner, "check_disk_cache"):
+            # What is no measurement must not be found there by a process that tunes on a real GPU.
+            self._replace(Autotuner, "check_disk_cache", not_cached)
+        self._replace(knobs.runtime, "jit_cache_hook", self._compiling)
+        self._replace(knobs.compilation, "listener", self._listen)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._restore:
+            setattr(*self._restore.pop())
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        self._restore.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    def _launched_by(self, original: Any) -> Any:
+        """`JITFunction.run` that only compiles; None where nothing was compiled."""
+
+        @functools.wraps(original)
+        def run(kernel: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            self._current = None
+            launch = (args, kwargs, None if warmup else grid)
+            said = Said(self._report.folder / "log.txt")
+            try:
+                compiled = original(kernel, *args, grid=grid, warmup=True, **kwargs)
+            except Exception as error:
+                if self._current is None:
+                    raise
+                failure = described_refusal(error, kernel, said.text())
+                self._tell(self._current, launch, {"failure": failure})
+                return None
+            if self._current is not None:
+                self._tell(self._current, launch, self._result(self._current, compiled))
+                if warmup:
+                    self._warmed_up[id(compiled)] = self._current.number
+            elif not warmup and id(compiled) in self._warmed_up:
+                grid = grid_of(grid, bound_arguments(kernel, launch))
+                self._report.item({"launched": {"number": self._warmed_up.pop(id(compiled)), "grid": grid}})
+            return compiled
+
+        return run
+
+    def _trial_by(self, original: Any) -> Any:
+        """`Autotuner._bench` that calls each configuration once."""
+
+        @functools.wraps(original)
+        def bench(tuner: Autotuner, *args: Any, config: Any, **meta: Any) -> Any:
+            vars(tuner)["do_bench"] = run_once
+            self._configuration = configuration_name(config.all_kwargs())
+            self.trials.append({"kernel": tuner.base_fn.__name__, "configuration": self._configuration})
+            try:
+                return original(tuner, *args, config=config, **meta)
+            finally:
+                self._configuration = None
+
+        return bench
+
+    def _compiling(self, *, key: str, fn: Any, compile: dict[str, Any], **_: Any) -> bool:
+        """Triton's hook before it compiles: True leaves it out."""
+        known = (fn.jit_function, key)
+        number = len(self._seen)
+        if known in self._seen:
+            return True
+        self._seen.add(known)
+        if self._configuration is not None and len(self.trials) - 1 not in self._wanted.trials:
+            return True
+        self._report.during(f"compile {fn.name}")
+        self._current = Compilation(
+            number,
+            fn.jit_function,
+            dict(compile["signature"]),
+            dict(compile["constants"]),
+            dict(compile["configs"][0]),
+            {name: compile[name] for name in ("num_warps", "num_stages", "num_ctas")},
+            time.perf_counter(),
+        )
+        return False
+
+    def _listen(self, *, cache_hit: bool, **_: Any) -> None:
+        if self._current is not None:
+            self._current.cached = cache_hit
+
+    def _result(self, compilation: Compilation, compiled: Any) -> dict[str, Any]:
+        seconds = time.perf_counter() - compilation.started
+        return {
+            "resources": resources(compiled),
+            "num_warps": compiled.metadata.num_warps,
+            "compile_seconds": None if compilation.cached else seconds,
+            "texts": self._written(compilation, compiled),
+        }
+
+    def _written(self, compilation: Compilation, compiled: Any) -> dict[str, str]:
+        """The paths of the compiler's texts, by their kinds."""
+        self._wanted.folder.mkdir(parents=True, exist_ok=True)
+        paths = {}
+        for kind in self._wanted.texts:
+            if kind in compiled.asm or (kind == "sass" and "cubin" in compiled.asm):
+                name = f"{compilation.number:02}-{compilation.kernel.fn.__name__}.{kind}"
+                path = self._wanted.folder / name
+                path.write_text(compiled.asm[kind], encoding="utf-8")
+                paths[kind] = str(path)
+        return paths
+
+    def _tell(self, compilation: Compilation, launch: Launch, result: dict[str, Any]) -> None:
+        file, line = place_of(compilation.kernel.fn)
+        bound = bound_arguments(compilation.kernel, launch)
+        found = {
+            "number": compilation.number,
+            "name": compilation.kernel.fn.__name__,
+            "file": file,
+            "line": line,
+            "configuration": self._configuration,
+            "arguments": described_arguments(compilation, bound),
+            "grid": grid_of(launch[2], bound),
+            **compilation.options,
+            **result,
+        }
+        self._report.item({"kernel": found})
+
+
+def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:
+    bench()
+    return False
+
+
+def configuration_name(settings: dict[str, Any]) -> str:
+    """`BLOCK_M=64 num_warps=4 num_stages=3`; a cluster of one goes without saying."""
+    said = {name: value for name, value in settings.items() if (name, value) != ("num_ctas", 1)}
+    return " ".join(f"{name}={value}" for name, value in said.items())
+
+
+def bound_arguments(kernel: JITFunction[Any], launch: Launch) -> dict[str, Any]:
+    """The kernel's arguments by name, defaults included."""
+    args, kwargs, _ = launch
+    signature = inspect.signature(kernel.fn)
+    bound = signature.bind(*args, **{k: v for k, v in kwargs.items() if k in signature.parameters})
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def grid_of(grid: Any, bound: dict[str, Any]) -> list[int] | None:
+    """The extents of the grid; None for a warm-up without one."""
+    extents = grid(bound) if callable(grid) else grid
+    return None if extents is None else [int(extent) for extent in extents]
+
+
+def described_arguments(compilation: Compilation, bound: dict[str, Any]) -> list[dict[str, Any]]:
+    """Name, type, value and known divisibility of each argument."""
+    described = []
+    for position, (name, kind) in enumerate(compilation.signature.items()):
+        value = compilation.constants.get((position,), bound.get(name))
+        described.append(
+            {
+                "name": str(name),
+                "type": kind if isinstance(kind, str) else str(kind),
+                "value": plain(value),
+                "divisible_by_16": DIVISIBLE in map(list, compilation.attributes.get((position,), ())),
+            }
+        )
+    return described
+
+
+def plain(value: Any) -> bool | int | float | str | None:
+    """A scalar as it is; of anything else what a reader recognises it by, nothing of a tensor."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if hasattr(value, "data_ptr") or hasattr(value, "block_shape"):
+        return None
+    if isinstance(value, JITFunction):
+        return str(value.fn.__name__)
+    return str(value)

@@ -1,0 +1,63 @@
+"""What timed calls need of the device: a cold L2 cache, events, and how much memory a call takes."""
+
+import ctypes
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+FLUSH_BYTES = 512 * 2**20
+"""Written before each call: several times any L2 cache, and long enough to hide the launch from the clock."""
+MOST_COVER = 16
+"""So many flushes at most are queued to give the host time to launch."""
+FLUSH_OF_MEMORY = 16
+"""On a small device at most one part in so many of its memory."""
+
+
+class Flush:
+    """Leaves the L2 cache full of other data, as whatever ran before would.
+
+    Written, not read: a kernel's own last writes stay in the cache when its time is taken, and in return it
+    has to evict as many bytes of these.
+    """
+
+    def __init__(self) -> None:
+        size = min(FLUSH_BYTES, torch.cuda.mem_get_info()[1] // FLUSH_OF_MEMORY)
+        self._data = torch.empty(size, dtype=torch.int8, device="cuda")
+        self._value = 0
+
+    def __call__(self, times: int = 1) -> None:
+        for _ in range(times):
+            self._value = (self._value + 1) % 127
+            self._data.fill_(self._value)
+
+
+def event() -> torch.cuda.Event:
+    """A device event that keeps time."""
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def forget_persisting() -> None:
+    """Let no line of the L2 cache persist, whatever window a kernel's author has set.
+
+    cudaCtxResetPersistingL2Cache of CUDA's runtime; AMD's has no such thing.
+    """
+    if torch.version.cuda is None:
+        return
+    for name in (f"libcudart.so.{torch.version.cuda.partition('.')[0]}", "libcudart.so"):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(name).cudaCtxResetPersistingL2Cache()
+            return
+
+
+def peak_bytes(call: Callable[[], Any]) -> int:
+    """Memory that a call takes beyond what was allocated before, what it returns included."""
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    returned = call()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    del returned
+    return peak

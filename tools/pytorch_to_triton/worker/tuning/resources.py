@@ -1,0 +1,51 @@
+"""What compiled configurations take of the device, and which of them are left out for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .candidate import Candidate
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Of one compiled kernel; None where nobody knows."""
+
+    shared_bytes: int | None = None
+    """Shared memory of a block."""
+    registers: int | None = None
+    """Of a thread."""
+    spills: int | None = None
+    """Registers of a thread that live in local memory instead."""
+    threads: int | None = None
+    """Of a block."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the device grants a block; None where nobody knows."""
+
+    shared_bytes: int | None = None
+    registers: int | None = None
+    """Of all threads of a block together."""
+
+
+def over_budget(found: Mapping[Candidate, Resources], limits: Limits) -> dict[Candidate, str]:
+    """Why each candidate is left out: it does not fit the device, or it spills and others that fit do not."""
+    dropped = {c: why for c, resources in found.items() if (why := misfit(resources, limits))}
+    fitting = {c: resources for c, resources in found.items() if c not in dropped}
+    if any(resources.spills == 0 for resources in fitting.values()):
+        spilling = {c: r.spills for c, r in fitting.items() if r.spills}
+        dropped |= {c: f"it spills {n} registers, and others spill none" for c, n in spilling.items()}
+    return dropped
+
+
+def misfit(resources: Resources, limits: Limits) -> str:
+    """What the device lacks for the kernel; empty where it fits."""
+    shared, granted = resources.shared_bytes, limits.shared_bytes
+    if shared is not None and granted is not None and shared > granted:
+        return f"it needs {shared} bytes of shared memory, and a block gets {granted}"
+    if resources.registers and resources.threads and limits.registers:
+        needed = resources.registers * resources.threads
+        if needed > limits.registers:
+            return f"it needs {needed} registers, and a block gets {limits.registers}"
+    return ""

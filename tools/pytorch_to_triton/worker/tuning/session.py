@@ -1,0 +1,183 @@
+"""Tuning one target: each autotuned kernel that a call launches, at each key, one after the other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..report import Report
+from ..tensors import Output
+from .agreement import disagreement
+from .calls import FreshCalls
+from .candidate import Candidate, too_large
+from .resources import Limits, Resources
+from .search import Search
+from .steering import Site, Steering
+
+Clock = Callable[[], float]
+"""Seconds since some moment."""
+
+
+class Timer(Protocol):
+    """Where candidates are compiled and timed (gpu.py)."""
+
+    @property
+    def limits(self) -> Limits:
+        """What the device grants a block."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """`device` and `triton`, by name."""
+
+    def settle(self) -> None:
+        """Wait until the device is done. Raises where a kernel left it unusable."""
+
+    def compiled(self, site: Site, candidates: Sequence[Candidate]) -> dict[Candidate, Resources | str]:
+        """What each takes of the device; text: why it cannot be compiled."""
+
+    def round(
+        self, site: Site, candidates: Sequence[Candidate], ready: Callable[[Candidate], Callable[[], Any]]
+    ) -> list[float]:
+        """Milliseconds of one call of each in turn; `ready` gives a candidate's call fresh inputs."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long the tuning may take."""
+
+    seconds: float
+    clock: Clock
+    began: float
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return self.clock() - self.began
+
+    def share(self, sites_left: int) -> float:
+        """The clock's time until which one of so many sites may be tuned."""
+        now = self.clock()
+        return now + max(self.began + self.seconds - now, 0.0) / sites_left
+
+
+@dataclass
+class Session:
+    """A tuning on its way."""
+
+    report: Report
+    calls: FreshCalls
+    timer: Timer
+    budget: Budget
+    steering: Steering
+    expected: dict[str, Output]
+    """What the call gives back with the first configuration of every kernel that works."""
+
+    def tune(self, site: Site, sites_left: int) -> None:
+        """The site's launches take the fastest configuration found from here on."""
+        until = self.budget.share(sites_left)
+        log = SiteLog(self.report, site, self.budget, self.budget.spent())
+        search = Search(
+            bench=SiteBench(self, site),
+            log=log,
+            late=lambda: self.budget.clock() >= until,
+            suits=lambda candidates: unsuited(site, candidates),
+        )
+        self.steering.choose(site, search.run(site.candidates) or self.steering.chosen(site))
+
+
+@dataclass
+class SiteBench:
+    """The bench of one site's search."""
+
+    session: Session
+    site: Site
+
+    @property
+    def limits(self) -> Limits:
+        """What the device grants a block."""
+        return self.session.timer.limits
+
+    def compiled(self, candidates: Sequence[Candidate]) -> dict[Candidate, Resources | str]:
+        """What each takes of the device; text: why it cannot be compiled."""
+        self.session.report.during(f"compiling {self.site.kernel}")
+        return self.session.timer.compiled(self.site, candidates)
+
+    def disagreement(self, candidate: Candidate) -> str:
+        """What is wrong with the target's results when the site takes this candidate."""
+        session = self.session
+        session.report.during(f"checking {self.site.kernel} with {candidate.facts}")
+        session.steering.choose(self.site, candidate)
+        try:
+            found = session.calls.outputs()
+            session.timer.settle()
+        except Exception as error:
+            session.timer.settle()
+            return f"it cannot be run: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        return disagreement(found, session.expected)
+
+    def round(self, candidates: Sequence[Candidate]) -> list[float]:
+        """Milliseconds of one call of the whole target for each candidate."""
+        timing = f"timing {self.site.kernel}"
+        if self.session.report.doing != timing:
+            self.session.report.during(timing)
+        return self.session.timer.round(self.site, candidates, self.ready)
+
+    def ready(self, candidate: Candidate) -> Callable[[], Any]:
+        """The call with this candidate and fresh inputs."""
+        self.session.steering.choose(self.site, candidate)
+        self.session.calls.refresh()
+        return self.session.calls
+
+
+@dataclass
+class SiteLog:
+    """Reports what a site's search finds, as items with the kernel, its key and the configuration."""
+
+    report: Report
+    site: Site
+    budget: Budget
+    began: float
+    """In seconds of the budget."""
+
+    def dropped(self, candidate: Candidate, why: str) -> None:
+        """Item `dropped`: with the reason, also called `dropped`."""
+        self.item("dropped", candidate, dropped=why)
+
+    def timed(self, candidate: Candidate, median_ms: float, calls: int) -> None:
+        """Item `timed`: with `median_ms` over `calls`; a later one replaces it."""
+        self.item("timed", candidate, median_ms=median_ms, calls=calls)
+
+    def best(self, candidate: Candidate, median_ms: float) -> None:
+        """Item `best`: with `median_ms`, and `seconds` of the site's tuning; a later one replaces it."""
+        spent = self.budget.spent()
+        self.item("best", candidate, median_ms=median_ms, seconds=spent - self.began)
+        message = f"{self.site.kernel}: {median_ms:.4g} ms with {candidate.facts}"
+        self.report.progress(min(spent, self.budget.seconds), self.budget.seconds, message)
+
+    def item(self, what: str, candidate: Candidate, **facts: Any) -> None:
+        about = {"kernel": self.site.kernel, "key": self.site.key, "config": candidate.facts}
+        self.report.item({what: {**about, **facts}})
+
+
+def tuned(report: Report, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock) -> dict[str, Any]:
+    """Tune what one call launches, for about `seconds` by `clock`.
+
+    Items: `about` first, then what SiteLog says. The answer is the number of `sites`: autotuned kernels by
+    key. Raises what the call raises where a kernel works with none of its configurations.
+    """
+    report.item({"about": timer.about})
+    budget = Budget(seconds, clock, clock())
+    with Steering() as steering:
+        report.during("the first call")
+        expected = calls.outputs()
+        timer.settle()
+        session = Session(report, calls, timer, budget, steering, expected)
+        sites = [*steering.sites.values()]
+        for number, site in enumerate(sites):
+            session.tune(site, len(sites) - number)
+    return {"sites": len(sites)}
+
+
+def unsuited(site: Site, candidates: Sequence[Candidate]) -> dict[Candidate, str]:
+    """Why each candidate is not even compiled: the author's own pruning, or its blocks' sizes."""
+    refused = site.refused(candidates)
+    left = [c for c in candidates if c not in refused]
+    return {**refused, **too_large(left, site.sizes, site.tuner.keys)}
