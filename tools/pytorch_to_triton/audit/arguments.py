@@ -5,6 +5,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from pytorch_to_triton.api.scope import Scope
+from pytorch_to_triton.audit.flow import Flow
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -53,10 +54,10 @@ def whole_number(node: ast.expr | None) -> int | None:
     return None
 
 
-def pointer_of(address: ast.expr, scope: Scope) -> ast.arg | None:
+def pointer_of(address: ast.expr, scope: Scope, flow: Flow) -> ast.arg | None:
     """The parameter that an address starts from: x_ptr's for `x_ptr + row * stride + cols`.
 
-    Names that are assigned once are followed. None where it starts from anything else.
+    Names are followed, a pointer that a loop moves on among them. None where it may start from anything else.
     """
     seen: set[str] = set()
     node = address
@@ -64,12 +65,32 @@ def pointer_of(address: ast.expr, scope: Scope) -> ast.arg | None:
         match node:
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
                 node = left
-            case ast.Name(id=name) if name not in seen and (binding := scope.find(name)):
+            case ast.Name(id=name) if name not in seen and name in scope.bindings:
                 seen.add(name)
-                if isinstance(binding.node, ast.arg):
-                    return binding.node
-                if binding.value is None:
+                parameter, *others = [binding.node for binding in scope.bindings[name]]
+                if isinstance(parameter, ast.arg):
+                    return parameter if not others or _only_moves(name, flow) else None
+                first, *more = flow.feeds(name) or (None,)
+                if first is None or not all(_moves(name, one) for one in more if not _is_step(one, flow)):
                     return None
-                node = binding.value
+                node = first
             case _:
                 return None
+
+
+def _only_moves(name: str, flow: Flow) -> bool:
+    """Whether each assignment of a name only adds to it."""
+    return all(_moves(name, value) or _is_step(value, flow) for value in flow.feeds(name))
+
+
+def _moves(name: str, value: ast.expr) -> bool:
+    """`name + ...`"""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+        value = value.left
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _is_step(value: ast.expr, flow: Flow) -> bool:
+    """What `name += value` adds."""
+    around = flow.parents.get(value)
+    return isinstance(around, ast.AugAssign) and isinstance(around.op, ast.Add | ast.Sub)

@@ -2,12 +2,33 @@
 
 import ast
 from dataclasses import dataclass
+from pathlib import Path
+
+Node = ast.stmt | ast.expr | ast.alias | ast.keyword | ast.arg
+
+
+@dataclass(frozen=True)
+class Line:
+    """A place that is known by its line, as compilers and interpreters tell it."""
+
+    lineno: int
+    """From 1."""
+    file: Path | None = None
+    """None: the file of the evidence."""
+    col_offset: int = 0
 
 
 @dataclass(frozen=True)
 class Fault:
     """One fault: where, what is wrong and what comes of it, and what to write instead."""
 
-    at: ast.stmt | ast.expr | ast.alias | ast.keyword
+    at: Node | Line
     message: str
+    """What is wrong here and why it matters, in a sentence or two, with names and figures of this kernel."""
     instead: str
+    """What to do about it, in a sentence."""
+    mend: str = ""
+    """Code that can stand in place of the faulty expression or line, where it can be written."""
+    proof: str = ""
+    """What was seen, with its figures: the access width, the offset, the shape that failed. Compiled and
+    measured evidence always has one."""

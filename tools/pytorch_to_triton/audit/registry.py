@@ -13,8 +13,18 @@
 
     def check(kernel: Kernel) -> Iterator[Fault]: ...
 
-The annotation of check's one parameter says which evidence it needs: it is called once for each Kernel, or
-once for the SourceFile. BAD and GOOD are files without their imports: PREAMBLE comes before each.
+The annotation of check's one parameter says which evidence it needs: it is called once for each Kernel, once
+for the SourceFile, for each CompiledCode, for what was Measured or for what was Timed. BAD and GOOD are files
+without their imports, PREAMBLE comes before each; those of a rule that needs more than source declare INPUTS
+and `run`, and those of a rule on timings are recorded results.
+
+A rule that only suspects also has
+
+    SUSPECTED = "low"                 # its severity until something is measured; SEVERITY where confirmed
+    SETTLED_BY = ("out_of_bounds",)   # rules on what was measured that confirm it
+
+Where the kernel was run, a finding of one of those rules at the same line (or without a line of its own)
+confirms the suspicion, and it is cleared where none of them found anything.
 """
 
 import importlib
@@ -27,19 +37,33 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from pytorch_to_triton.audit import rules
-from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed, pieces
+from pytorch_to_triton.audit.fault import Fault, Line
 from pytorch_to_triton.audit.source import Kernel, SourceFile
-from pytorch_to_triton.schema.finding import SEVERITIES, Category, Finding, Severity
+from pytorch_to_triton.schema.finding import SEVERITIES, Category, EvidenceKind, Finding, Severity
 
 PREAMBLE = "import torch\nimport triton\nimport triton.language as tl\n\n"
 
+KINDS: dict[type[Evidence], EvidenceKind] = {
+    SourceFile: "source",
+    Kernel: "source",
+    CompiledCode: "compiled",
+    Measured: "measured",
+    Timed: "measured",
+}
+"""What a check may ask for, and what its findings rest on."""
 _ASKED_FOR = {
     "SEVERITY": f"one of {', '.join(SEVERITIES)}",
     "CATEGORY": f"one of {', '.join(get_args(Category))}",
     "BAD": "a tuple of source snippets",
     "GOOD": "a tuple of source snippets",
-    "check": "a function of one parameter, annotated with Kernel or SourceFile",
+    "check": f"a function of one parameter, annotated with {', '.join(kind.__name__ for kind in KINDS)}",
 }
+_SUSPICION = {
+    "SUSPECTED": f"one of {', '.join(SEVERITIES)}",
+    "SETTLED_BY": "a tuple of rules' names",
+}
+"""What a rule has both of, or neither."""
 
 
 class MalformedRule(Exception):
@@ -55,28 +79,44 @@ class Rule:
     about: str
     """The docstring: what is wrong, why it matters, what to write instead."""
     severity: Severity
+    """Of what is certain."""
+    suspected: Severity | None
+    """Of what is not; None: the rule finds only what is certain."""
+    settled_by: tuple[str, ...]
     category: Category
-    needs: type[Kernel] | type[SourceFile]
+    needs: type[Evidence]
     check: Callable[[Any], Iterator[Fault]]
     bad: tuple[str, ...]
     good: tuple[str, ...]
 
-    def find(self, file: SourceFile) -> Iterator[Finding]:
-        """Its findings in one file."""
-        pieces = file.kernels if self.needs is Kernel else (file,)
-        for piece in pieces:
+    @property
+    def title(self) -> str:
+        """What is wrong, in one line."""
+        return self.about.partition("\n")[0]
+
+    def find(self, evidence: Evidence) -> Iterator[Finding]:
+        """Its findings in a file, or in what else it asks for; nothing where it asks for other evidence."""
+        for piece in pieces(evidence, self.needs):
             for fault in self.check(piece):
-                yield Finding(
-                    rule=self.name,
-                    severity=self.severity,
-                    category=self.category,
-                    evidence="source",
-                    file=file.path,
-                    line=fault.at.lineno,
-                    column=fault.at.col_offset + 1,
-                    message=fault.message,
-                    instead=fault.instead,
-                )
+                yield self._finding(fault, piece)
+
+    def _finding(self, fault: Fault, piece: Evidence) -> Finding:
+        place = fault.at
+        elsewhere = place.file if isinstance(place, Line) else None
+        return Finding(
+            rule=self.name,
+            severity=self.suspected or self.severity,
+            suspected=self.suspected is not None,
+            category=self.category,
+            evidence=KINDS[self.needs],
+            file=elsewhere or piece.path,
+            line=place.lineno,
+            column=place.col_offset + 1,
+            message=fault.message,
+            instead=fault.instead,
+            mend=fault.mend,
+            proof=fault.proof,
+        )
 
 
 @cache
@@ -91,8 +131,11 @@ def all_rules() -> tuple[Rule, ...]:
 def load(module: ModuleType) -> Rule:
     """The rule that a module defines. Raises MalformedRule, naming its file and all that it lacks."""
     about = inspect.getdoc(module) or ""
+    suspicion = _SUSPICION if vars(module).keys() & _SUSPICION.keys() else {}
     lacks = [
-        f"{name} ({what})" for name, what in _ASKED_FOR.items() if not _is_sound(name, vars(module).get(name))
+        f"{name} ({what})"
+        for name, what in (_ASKED_FOR | suspicion).items()
+        if not _is_sound(name, vars(module).get(name))
     ]
     if not any(paragraph.startswith("Instead") for paragraph in about.split("\n\n")):
         lacks.insert(0, "a docstring whose last paragraph starts with Instead")
@@ -102,6 +145,8 @@ def load(module: ModuleType) -> Rule:
         name=module.__name__.rpartition(".")[2],
         about=about,
         severity=module.SEVERITY,
+        suspected=getattr(module, "SUSPECTED", None),
+        settled_by=getattr(module, "SETTLED_BY", ()),
         category=module.CATEGORY,
         needs=_evidence(module.check),
         check=module.check,
@@ -112,12 +157,12 @@ def load(module: ModuleType) -> Rule:
 
 def _is_sound(name: str, value: Any) -> bool:
     match name:
-        case "SEVERITY":
+        case "SEVERITY" | "SUSPECTED":
             return value in SEVERITIES
         case "CATEGORY":
             return value in get_args(Category)
         case "check":
-            return inspect.isfunction(value) and _evidence(value) in (Kernel, SourceFile)
+            return inspect.isfunction(value) and _evidence(value) in KINDS
     return isinstance(value, tuple) and bool(value) and all(isinstance(snippet, str) for snippet in value)
 
 

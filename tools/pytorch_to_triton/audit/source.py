@@ -1,6 +1,9 @@
 """The evidence that a rule may ask for: a file, or one kernel in it."""
 
 import ast
+import io
+import itertools
+import tokenize
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +20,15 @@ from pytorch_to_triton.api.scope import (
     parameters_of,
 )
 from pytorch_to_triton.api.surface import installed_version
+from pytorch_to_triton.audit.arguments import argument, pointer_of
+from pytorch_to_triton.audit.flow import Flow
 from pytorch_to_triton.errors import BadInput
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
+_WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_triton"})
+"""`wrapper(kernel)[grid](...)` launches the kernel too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +39,46 @@ class Launch:
     function: Function | None
     """Where it stands; None at the top of the file."""
     scope: Scope
+    flow: Flow
+    """Of that function's body."""
+
+    @property
+    def grid(self) -> ast.expr:
+        """What stands in the brackets."""
+        assert isinstance(self.call.func, ast.Subscript)
+        return self.call.func.slice
+
+    @property
+    def options(self) -> Mapping[str, ast.expr]:
+        """Its keyword arguments: parameters of the kernel, num_warps and the like."""
+        return {keyword.arg: keyword.value for keyword in self.call.keywords if keyword.arg}
+
+    def given(self, kernel: "Kernel") -> Mapping[str, ast.expr]:
+        """The arguments by the kernel's parameters; what `*` and `**` may pass is left out."""
+        plain = list(itertools.takewhile(lambda one: not isinstance(one, ast.Starred), self.call.args))
+        by_place = dict(zip(kernel.parameters, plain, strict=False))
+        return by_place | {name: value for name, value in self.options.items() if name in kernel.parameters}
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """A tl.load, tl.store or tl.atomic_* of a kernel."""
+
+    call: ast.Call
+    name: str
+    """`load`, `store`, `atomic_add` and the like."""
+    address: ast.expr
+    mask: ast.expr | None
+    other: ast.expr | None
+    """Of a load."""
+    value: ast.expr | None
+    """Of what writes."""
+    pointer: str | None
+    """The parameter that the address starts from, where that is certain."""
+
+    @property
+    def writes(self) -> bool:
+        return self.name != "load"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +95,10 @@ class Kernel:
     """Every decorator's path is known."""
 
     @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """Names, in order."""
         return tuple(parameter.arg for parameter in parameters_of(self.node))
@@ -62,9 +113,26 @@ class Kernel:
         )
 
     @cached_property
+    def constexprs(self) -> frozenset[str]:
+        """The parameters that are tl.constexpr."""
+        return frozenset(p.arg for p in parameters_of(self.node) if self._is_constexpr(p))
+
+    @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """All nodes of the body, in source order."""
         return tuple(own_nodes(self.node.body))
+
+    @cached_property
+    def flow(self) -> Flow:
+        """What its values are made from."""
+        return Flow(self.node.body, self.scope)
+
+    @cached_property
+    def accesses(self) -> tuple[Access, ...]:
+        """Its loads, stores and atomics through plain pointers, in source order."""
+        return tuple(
+            access for path, call in self.calls() if (access := access_of(path, call, self.scope, self.flow))
+        )
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
@@ -97,6 +165,12 @@ class SourceFile:
 
     path: Path
     tree: ast.Module
+    text: str
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Without their ends."""
+        return tuple(self.text.splitlines())
 
     @cached_property
     def scope(self) -> Scope:
@@ -133,8 +207,9 @@ class SourceFile:
         places: list[tuple[Function | None, Scope, list[ast.stmt]]] = [(None, self.scope, self.tree.body)]
         places += [(function, scope, function.body) for function, scope in self.functions]
         found = (
-            Launch(node, function, scope)
+            Launch(node, function, scope, flow)
             for function, scope, body in places
+            for flow in (Flow(body, scope),)
             for node in own_nodes(body)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
         )
@@ -149,9 +224,16 @@ class SourceFile:
     def kernel_of(self, launch: Launch) -> Kernel | None:
         """The kernel that a launch names; None where it is none of this file."""
         match launch.call.func:
-            case ast.Subscript(value=ast.Name(id=name)) if binding := launch.scope.find(name):
-                return self._kernel_at.get(binding.node)
-        return None
+            case ast.Subscript(value=ast.Name(id=name)):
+                pass
+            case ast.Subscript(value=ast.Call(func=wrapper, args=[ast.Name(id=name)])) if launch.scope.path(
+                wrapper
+            ) in _WRAPPERS:
+                pass
+            case _:
+                return None
+        binding = launch.scope.find(name)
+        return self._kernel_at.get(binding.node) if binding else None
 
     @cached_property
     def _kernel_at(self) -> Mapping[ast.AST, Kernel]:
@@ -181,7 +263,35 @@ def parse(path: Path, source: bytes) -> SourceFile:
         raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
-    return SourceFile(path, tree)
+    return SourceFile(path, tree, decoded(source))
+
+
+def decoded(source: bytes) -> str:
+    """The text of Python source, in the encoding that it declares."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    return io.TextIOWrapper(io.BytesIO(source), encoding, errors="replace").read()
+
+
+def access_of(path: str, call: ast.Call, scope: Scope, flow: Flow) -> Access | None:
+    """The call as an access to memory; None where it is something else or gives no address."""
+    name = path.removeprefix("triton.language.")
+    if name == path or not (name in ("load", "store") or name.startswith("atomic_")):
+        return None
+    address = argument(call, 0, "pointer")
+    if address is None:
+        return None
+    places = {"load": (1, 2, None), "store": (2, None, 1), "atomic_cas": (None, None, 2)}
+    mask, other, value = places.get(name, (2, None, 1))
+    start = pointer_of(address, scope, flow)
+    return Access(
+        call=call,
+        name=name,
+        address=address,
+        mask=None if mask is None else argument(call, mask, "mask"),
+        other=None if other is None else argument(call, other, "other"),
+        value=None if value is None else argument(call, value, "val" if name != "store" else "value"),
+        pointer=start.arg if start else None,
+    )
 
 
 def _functions(body: list[ast.stmt], scope: Scope) -> Iterator[tuple[Function, Scope]]:

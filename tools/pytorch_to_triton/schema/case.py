@@ -58,11 +58,6 @@ class TensorArgument(Value):
     layout: Layout = "contiguous"
 
     @property
-    def dtypes(self) -> dict[str, str]:
-        """Of its tensors, by name."""
-        return {tensor.name: tensor.dtype for tensor in tensors_in(self.arguments)}
-
-    @property
     def elements(self) -> int:
         """How many elements it holds."""
         return prod(self.shape)

@@ -3,14 +3,16 @@
 from pathlib import Path
 from typing import Literal, get_args
 
+from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.value import Value
 
 Severity = Literal["critical", "high", "medium", "low", "info"]
 """critical: does not compile, cannot be launched, or gives wrong results. high: wrong results under
 conditions that occur. medium: costs time or accuracy. low: may do so. info: worth knowing."""
 Category = Literal["correctness", "performance", "memory access", "numerical stability", "best practices"]
-Evidence = Literal["source"]
-"""source: the syntax tree alone; nothing was compiled or run."""
+EvidenceKind = Literal["source", "compiled", "measured"]
+"""What a finding rests on. source: the syntax tree; nothing was compiled or run. compiled: what the compiler
+made of the kernel for a named GPU; nothing was run. measured: what the kernel did when it ran."""
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The worst first."""
@@ -23,17 +25,32 @@ class Finding(Value):
     """Named after the fault."""
     severity: Severity
     category: Category
-    evidence: Evidence
-    """What the finding rests on."""
+    evidence: EvidenceKind
+    suspected: bool = False
+    """The rule cannot be certain from this evidence alone."""
     file: Path
     line: int
     """From 1."""
     column: int
     """From 1, in characters."""
+    kernel: str = ""
+    """The function, most often a kernel, that the line stands in; empty at the top of the file."""
+    excerpt: str = ""
+    """The line of source."""
     message: str
     """What is wrong here, and what comes of it."""
+    proof: str = ""
+    """What was seen, with its figures; empty where the source itself is the evidence."""
     instead: str
     """What to write."""
+    mend: str = ""
+    """Code that can stand in place of the faulty one, where it can be written."""
+    page: str = ""
+    """Where the rule is explained."""
+    fingerprint: str = ""
+    """Stays the same while the rule, the file's name and the line's text do."""
+    known: bool = False
+    """The baseline has it: it does not count against the verdict."""
 
 
 class Unread(Value):
@@ -43,6 +60,68 @@ class Unread(Value):
     why: str
 
 
+class Suppressed(Value):
+    """A finding that a comment beside the code sets aside."""
+
+    finding: Finding
+    reason: str
+
+
+class CategoryStatus(Value):
+    """What an audit found of one category."""
+
+    category: Category
+    status: Literal["clean", "worth a look", "faulty"]
+    """faulty: a finding at or above `fail_on` that the baseline does not have."""
+    counts: dict[Severity, int]
+    """Of its findings, by severity; only those that occur."""
+
+
+class Recommendation(Value):
+    """What to do about all findings of one rule."""
+
+    rule: str
+    severity: Severity
+    """Of the worst of them."""
+    title: str
+    """What is wrong, in one line."""
+    instead: str
+    """What to do, as the first finding says it."""
+    places: tuple[str, ...]
+    """`file.py:12` of each."""
+
+
+class CompiledFigures(Value):
+    """What one kernel occupies, as compiled for one GPU."""
+
+    kernel: str
+    where: str
+    """`sm_90`, or `sm_90, BLOCK=64 num_warps=4` of an autotuner's configuration."""
+    registers: int
+    """A thread's."""
+    spill_bytes: int
+    shared_bytes: int
+    """A block's."""
+    occupancy: float
+    """Warps that stay on a multiprocessor, as a share of the most."""
+    widest_load_bits: int | None
+    """A thread's widest instruction that reads global memory; None: there is none."""
+    widest_store_bits: int | None
+
+
+class Examination(Value):
+    """One target that was compiled or run, or could not be."""
+
+    target: str
+    kind: EvidenceKind
+    summary: str
+    """What came of it, in a sentence."""
+    obtained: str
+    """How the figures came about; empty where there are none."""
+    replay: str = ""
+    """The command that does it again."""
+
+
 class AuditReport(Value):
     """What the rules found in some files."""
 
@@ -50,13 +129,30 @@ class AuditReport(Value):
     """What a person would say."""
     next_step: str
     verdict: Literal["clean", "faulty"]
-    """faulty: a finding is at or above `fail_on`."""
+    """faulty: a finding is at or above `fail_on`, and the baseline does not have it."""
+    date: str
+    """ISO 8601, with the time of day in UTC."""
+    categories: tuple[CategoryStatus, ...]
     findings: tuple[Finding, ...]
     """By severity, the worst first, then by place."""
+    recommendations: tuple[Recommendation, ...]
+    """One a rule, the weightiest first."""
     files: tuple[Path, ...]
     """What was audited."""
     kernels: int
     """How many @triton.jit functions those files hold."""
     unread: tuple[Unread, ...]
     """Files in the folders that could not be audited."""
+    suppressed: tuple[Suppressed, ...] = ()
+    examined: tuple[Examination, ...] = ()
+    """What was compiled and run; empty: source alone."""
+    compiled: tuple[CompiledFigures, ...] = ()
+    timings: tuple[Benchmark, ...] = ()
+    commands: tuple[str, ...] = ()
+    """What runs the audit, the tests and the timings again."""
     fail_on: Severity
+    notes: tuple[str, ...] = ()
+    document: str = ""
+    """The report in the format that was asked for, unless it was written to a file."""
+    written: Path | None = None
+    """The file that holds the report, or the baseline."""

@@ -133,8 +133,8 @@ def _place(kernel: Kernel, call: ast.Call) -> tuple[str | None, str]:
     address = argument(call, 0, "pointer")
     if address is None:
         return None, ""
-    start = pointer_of(address, kernel.scope)
+    start = pointer_of(address, kernel.scope, kernel.flow)
     names = [node.id for node in ast.walk(address) if isinstance(node, ast.Name)]
-    if start is None or not all(kernel.scope.find(name) for name in names):
+    if start is None or not all(kernel.scope.find(name) for name in (start.arg, *names)):
         return None, ""
     return start.arg, ast.dump(address)

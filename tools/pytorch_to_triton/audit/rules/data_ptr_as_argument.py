@@ -73,7 +73,7 @@ def _pointers(kernel: Kernel) -> frozenset[str]:
     for path, call in kernel.calls():
         if path in ("triton.language.load", "triton.language.store"):
             address = argument(call, 0, "pointer")
-            start = pointer_of(address, kernel.scope) if address else None
+            start = pointer_of(address, kernel.scope, kernel.flow) if address else None
             if start and start.arg in kernel.runtime_parameters:
                 found.add(start.arg)
     return frozenset(found)
