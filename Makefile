@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test check setup clean
+.PHONY: demo test test-tritons check setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -14,6 +14,18 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The oldest release of Triton that is supported, the usual one and the newest, an environment each.
+TRITONS := 3.6.0 3.7.1 3.9.0
+
+test-tritons: $(READY) $(TRITONS:%=.tritons/%/ready)
+	PYTORCH_TO_TRITON_PYTHONS=$$(echo $(TRITONS:%=$(CURDIR)/.tritons/%/bin/python) | tr ' ' ':') \
+		$(BIN)/pytest tests/tritons
+
+.tritons/%/ready:
+	$(PYTHON) -m venv .tritons/$*
+	.tritons/$*/bin/pip install --quiet --disable-pip-version-check triton==$*
+	@touch $@
 
 check: $(READY)
 	$(BIN)/ruff check
@@ -39,4 +51,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist converted
+	rm -rf $(VENV) .tritons build dist converted

@@ -11,13 +11,12 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.finding import Category, Severity
+from pytorch_to_triton_server.audit_tools import audit
 from pytorch_to_triton_server.docs_tools import docs_fetch, docs_read, docs_search, docs_status
 from pytorch_to_triton_server.inspect_tools import inspect as inspect_kernels
 from pytorch_to_triton_server.names import folder_of, target_of
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from pytorch_to_triton.gpu.door import Door
     from pytorch_to_triton.gpu.watch import Watch
     from pytorch_to_triton.schema.conversion import Conversion
-    from pytorch_to_triton.schema.finding import AuditReport
     from pytorch_to_triton.schema.verdict import Verdict
     from pytorch_to_triton_server.machine import Machine
 
@@ -129,30 +127,6 @@ async def convert(
     )
     mode = await choose_mode(call.door, device, python)
     return await conversion.convert(call.door, request, mode, call.watch)
-
-
-async def audit(
-    call: Call,
-    paths: Annotated[
-        list[str], Field(min_length=1, description="Python files, or folders to search for Triton code")
-    ],
-    focus: Annotated[
-        Category | None, Field(description="Only this kind of fault; default: every kind")
-    ] = None,
-    fail_on: Annotated[
-        Severity, Field(description="The least severity of a finding that makes the verdict faulty")
-    ] = "medium",
-) -> "AuditReport":
-    """Find known faults in the source of Triton kernels and of the functions that launch them.
-
-    Each finding says where it is, what comes of it and what to write instead. Reports only what the source
-    alone makes certain: syntax and names that Triton refuses, wrong launches, autotuning that corrupts its
-    data. No findings do not mean that a kernel is right. Executes nothing.
-    """
-    from pytorch_to_triton.audit import audit as auditing
-
-    places = [Path(path).expanduser() for path in paths]
-    return await auditing.audit(places, call.watch, focus=focus, fail_on=fail_on)
 
 
 async def device(call: Call) -> "Machine":
@@ -249,8 +223,8 @@ TOOLS = (
         name="audit",
         title="Audit Triton code",
         function=audit,
-        read_only=True,
-        destructive=False,
+        read_only=False,
+        destructive=True,
         is_yes=lambda report: report.verdict == "clean",
     ),
     Tool(

@@ -32,6 +32,14 @@ def target_of(text: str) -> "Target":
     return Target(path=file, name=name or None)
 
 
+def place_of(text: str) -> "Target":
+    """A folder, or what `target_of` reads; raises as it does."""
+    from pytorch_to_triton.schema.target import Target
+
+    folder = Path(text).expanduser().absolute()
+    return Target(path=folder) if folder.is_dir() else target_of(text)
+
+
 def folder_of(text: str | None) -> Path | None:
     """A folder for results, relative to the current one; it need not exist. Raises BadInput for a file."""
     if text is None:

@@ -17,7 +17,7 @@ from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
-from pytorch_to_triton.schema.finding import AuditReport
+from pytorch_to_triton.schema.finding import AuditReport, Finding
 from pytorch_to_triton.schema.search import DocsStatus, Lack, Reading, SearchResult
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
@@ -33,6 +33,9 @@ _PLAIN_SECONDS = 2.0
 def show(result: Value) -> None:
     """Print a result on stdout: its tables, then what it means and what to do next."""
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, markup=False)
+    if isinstance(result, AuditReport) and result.document:
+        sys.stdout.write(result.document)
+        return
     if isinstance(result, Reading):
         console.print(result.text, soft_wrap=True)
     for table in tables_of(result):
@@ -48,12 +51,16 @@ def closing_lines(result: Value) -> Iterator[str]:
         yield from (f"Red flag: {words(*flag)}" for flag in all_flags(result.tables, result.flags))
     if isinstance(result, Inspection) and (at := compiled_at(result)):
         yield at
-    if isinstance(result, Verdict | Inspection | Benchmark):
+    if isinstance(result, AuditReport):
+        yield from (f"{one.kind}: {one.summary}" for one in result.examined)
+    if isinstance(result, Verdict | Inspection | Benchmark | AuditReport):
         yield from (f"Note: {note}" for note in result.notes)
     yield told["summary"]
     yield told["next_step"]
     if isinstance(result, Benchmark):
         yield from files_of(result)
+    if isinstance(result, AuditReport) and result.written:
+        yield f"Report: {result.written}"
     if isinstance(result, Inspection) and result.page:
         text = result.page
         yield f"{text.kind} of {text.kernel}, page {text.page} of {text.pages} (all: {text.whole}):"
@@ -108,8 +115,22 @@ def case_table(verdict: Verdict) -> Table:
 
 def finding_table(report: AuditReport) -> Table:
     """One row a finding."""
-    rows = [(f.severity, f"{f.file}:{f.line}", f.rule, f.message, f.instead) for f in report.findings]
-    return table_of(("severity", "where", "rule", "what", "instead"), rows)
+    rows = [
+        (
+            severity_of(f),
+            f"{f.file}:{f.line}\n{f.rule}",
+            "\n".join(filter(None, (f.message, f.proof))),
+            f.instead,
+        )
+        for f in report.findings
+    ]
+    return table_of(("severity", "where, rule", "what", "instead"), rows)
+
+
+def severity_of(finding: Finding) -> str:
+    """`high, measured`; `low, suspected` of what source alone cannot tell."""
+    known = "\nknown" if finding.known else ""
+    return f"{finding.severity}\n{'suspected' if finding.suspected else finding.evidence}{known}"
 
 
 def hit_table(result: SearchResult) -> Table:

@@ -1,13 +1,17 @@
 """Which files are audited, what the report says, and how mistakes of the caller's are answered."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import audit
+from pytorch_to_triton.audit.audit import Request, audit
 from pytorch_to_triton.errors import BadInput, TargetNotFound
+from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.finding import AuditReport
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +31,9 @@ def run(x):
 """
 
 
+Auditing = Callable[..., Awaitable[AuditReport]]
+
+
 class Steps:
     """A Watch that keeps what it is told."""
 
@@ -38,6 +45,22 @@ class Steps:
 
     async def item(self, result: dict[str, Any]) -> None:
         raise AssertionError("an audit has no single results")
+
+
+async def nothing_runs() -> Mode:
+    raise AssertionError("source alone is audited, and something is to be run")
+
+
+@pytest.fixture
+def read(door: Door) -> Auditing:
+    """Audits files and folders by their source alone."""
+
+    async def read(*paths: Path, watch: Steps | None = None, **asked: Any) -> AuditReport:
+        targets = tuple(Target(path=path) for path in paths)
+        request = Request(**{"targets": targets, "evidence": "source", "severity": "medium", **asked})
+        return await audit(door, request, nothing_runs, watch or Steps())
+
+    return read
 
 
 @pytest.fixture
@@ -64,31 +87,31 @@ def names(report: AuditReport, folder: Path) -> list[str]:
     return [str(file.relative_to(folder)) for file in report.files]
 
 
-async def test_a_folder_is_searched_for_files_that_import_triton(tree: Path) -> None:
+async def test_a_folder_is_searched_for_files_that_import_triton(read: Auditing, tree: Path) -> None:
     steps = Steps()
-    report = await audit([tree], steps)
+    report = await read(tree, watch=steps)
     assert sorted(names(report, tree)) == ["clean.py", "deep/er/broken.py", "deep/slow.py"]
     assert report.kernels == 3
     assert report.summary == "2 findings (1 critical, 1 medium) in 3 Triton functions in 3 files."
     assert steps.seen == [(done, 4) for done in range(4)]
 
 
-async def test_findings_come_by_severity_and_the_next_step_is_the_worst(tree: Path) -> None:
-    report = await audit([tree], Steps())
+async def test_findings_come_by_severity_and_the_next_step_is_the_worst(read: Auditing, tree: Path) -> None:
+    report = await read(tree)
     assert [finding.severity for finding in report.findings] == ["critical", "medium"]
     worst = report.findings[0]
     assert (worst.file, worst.line, worst.column) == (tree / "deep/er/broken.py", 6, 9)
     assert report.next_step.startswith(f"Mend {worst.file}:6 first: ")
 
 
-async def test_a_file_that_is_named_twice_is_audited_once(tree: Path) -> None:
-    report = await audit([tree / "deep/slow.py", tree / "deep", tree], Steps())
+async def test_a_file_that_is_named_twice_is_audited_once(read: Auditing, tree: Path) -> None:
+    report = await read(tree / "deep/slow.py", tree / "deep", tree)
     assert len(report.files) == 3
     assert len(report.findings) == 2
 
 
-async def test_a_named_file_is_audited_even_where_it_has_no_kernels(tree: Path) -> None:
-    report = await audit([tree / "plain.py"], Steps())
+async def test_a_named_file_is_audited_even_where_it_has_no_kernels(read: Auditing, tree: Path) -> None:
+    report = await read(tree / "plain.py")
     assert (report.verdict, report.kernels) == ("clean", 0)
     assert names(report, tree) == ["plain.py"]
     assert "@triton.jit" in report.next_step
@@ -99,39 +122,45 @@ async def test_a_named_file_is_audited_even_where_it_has_no_kernels(tree: Path) 
     [("info", "faulty"), ("medium", "faulty"), ("high", "clean"), ("critical", "clean")],
 )
 async def test_findings_below_fail_on_are_told_and_leave_the_verdict_clean(
-    tree: Path, fail_on: Any, verdict: str
+    read: Auditing, tree: Path, fail_on: Any, verdict: str
 ) -> None:
-    report = await audit([tree / "deep/slow.py"], Steps(), fail_on=fail_on)
+    report = await read(tree / "deep/slow.py", fail_on=fail_on)
     assert [finding.rule for finding in report.findings] == ["host_sync_in_run"]
     assert report.verdict == verdict
 
 
-async def test_focus_keeps_the_rules_of_one_category(tree: Path) -> None:
-    report = await audit([tree], Steps(), focus="performance")
+async def test_focus_keeps_the_rules_of_one_category(read: Auditing, tree: Path) -> None:
+    report = await read(tree, focus="performance")
     assert [finding.category for finding in report.findings] == ["performance"]
-    assert (await audit([tree], Steps(), focus="memory access")).findings == ()
+    assert (await read(tree, focus="memory access")).findings == ()
 
 
-async def test_a_named_file_that_does_not_parse_is_refused_with_the_place(tmp_path: Path) -> None:
+async def test_a_named_file_that_does_not_parse_is_refused_with_the_place(
+    read: Auditing, tmp_path: Path
+) -> None:
     file = tmp_path / "half.py"
     file.write_text("import triton\ndef kernel(:\n", encoding="utf-8")
     with pytest.raises(BadInput) as refusal:
-        await audit([file], Steps())
+        await read(file)
     assert refusal.value.message.startswith(f"{file}:2:12: ")
     assert "syntax" in refusal.value.hint
 
 
 @pytest.mark.parametrize("content", [b"\x00\x01\x02", b"# coding: nonsense\n", b"x = '\xff'\n"])
-async def test_a_named_file_that_is_not_python_text_is_refused(tmp_path: Path, content: bytes) -> None:
+async def test_a_named_file_that_is_not_python_text_is_refused(
+    read: Auditing, tmp_path: Path, content: bytes
+) -> None:
     file = tmp_path / "kernel.py"
     file.write_bytes(content)
     with pytest.raises(BadInput, match=r"kernel\.py"):
-        await audit([file], Steps())
+        await read(file)
 
 
-async def test_a_file_in_a_folder_that_does_not_parse_is_listed_and_the_rest_is_audited(tree: Path) -> None:
+async def test_a_file_in_a_folder_that_does_not_parse_is_listed_and_the_rest_is_audited(
+    read: Auditing, tree: Path
+) -> None:
     (tree / "half.py").write_text("import triton\ndef kernel(:\n", encoding="utf-8")
-    report = await audit([tree], Steps())
+    report = await read(tree)
     (unread,) = report.unread
     assert unread.file == tree / "half.py"
     assert "half.py:2:12" in unread.why
@@ -139,13 +168,13 @@ async def test_a_file_in_a_folder_that_does_not_parse_is_listed_and_the_rest_is_
     assert report.summary.endswith("1 file could not be read.")
 
 
-async def test_a_path_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+async def test_a_path_that_does_not_exist_is_refused(read: Auditing, tmp_path: Path) -> None:
     with pytest.raises(TargetNotFound, match=r"nowhere\.py does not exist") as refusal:
-        await audit([tmp_path / "nowhere.py"], Steps())
+        await read(tmp_path / "nowhere.py")
     assert "folders" in refusal.value.hint
 
 
-async def test_invalid_escapes_in_the_audited_code_raise_no_warning(tmp_path: Path) -> None:
+async def test_invalid_escapes_in_the_audited_code_raise_no_warning(read: Auditing, tmp_path: Path) -> None:
     file = tmp_path / "escapes.py"
     file.write_text(CLEAN + "pattern = '\\d'\n", encoding="utf-8")
-    assert (await audit([file], Steps())).verdict == "clean"
+    assert (await read(file)).verdict == "clean"

@@ -85,4 +85,8 @@ def test_lines_of_another_file_are_not_told() -> None:
 
 
 def test_dots_are_told_with_the_type_and_the_precision_of_their_operands() -> None:
-    assert dots(TTIR, "k.py") == [Dot("f32", "tf32", 7), Dot("f32", "", 7), Dot("f8E4M3FN", "", 7)]
+    assert dots(TTIR, "k.py") == [
+        Dot("f32", "tf32", 7, "f32"),
+        Dot("f32", "", 7, "f32"),
+        Dot("f8E4M3FN", "", 7, "f32"),
+    ]

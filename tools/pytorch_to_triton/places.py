@@ -53,3 +53,14 @@ def shipped(name: str) -> Path:
         if place.exists():
             return place
     raise FileNotFoundError(f"{name} is neither in the checkout nor in the installed package")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all, in a folder that is made where it is not there. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

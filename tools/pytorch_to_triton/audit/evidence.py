@@ -1,15 +1,19 @@
 """What a rule may ask for beside source: what the compiler made of a kernel, and what runs showed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.audit.source import Function, Kernel, SourceFile
+from pytorch_to_triton.api.scope import Definition
+from pytorch_to_triton.audit.fault import Line, Node
+from pytorch_to_triton.audit.source import Kernel, SourceFile
+from pytorch_to_triton.audit.symptoms import Reading, Sighting, Symptom
 from pytorch_to_triton.gpu.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
-from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, TextKind
+from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Remark, RemarkKind, TextKind
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.verdict import CaseResult, Verdict, Violation
+from pytorch_to_triton.schema.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,23 @@ class CompiledCode:
         """`sm_90`, or `sm_90, BLOCK=64 num_warps=4` of an autotuner's configuration."""
         return ", ".join(filter(None, (self.gpu.name, self.compiled.configuration)))
 
+    @property
+    def is_trial(self) -> bool:
+        """It is one of an autotuner's configurations, which need not be the one that is used."""
+        return self.compiled.configuration is not None
+
+    def remarks(self, kind: RemarkKind) -> Iterator[tuple[Line, Remark]]:
+        """What `inspect` remarks of this kind, each at its first line, else at the kernel's `def`."""
+        for remark in self.inspected.remarks:
+            if remark.kind == kind:
+                yield Line(min(remark.lines, default=self.compiled.line)), remark
+
+    def proof(self, remark: Remark) -> str:
+        """A remark with the GPU and the lines that it is about."""
+        further = ", ".join(map(str, remark.lines))
+        lines = f" Lines {further}." if len(remark.lines) > 1 else ""
+        return f"Compiled for {self.where}: {remark.message}{lines}"
+
     def text(self, kind: TextKind) -> str:
         """What the compiler wrote; empty where it did not get there."""
         path = self.compiled.texts.get(kind)
@@ -59,17 +80,24 @@ class Measured:
     def path(self) -> Path:
         return self.file.path
 
-    @property
-    def entry(self) -> Function | None:
-        """The function that was called."""
-        name = self.target.name or "run"
-        return next((f for f, _ in self.file.functions if f.name == name), None)
+    @cached_property
+    def place(self) -> Node | Line:
+        """Where a finding belongs that no line is known of: the one kernel that ran, else what was called."""
+        return _place(self.file, self.target, self.verdict.conduct.kernels)
 
-    def violations(self, *breaches: str) -> Iterator[tuple[CaseResult | None, Violation]]:
-        """Violations of these kinds with the case that showed them; None: the process as a whole."""
-        for case in self.verdict.cases:
-            yield from ((case, found) for found in case.violations if found.breach in breaches)
-        yield from ((None, found) for found in self.verdict.violations if found.breach in breaches)
+    @property
+    def who(self) -> str:
+        """The name of what stands at that place."""
+        return _name(self.place, self.target)
+
+    def sightings(self, symptom: Symptom) -> Iterator[tuple[Node | Line, Sighting]]:
+        """What was seen of one symptom, each with its place."""
+        for sighting in self._symptoms.sightings(symptom):
+            yield sighting.at or self.place, sighting
+
+    @cached_property
+    def _symptoms(self) -> Reading:
+        return Reading(self.verdict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +112,16 @@ class Timed:
     def path(self) -> Path:
         return self.file.path
 
+    @cached_property
+    def place(self) -> Node | Line:
+        """Where its findings belong: the one kernel that the file launches, else what was called."""
+        return _place(self.file, self.target, {k.node.name for k in self.file.kernels if k.is_launched})
+
+    @property
+    def who(self) -> str:
+        """The name of what stands at that place."""
+        return _name(self.place, self.target)
+
 
 Evidence = SourceFile | Kernel | CompiledCode | Measured | Timed
 
@@ -93,3 +131,21 @@ def pieces(evidence: Evidence, needs: type[Evidence]) -> Sequence[Evidence]:
     if needs is Kernel and isinstance(evidence, SourceFile):
         return evidence.kernels
     return (evidence,) if isinstance(evidence, needs) else ()
+
+
+def _place(file: SourceFile, target: Target, ran: Collection[str]) -> Node | Line:
+    kernels = [kernel.node for kernel in file.kernels if kernel.node.name in ran]
+    if len(kernels) == len(ran) == 1:
+        return kernels[0]
+    called = [
+        node for node in file.tree.body if isinstance(node, Definition) and node.name == _called(target)
+    ]
+    return called[-1] if called else Line(1)
+
+
+def _name(place: Node | Line, target: Target) -> str:
+    return place.name if isinstance(place, Definition) else _called(target)
+
+
+def _called(target: Target) -> str:
+    return target.name or "run"

@@ -76,7 +76,9 @@ class Flow:
             ahead += ast.iter_child_nodes(node)
             if isinstance(node, ast.Name):
                 ahead += self.feeds(node.id)
-                ahead += [b.node for b in self._scope.bindings.get(node.id, ()) if isinstance(b.node, ast.arg)]
+                ahead += [
+                    b.node for b in self._scope.bindings.get(node.id, ()) if isinstance(b.node, ast.arg)
+                ]
         return frozenset(found)
 
     def calls(self, *values: ast.AST, stop: Stop = nowhere) -> Iterator[tuple[str, ast.Call]]:
@@ -114,8 +116,9 @@ def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(
-            target=target, value=value
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.NamedExpr(target=target, value=value)
         ):
             yield target, value
         case ast.AugAssign(target=target, value=value):
@@ -133,12 +136,13 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             yield name, value
         case ast.Starred(value=inner), _:
             yield from _pairs(inner, value)
-        case (ast.Tuple(elts=targets) | ast.List(elts=targets)), (
-            ast.Tuple(elts=values) | ast.List(elts=values)
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
         ) if len(targets) == len(values) and not any(isinstance(t, ast.Starred) for t in targets):
             for one, other in zip(targets, values, strict=True):
                 yield from _pairs(one, other)
-        case (ast.Tuple(elts=targets) | ast.List(elts=targets)), _:
+        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), _):
             for one in targets:
                 yield from _pairs(one, value)
         case ast.Subscript(value=inner) | ast.Attribute(value=inner), _:

@@ -226,9 +226,9 @@ class SourceFile:
         match launch.call.func:
             case ast.Subscript(value=ast.Name(id=name)):
                 pass
-            case ast.Subscript(value=ast.Call(func=wrapper, args=[ast.Name(id=name)])) if launch.scope.path(
-                wrapper
-            ) in _WRAPPERS:
+            case ast.Subscript(value=ast.Call(func=wrapper, args=[ast.Name(id=name)])) if (
+                launch.scope.path(wrapper) in _WRAPPERS
+            ):
                 pass
             case _:
                 return None

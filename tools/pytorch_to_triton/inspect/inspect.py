@@ -20,7 +20,7 @@ from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
 from pytorch_to_triton.inspect.ptx import read_ptx
 from pytorch_to_triton.inspect.remarks import Reading, plural, refused, remarks_on
-from pytorch_to_triton.inspect.ttgir import block_accesses, dots, loops
+from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
 from pytorch_to_triton.schema.case import Case, DType, tensors_in
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Inspection, TextKind
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
@@ -252,6 +252,8 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
         blocks=block_accesses(texts.get("ttgir", ""), file),
         loops=loops(texts.get("ttgir", ""), file),
         dots=dots(texts.get("ttir", ""), file),
+        sums=short_sums(texts.get("ttir", ""), file),
+        float_atomics=float_atomics(texts.get("ttir", ""), file),
     )
     return InspectedKernel(
         label=label,

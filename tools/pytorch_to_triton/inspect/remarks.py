@@ -4,11 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.gpu.architectures import KIB, Architecture
-from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop
+from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
 from pytorch_to_triton.schema.compiled import CompiledKernel, Instructions, Occupancy, Remark, Resources
 
 LOW_OCCUPANCY = 0.25
 WIDEST_BITS = 128
+SHORT_TYPES = ("f16", "bf16")
+FEW_TERMS = 16
+"""A sum of fewer is not told of: it loses little."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class Reading:
     blocks: Sequence[BlockAccess]
     loops: Sequence[Loop]
     dots: Sequence[Dot]
+    sums: Sequence[ShortSum] = ()
+    float_atomics: Sequence[int | None] = ()
+    """Lines of additions by atomics."""
 
 
 def remarks_on(reading: Reading) -> tuple[Remark, ...]:
@@ -32,10 +38,13 @@ def remarks_on(reading: Reading) -> tuple[Remark, ...]:
         *too_much_shared_memory(reading),
         *spills(reading),
         *dots_without_tensor_cores(reading),
+        *low_precision_sums(reading),
         *narrow,
         *(unknown_alignment(reading) if narrow else ()),
         *loops_without_async_copies(reading),
         *low_occupancy(reading),
+        *tf32_products(reading),
+        *sums_by_atomics(reading),
     )
 
 
@@ -108,8 +117,12 @@ def narrow_accesses(reading: Reading) -> tuple[Remark, ...]:
                 f"Line {access.line} {verb} {bits} bits a thread and instruction where the block of "
                 f"{access.elements:,} elements would allow {possible}."
             )
-            lines = (access.line,) if access.line else ()
-            remarks[access.line, access.kind] = Remark(kind="narrow_access", message=message, lines=lines)
+            remarks[access.line, access.kind] = Remark(
+                kind="narrow_access",
+                message=message,
+                lines=(access.line,) if access.line else (),
+                figures={"bits": bits, "possible": possible},
+            )
     return tuple(remarks.values())
 
 
@@ -148,7 +161,52 @@ def loops_without_async_copies(reading: Reading) -> Iterator[Remark]:
                     "measure whether it pays."
                 ),
                 lines=lines_of((loop.line, *loop.loads)),
+                figures={"loads": len(loop.loads), "dots": loop.dots},
             )
+
+
+def low_precision_sums(reading: Reading) -> Iterator[Remark]:
+    """Sums whose every addition rounds to a short type."""
+    for total in reading.sums:
+        if total.terms >= FEW_TERMS:
+            yield Remark(
+                kind="low_precision_sum",
+                message=f"{total.terms:,} terms are added in {total.type}: each addition rounds to it.",
+                lines=lines_of((total.line,)),
+                figures={"terms": total.terms},
+            )
+    for dot in reading.dots:
+        if dot.result in SHORT_TYPES:
+            yield Remark(
+                kind="low_precision_sum",
+                message=f"A tl.dot of {dot.operands} operands keeps its sums in {dot.result}.",
+                lines=lines_of((dot.line,)),
+            )
+
+
+def tf32_products(reading: Reading) -> Iterator[Remark]:
+    lines = [dot.line for dot in reading.dots if dot.operands == "f32" and dot.precision == "tf32"]
+    if lines:
+        yield Remark(
+            kind="tf32_product",
+            message=(
+                f"{plural(len(lines), 'tl.dot')} of float32 operands in TF32: of each operand 10 of 23 "
+                "binary digits after the point count."
+            ),
+            lines=lines_of(lines),
+        )
+
+
+def sums_by_atomics(reading: Reading) -> Iterator[Remark]:
+    if lines := reading.float_atomics:
+        yield Remark(
+            kind="float_atomics",
+            message=(
+                f"{plural(len(lines), 'atomic addition')} of floats: the order of the terms, and with it the "
+                "last bits, differ from run to run."
+            ),
+            lines=lines_of(lines),
+        )
 
 
 def low_occupancy(reading: Reading) -> Iterator[Remark]:

@@ -18,7 +18,12 @@ LOOP = re.compile(r"\bscf\.(?:for|while)\b|\} do \{$")
 PREFETCHES = re.compile(r"\b(?:ttg\.async_copy_global_to_local|ttng\.async_tma_copy_global_to_local)\b")
 DOT = re.compile(r"\b(?:tt\.dot|tt\.dot_scaled|ttng\.warp_group_dot|ttng\.tc_gen5_mma\w*)\b")
 OPERANDS = re.compile(r": *tensor<(?:\d+x)+(\w+)")
+RESULT = re.compile(r"-> *tensor<(?:\d+x)+(\w+)")
 PRECISION = re.compile(r"inputPrecision = (\w+)")
+SUMMING = re.compile(r'"tt\.(?:reduce|scan)".*\baxis = (\d+)')
+SHORT_ADDITION = re.compile(r"\barith\.addf\b.* : (f16|bf16)\b")
+SUMMED = re.compile(r"^\s*\}\) : \(tensor<((?:\d+x)+)")
+FLOAT_ATOMIC = re.compile(r"\btt\.atomic_rmw fadd\b")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,18 @@ class Dot:
     """Element type of its first operand, such as f32."""
     precision: str
     """`tf32`, `bf16x6` and the like; empty for `ieee`, which the text leaves out."""
+    line: int | None
+    result: str = ""
+    """Element type of its sums."""
+
+
+@dataclass(frozen=True)
+class ShortSum:
+    """A sum, or a running one, that is kept in a short float type."""
+
+    type: str
+    """`f16` or `bf16`."""
+    terms: int
     line: int | None
 
 
@@ -119,10 +136,41 @@ def dots(ttir: str, file_name: str) -> list[Dot]:
     found = []
     for row in ttir.splitlines():
         if DOT.search(row):
-            operands, precision = OPERANDS.search(row), PRECISION.search(row)
-            kind = operands[1] if operands else ""
-            found.append(Dot(kind, precision[1] if precision else "", locations.line_of(row)))
+            operands, precision, result = (text.search(row) for text in (OPERANDS, PRECISION, RESULT))
+            found.append(
+                Dot(
+                    operands=operands[1] if operands else "",
+                    precision=precision[1] if precision else "",
+                    line=locations.line_of(row),
+                    result=result[1] if result else "",
+                )
+            )
     return found
+
+
+def short_sums(ttir: str, file_name: str) -> list[ShortSum]:
+    """The sums along an axis in TTIR whose additions are those of a short float type."""
+    locations = Locations(ttir, file_name)
+    found = []
+    axis: int | None = None
+    kind = ""
+    for row in ttir.splitlines():
+        if head := SUMMING.search(row):
+            axis, kind = int(head[1]), ""
+        elif axis is not None and (addition := SHORT_ADDITION.search(row)):
+            kind = addition[1]
+        elif axis is not None and (end := SUMMED.search(row)):
+            if kind:
+                terms = int(end[1].split("x")[axis])
+                found.append(ShortSum(kind, terms, locations.line_of(row)))
+            axis = None
+    return found
+
+
+def float_atomics(ttir: str, file_name: str) -> list[int | None]:
+    """The lines of the additions of floats by atomics in TTIR."""
+    locations = Locations(ttir, file_name)
+    return [locations.line_of(row) for row in ttir.splitlines() if FLOAT_ATOMIC.search(row)]
 
 
 def _innermost_loops(rows: list[str]) -> Iterator[tuple[str, list[str]]]:

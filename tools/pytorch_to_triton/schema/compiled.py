@@ -132,7 +132,8 @@ class Occupancy(Value):
 
 RemarkKind = Literal[
     "refused", "spills", "too_much_shared_memory", "low_occupancy", "narrow_access", "alignment_unknown",
-    "dot_without_tensor_cores", "loop_without_async_copies",
+    "dot_without_tensor_cores", "loop_without_async_copies", "low_precision_sum", "tf32_product",
+    "float_atomics",
 ]  # fmt: skip
 
 
@@ -144,6 +145,8 @@ class Remark(Value):
     """Whole sentences, with the figure."""
     lines: tuple[int, ...] = ()
     """Of the source that it is about."""
+    figures: dict[str, int] = Field(default_factory=dict)
+    """What the message tells in numbers, by name: `bits` and `possible` of a narrow access."""
 
 
 class InspectedKernel(Value):

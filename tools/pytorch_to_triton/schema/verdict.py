@@ -64,6 +64,8 @@ class Violation(Value):
     """How to mend it."""
     file: str | None = None
     line: int | None = None
+    tensor: str = ""
+    """The kernel's argument whose memory it is about, where that is known."""
 
 
 class OutputFigures(Value):

@@ -83,7 +83,9 @@ def outside(fault: Fault) -> Violation:
         f"{fault.detail} ({times(fault.count, 'lane')}, first in program {list(fault.program)})."
     )
     instead = OVERFLOW if abs(fault.offset) > 2**30 else "Mask the access with the tensor's own length."
-    return Violation(breach=breach, says=says, instead=instead, file=fault.file, line=fault.line)
+    return Violation(
+        breach=breach, says=says, instead=instead, file=fault.file, line=fault.line, tensor=fault.tensor
+    )
 
 
 OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
@@ -95,7 +97,9 @@ def race(fault: Fault) -> Violation:
         f"{fault.detail}."
     )
     instead = "Let one program own each element, or accumulate with tl.atomic_add."
-    return Violation(breach="race", says=says, instead=instead, file=fault.file, line=fault.line)
+    return Violation(
+        breach="race", says=says, instead=instead, file=fault.file, line=fault.line, tensor=fault.tensor
+    )
 
 
 def overrun(damage: Overrun) -> Violation:
@@ -103,7 +107,7 @@ def overrun(damage: Overrun) -> Violation:
     place = end if damage.side == "after" else f"before the start of {damage.tensor}"
     says = f"A store went {place}: {times(damage.elements, 'element')} there, nearest at {damage.offset}."
     instead = "Mask the store with the tensor's own length; check the grid and the strides."
-    return Violation(breach="overrun", says=says, instead=instead)
+    return Violation(breach="overrun", says=says, instead=instead, tensor=damage.tensor)
 
 
 def unreliable(seen: Observation) -> Iterator[Violation]:

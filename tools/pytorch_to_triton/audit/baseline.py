@@ -1,0 +1,91 @@
+"""A file of findings that are known: a team adopts the audit on old code, and only new findings count."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.finding import Finding
+from pytorch_to_triton.schema.value import Value
+
+
+class Known(Value):
+    """One finding that a baseline holds; what is beside the fingerprint is for people."""
+
+    fingerprint: str
+    rule: str
+    file: str
+    line: int
+    excerpt: str
+
+
+class Baseline(Value):
+    """All of them, by file and line."""
+
+    findings: tuple[Known, ...] = ()
+
+
+def with_fingerprints(findings: Iterable[Finding], root: Path) -> list[Finding]:
+    """Findings whose fingerprints stay the same when lines move: rule, file below `root`, kernel and line's text.
+
+    Equal ones are numbered in source order.
+    """
+    seen: Counter[str] = Counter()
+    told: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: (f.file, f.line, f.column)):
+        name = name_of(finding.file, root)
+        core = "\0".join((finding.rule, name, finding.kernel, " ".join(finding.excerpt.split())))
+        seen[core] += 1
+        digest = hashlib.sha256(f"{core}\0{seen[core]}".encode()).hexdigest()
+        told.append(finding.model_copy(update={"fingerprint": digest[:16]}))
+    return told
+
+
+def marked(findings: Sequence[Finding], baseline: Baseline) -> list[Finding]:
+    """The findings, those that the baseline holds marked as known."""
+    known = {one.fingerprint for one in baseline.findings}
+    return [f.model_copy(update={"known": True}) if f.fingerprint in known else f for f in findings]
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Raises BadInput where the file is not there or is none."""
+    try:
+        return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        hint = "Write one with --update-baseline, or leave the baseline out."
+        raise BadInput(f"The baseline {path} cannot be read: {error.strerror}.", hint) from error
+    except (UnicodeDecodeError, ValidationError) as error:
+        hint = "Write it anew with --update-baseline."
+        raise BadInput(f"{path} is not a baseline of an audit.", hint) from error
+
+
+def write_baseline(path: Path, findings: Sequence[Finding], root: Path) -> None:
+    """All findings as known ones. Raises BadInput where the file cannot be written."""
+    known = [
+        Known(
+            fingerprint=finding.fingerprint,
+            rule=finding.rule,
+            file=name_of(finding.file, root),
+            line=finding.line,
+            excerpt=finding.excerpt,
+        )
+        for finding in sorted(findings, key=lambda f: (f.file, f.line, f.column, f.rule))
+    ]
+    write_asked(path, Baseline(findings=tuple(known)).model_dump_json(indent=1) + "\n")
+
+
+def write_asked(path: Path, text: str) -> None:
+    """Writes a file that the caller named. Raises BadInput where it cannot be written."""
+    try:
+        places.write_whole(path, text)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name a file that can be.") from error
+
+
+def name_of(file: Path, root: Path) -> str:
+    """A file's path below `root`, with slashes; its whole path where it lies elsewhere."""
+    return (file.relative_to(root) if file.is_relative_to(root) else file).as_posix()

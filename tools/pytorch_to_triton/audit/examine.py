@@ -1,0 +1,158 @@
+"""Compiling and running what is audited, where its inputs are known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
+from pytorch_to_triton.audit.source import SourceFile
+from pytorch_to_triton import places
+from pytorch_to_triton.benchmark import benchmark
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.inspect import inspect
+from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.finding import CompiledFigures, EvidenceKind, Examination
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate import validate
+
+ARCHS = ("sm_90", "gfx942")
+"""What is compiled for where nobody says: one GPU of each maker."""
+DECLARING = frozenset({"INPUTS", "inputs", "get_inputs"})
+"""A file that defines one of these says what its `run` is called with."""
+NO_GPU = "No GPU: nothing was timed; races that depend on scheduling and compiled precision were not seen."
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """How targets are compiled and run."""
+
+    door: Door
+    mode: Mode
+    reference: Target | None = None
+    options: Options = NO_OPTIONS
+    archs: tuple[str, ...] = ARCHS
+    seconds: float = 120.0
+    watch: Watch | None = None
+
+
+@dataclass
+class Examined:
+    """What came of it."""
+
+    evidence: list[Evidence] = field(default_factory=list)
+    examinations: list[Examination] = field(default_factory=list)
+    compiled: list[CompiledFigures] = field(default_factory=list)
+    timings: list[Benchmark] = field(default_factory=list)
+    ran: list[Path] = field(default_factory=list)
+    """Files whose kernels were run."""
+    clean: list[Path] = field(default_factory=list)
+    """Those that passed every case."""
+    notes: list[str] = field(default_factory=list)
+
+    def note(
+        self, target: Target, kind: EvidenceKind, summary: str, obtained: str = "", replay: str = ""
+    ) -> None:
+        self.examinations.append(
+            Examination(target=str(target), kind=kind, summary=summary, obtained=obtained, replay=replay)
+        )
+
+
+def declares_inputs(file: SourceFile) -> bool:
+    """Whether a file says itself what its kernels are called with."""
+    return bool(DECLARING & file.scope.bindings.keys())
+
+
+async def compile_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
+    """Each kernel that the target launches, for each GPU."""
+    for arch in examiner.archs:
+        wanted = inspect.Request(
+            candidate=target,
+            reference=examiner.reference,
+            options=examiner.options,
+            arch=arch,
+            seconds=examiner.seconds,
+        )
+        try:
+            found = await inspect.inspect(examiner.door, wanted, examiner.mode, examiner.watch)
+        except Refusal as refusal:
+            into.note(target, "compiled", f"Not compiled: {refusal.message}")
+            return
+        into.note(target, "compiled", found.summary, found.obtained)
+        into.notes += [note for note in found.notes if note not in into.notes]
+        _take(found, arch, file, into)
+
+
+def _take(found: Inspection, arch: str, file: SourceFile, into: Examined) -> None:
+    gpu = architecture(arch)
+    for kernel in found.kernels:
+        code = CompiledCode(kernel, gpu, file if kernel.compiled.file == file.path else None)
+        into.evidence.append(code)
+        into.compiled += figures_of(kernel, code.where)
+
+
+def figures_of(kernel: InspectedKernel, where: str) -> Sequence[CompiledFigures]:
+    """One row; none where the compiler refused."""
+    used = kernel.compiled.resources
+    if used is None or kernel.instructions is None or kernel.occupancy is None:
+        return ()
+    loads = [a.bits for a in kernel.instructions.accesses if a.kind in ("load", "async_copy")]
+    stores = [a.bits for a in kernel.instructions.accesses if a.kind == "store"]
+    return (
+        CompiledFigures(
+            kernel=kernel.compiled.name,
+            where=where,
+            registers=used.registers,
+            spill_bytes=used.spill_store_bytes,
+            shared_bytes=used.shared_bytes,
+            occupancy=kernel.occupancy.share,
+            widest_load_bits=max(loads, default=None),
+            widest_store_bits=max(stores, default=None),
+        ),
+    )
+
+
+async def run_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
+    """Every case of a validation; on a GPU also its times beside PyTorch's."""
+    wanted = validate.Request(
+        candidate=target, reference=examiner.reference, options=examiner.options, seconds=examiner.seconds
+    )
+    try:
+        verdict = await validate.validate(examiner.door, wanted, examiner.mode, examiner.watch)
+    except Refusal as refusal:
+        into.note(target, "measured", f"Not run: {refusal.message}")
+        return
+    into.note(target, "measured", verdict.summary, verdict.obtained, verdict.replay)
+    into.evidence.append(Measured(target, file, verdict))
+    into.ran.append(file.path)
+    if verdict.verdict == "passed":
+        into.clean.append(file.path)
+    if examiner.mode.interpreter:
+        into.notes += [NO_GPU] if NO_GPU not in into.notes else []
+    elif verdict.verdict == "passed":
+        await time_target(examiner, target, file, into)
+
+
+async def time_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
+    """Its times beside PyTorch's."""
+    wanted = BenchmarkRequest(
+        candidate=target,
+        reference=examiner.reference,
+        options=examiner.options,
+        baselines=("eager", "compile"),
+        into=places.cache() / "audit" / "timings" / file.path.stem,
+    )
+    try:
+        result = await benchmark.benchmark(examiner.door, wanted, examiner.mode, examiner.watch)
+    except Refusal as refusal:
+        into.note(target, "measured", f"Not timed: {refusal.message}")
+        return
+    into.note(target, "measured", result.summary, result.obtained, result.replay)
+    into.evidence.append(Timed(target, file, result))
+    into.timings.append(result)

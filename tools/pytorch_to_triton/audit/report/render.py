@@ -1,0 +1,44 @@
+"""An audit's report in the format that was asked for."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from pytorch_to_triton.audit.report.html import html
+from pytorch_to_triton.audit.report.markdown import markdown
+from pytorch_to_triton.audit.report.sarif import sarif
+from pytorch_to_triton.audit.source import decoded
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.finding import AuditReport
+
+Format = Literal["markdown", "json", "sarif", "html"]
+SUFFIXES: dict[str, Format] = {
+    ".md": "markdown",
+    ".json": "json",
+    ".sarif": "sarif",
+    ".html": "html",
+}
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name stands for. Raises BadInput where it stands for none."""
+    found = SUFFIXES.get(path.suffix.lower())
+    if found is None:
+        raise BadInput(
+            f"The name {path.name} does not say which format to write.",
+            f"End it in one of {', '.join(SUFFIXES)}, or name a format: {', '.join(get_args(Format))}.",
+        )
+    return found
+
+
+def rendered(report: AuditReport, form: Format, root: Path) -> str:
+    """The document; paths in SARIF are relative to `root`."""
+    match form:
+        case "markdown":
+            return markdown(report)
+        case "json":
+            return report.model_dump_json(indent=2, exclude={"document", "written"})
+        case "sarif":
+            return sarif(report, root)
+        case "html":
+            sources = {finding.file: decoded(finding.file.read_bytes()) for finding in report.findings}
+            return html(report, sources)

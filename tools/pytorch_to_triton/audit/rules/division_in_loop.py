@@ -1,0 +1,92 @@
+"""A loop divides block offsets by a size that is known only at run time.
+
+GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a lane, in
+every iteration.
+
+Instead, divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part of
+the index its own loop or grid axis.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.movement import bound_in, names_in
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "info"
+CATEGORY = "performance"
+_HEAD = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, width, B: tl.constexpr, W: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+"""
+BAD = (
+    _HEAD
+    + """
+    for start in range(0, n, B):
+        at = start + i
+        total += tl.load(x_ptr + (at // width) * n + at % width)
+    tl.store(out_ptr + i, total)
+""",
+    _HEAD
+    + """
+    for start in tl.range(0, n, B):
+        row = (start + i) // width
+        total += tl.load(x_ptr + row * n)
+    tl.store(out_ptr + i, total)
+""",
+)
+GOOD = (
+    # By a number that the compiler knows.
+    _HEAD
+    + """
+    for start in range(0, n, B):
+        at = start + i
+        total += tl.load(x_ptr + (at // W) * n + at % W)
+    tl.store(out_ptr + i, total)
+""",
+    # Once, before the loop.
+    _HEAD
+    + """
+    row = i // width
+    for start in range(0, n, B):
+        total += tl.load(x_ptr + row * n + start)
+    tl.store(out_ptr + i, total)
+""",
+    # Of one scalar.
+    _HEAD
+    + """
+    for start in range(0, n, B):
+        total += tl.load(x_ptr + (start // width) * n + i)
+    tl.store(out_ptr + i, total)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """The first division of each loop that changes with it and reaches an address."""
+    told: set[ast.AST] = set()
+    addressed = kernel.flow.origins(*(access.address for access in kernel.accesses))
+    for node in kernel.nodes:
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv | ast.Mod):
+            continue
+        loops = kernel.flow.loops(node)
+        if node not in addressed or not loops or loops[0] in told or not _is_costly(kernel, node):
+            continue
+        if names_in(node.left) & bound_in(loops[0]):
+            told.add(loops[0])
+            yield Fault(
+                node,
+                f"Every iteration divides a block of offsets by {ast.unparse(node.right)}, a runtime value: tens "
+                "of instructions a lane.",
+                f"Make {ast.unparse(node.right)} a tl.constexpr, or divide before the loop.",
+            )
+
+
+def _is_costly(kernel: Kernel, division: ast.BinOp) -> bool:
+    """A block divided by a runtime parameter."""
+    by = division.right
+    runtime = isinstance(by, ast.Name) and by.id in kernel.runtime_parameters
+    return runtime and any(path == "triton.language.arange" for path, _ in kernel.flow.calls(division.left))

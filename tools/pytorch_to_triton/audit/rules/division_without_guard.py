@@ -1,0 +1,61 @@
+"""A value is divided by a sum of loaded data, which may be zero.
+
+A sum of a mask, of weights or of magnitudes is zero where nothing is selected or all of it is zero; the
+quotient is then infinite or NaN.
+
+Instead, limit the divisor from below, tl.maximum(total, eps), or select a result with tl.where(total > 0, ...).
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "info"
+CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {steps}
+    tl.store(out_ptr + i, y, mask=i < n)
+"""
+BAD = (
+    _KERNEL.format(steps="y = x / tl.sum(x, axis=0)"),
+    _KERNEL.format(steps="total = tl.sum(tl.abs(x))\n    scale = 1.0 / total\n    y = x * scale"),
+)
+GOOD = (
+    _KERNEL.format(steps="y = x / tl.maximum(tl.sum(x), 1e-6)"),
+    _KERNEL.format(steps="y = x / (tl.sum(tl.abs(x)) + 1e-6)"),
+    _KERNEL.format(steps="e = tl.exp(x - tl.max(x))\n    y = e / tl.sum(e)"),
+    _KERNEL.format(steps="s = tl.sum(x)\n    y = tl.where(s != 0, x / s, 0.0)"),
+    _KERNEL.format(steps="s = tl.sum(x)\n    s = tl.where(s == 0, 1.0, s)\n    y = x / s"),
+    _KERNEL.format(steps="y = x / n"),
+)
+
+_POSITIVE = frozenset({"exp", "exp2", "softmax", "sigmoid", "where", "maximum", "clamp", "max", "dot"})
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each division by a tl.sum of data that nothing keeps from zero."""
+    found = values(kernel)
+    for node in found.expressions:
+        quotient = found.quotient(node)
+        if quotient is None or node in found.selected or kernel.flow.conditions(node):
+            continue
+        divisor = found.bare(quotient[1])
+        if found.is_a(divisor, "sum") and _may_be_zero(found, divisor):
+            yield Fault(
+                node,
+                f"{ast.unparse(quotient[1])} is a sum that may be zero; the quotient is then infinite or NaN.",
+                "Limit the divisor from below with tl.maximum, or select a result with tl.where.",
+            )
+
+
+def _may_be_zero(found: Values, divisor: ast.expr) -> bool:
+    made_by = found.made_by(divisor)
+    adds = any(found.number(term) for term in found.terms(divisor) if isinstance(term, ast.expr))
+    return "load" in made_by and not made_by & _POSITIVE and not adds

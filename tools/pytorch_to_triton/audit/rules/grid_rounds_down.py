@@ -1,0 +1,154 @@
+"""A grid has a size divided by the block size and rounded down.
+
+Where the size is no multiple of the block size, no program computes the rest: the end of the output keeps what
+was in memory before. A size below one block launches nothing at all.
+
+Instead, round up with triton.cdiv, and let the mask cut off what is too much.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.arguments import whole_number
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.programs import Division, alike, grid_of, parameters_for, rounded_down
+from pytorch_to_triton.audit.source import Kernel, Launch
+
+SEVERITY = "high"
+CATEGORY = "correctness"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    mask = i < n
+    tl.store(x_ptr + i, 2.0 * tl.load(x_ptr + i, mask=mask), mask=mask)
+"""
+BAD = (
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    grid = lambda meta: (n // meta["B"],)
+    kernel[grid](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    BLOCK = 1024
+    kernel[(x.numel() // BLOCK,)](x, x.numel(), BLOCK)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    programs = int(n / 512)
+    kernel[(programs, 1)](x, n, B=512)
+""",
+)
+GOOD = (
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    grid = lambda meta: (triton.cdiv(n, meta["B"]),)
+    kernel[grid](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x, B):
+    n = x.numel()
+    kernel[((n + B - 1) // B,)](x, n, B)
+    kernel[(-(-n // B),)](x, n, B)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    assert n % 1024 == 0
+    kernel[(n // 1024,)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    kernel[(n // 1024 + 1,)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x, B):
+    n = triton.cdiv(x.numel(), B) * B
+    kernel[(n // B,)](x, n, B)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    for start in range(tl.program_id(0) * B, n, B * tl.num_programs(0)):
+        i = start + tl.arange(0, B)
+        tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    n = x.numel()
+    kernel[(n // 1024,)](x, n, B=1024)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """`size // BLOCK`, where the kernel masks a BLOCK for each program by that very size."""
+    for launch in kernel.launches:
+        for axis, element in enumerate(grid_of(launch) or ()):
+            division = rounded_down(element, launch)
+            if division is None or _divides(division, launch):
+                continue
+            size = _masked_size(kernel, launch, division, axis)
+            if size:
+                told, block = ast.unparse(division.size), ast.unparse(division.block)
+                yield Fault(
+                    element,
+                    f"The grid has {told} // {block} programs: where {block} does not divide {told}, the last "
+                    f"elements are never computed, though {kernel.node.name} masks what lies beyond {size}.",
+                    "Round up with triton.cdiv.",
+                    f"triton.cdiv({told}, {block})" if isinstance(element, ast.BinOp) else "",
+                )
+
+
+def _masked_size(kernel: Kernel, launch: Launch, division: Division, axis: int) -> str | None:
+    """The parameter that is passed the size and bounds the offsets of one block for each program."""
+    blocks = parameters_for(division.block, kernel, launch)
+    given = launch.given(kernel)
+    for access in kernel.accesses:
+        for bound in bounds(access.mask, kernel):
+            size = bound.size
+            if (
+                isinstance(size, ast.Name)
+                and size.id in given
+                and alike(given[size.id], division.size, launch)
+                and _is_own_block(bound.offsets, blocks, axis, kernel)
+            ):
+                return size.id
+    return None
+
+
+def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: Kernel) -> bool:
+    """Whether offsets are `tl.program_id(axis) * BLOCK + tl.arange(0, BLOCK)`, and nothing else."""
+    parts = addends(offsets, kernel)
+    starts = [part for part in parts if block_start(part, kernel) in {(axis, block) for block in blocks}]
+    lanes = [part for part in parts if range_length(part, kernel) in blocks]
+    return len(parts) == 2 and len(starts) == len(lanes) == 1
+
+
+def _divides(division: Division, launch: Launch) -> bool:
+    """Whether anything says that the division leaves no rest: a literal, a remainder asked for, padding."""
+    size, block = whole_number(division.size), whole_number(division.block)
+    if size is not None and block:
+        return size % block == 0
+    made_from = launch.flow.origins(division.size)
+    padded = any(
+        isinstance(node, ast.Mult | ast.Mod | ast.FloorDiv | ast.LShift | ast.BitAnd | ast.USub)
+        or (isinstance(node, ast.Name | ast.Attribute) and "pad" in ast.unparse(node))
+        for node in made_from
+    )
+    around = launch.function.body if launch.function else []
+    remainders = (node for top in around for node in ast.walk(top) if isinstance(node, ast.Mod))
+    return padded or any(remainders)

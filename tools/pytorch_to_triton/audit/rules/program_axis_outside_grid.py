@@ -1,0 +1,101 @@
+"""A kernel asks for its place along an axis that the grid of its launch does not have.
+
+tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again, and
+never the rest.
+
+Instead, give the grid an element for each axis, or ask for an axis that it has.
+"""
+
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.programs import grid_of
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "high"
+CATEGORY = "correctness"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, M, N, B: tl.constexpr):
+    row = tl.program_id(axis=1)
+    cols = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + row * N + cols, 0.0, mask=cols < N)
+"""
+BAD = (
+    _KERNEL
+    + """
+def run(x):
+    kernel[(triton.cdiv(x.shape[1], 64),)](x, *x.shape, B=64)
+""",
+    _KERNEL
+    + """
+def run(x):
+    M, N = x.shape
+    grid = lambda meta: (M * triton.cdiv(N, meta["B"]),)
+    kernel[grid](x, M, N, B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + tl.program_id(2), 0.0)
+
+def run(x):
+    kernel[(1, x.numel())](x)
+""",
+)
+GOOD = (
+    _KERNEL
+    + """
+def run(x):
+    M, N = x.shape
+    grid = lambda meta: (triton.cdiv(N, meta["B"]), M)
+    kernel[grid](x, M, N, B=64)
+""",
+    _KERNEL
+    + """
+def run(x, grid):
+    kernel[grid](x, *x.shape, B=64)
+""",
+    _KERNEL
+    + """
+def run(x):
+    kernel[(4,)](x, 1, 256, B=64)
+
+def run_rows(x):
+    kernel[(4, x.shape[0])](x, *x.shape, B=64)
+""",
+    _KERNEL
+    + """
+def run(x, axes):
+    kernel[(4, *axes)](x, *x.shape, B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, AXES: tl.constexpr):
+    if AXES == 2:
+        tl.store(x_ptr + tl.program_id(1), 0.0)
+
+def run(x):
+    kernel[(1,)](x, AXES=1)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Axes that no launch in this file has, asked for in every run."""
+    grids = [grid_of(launch) for launch in kernel.launches]
+    lengths = {len(grid) if grid else 3 for grid in grids}
+    for path, call in kernel.calls():
+        axis = whole_number(argument(call, 0, "axis")) if path == "triton.language.program_id" else None
+        if axis is None or not lengths or max(lengths) <= 0 or axis < max(lengths) or axis > 2:
+            continue
+        if kernel.flow.conditions(call):
+            continue
+        axes = "1 axis" if max(lengths) == 1 else f"{max(lengths)} axes"
+        yield Fault(
+            call,
+            f"The grid that {kernel.node.name} is launched with has {axes}, counted from 0: "
+            f"tl.program_id({axis}) is 0 in every program.",
+            f"Give the grid {axis + 1} elements, or ask for an axis below {max(lengths)}.",
+        )

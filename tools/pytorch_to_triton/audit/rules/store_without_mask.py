@@ -1,0 +1,79 @@
+"""A block is stored without a mask.
+
+Where the tensor does not fill its last block, the store overwrites what lies behind it: another tensor, in
+silence, or it is an illegal memory access.
+
+Instead, pass mask= with a bound for every axis that may end inside a block.
+"""
+
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.unmasked import may_overrun
+
+SEVERITY = "critical"
+SUSPECTED = "low"
+SETTLED_BY = ("out_of_bounds",)
+CATEGORY = "correctness"
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n))
+""",
+    """
+@triton.jit
+def kernel(out_ptr, stride, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    ptrs = out_ptr + rows[:, None] * stride + tl.arange(0, BN)[None, :]
+    tl.store(ptrs, tl.zeros((BM, BN), tl.float32))
+""",
+    """
+@triton.jit
+def kernel(total_ptr, n, B: tl.constexpr):
+    tl.atomic_add(total_ptr + tl.program_id(0) * B + tl.arange(0, B), 1)
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, 0.0, i < n)
+    tl.store(out_ptr + n, tl.sum(i))
+""",
+    """
+@triton.jit
+def kernel(out_ptr, n):
+    tl.store(out_ptr + tl.program_id(0) * 16 + tl.arange(0, 16), 0.0)
+""",
+    """
+@triton.jit
+def kernel(out_ptr, D: tl.constexpr):
+    tl.store(out_ptr + tl.program_id(0) * D + tl.arange(0, D), 0.0)
+
+def run(out):
+    rows, cols = out.shape
+    kernel[(rows,)](out, D=cols)
+""",
+    """
+@triton.jit
+def kernel(desc, x_ptr, n, B: tl.constexpr):
+    desc.store([0], tl.load(x_ptr + tl.arange(0, B), mask=tl.arange(0, B) < n))
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Block stores and atomics whose offsets nothing bounds."""
+    for access in kernel.accesses:
+        if access.writes and access.name != "atomic_cas" and may_overrun(access, kernel):
+            place = access.pointer or "The address"
+            yield Fault(
+                access.call,
+                f"{place} is written a whole block at a time and without a mask: unless its size is a multiple "
+                "of the block's, the last block overwrites what lies beyond its end.",
+                "Add mask=offsets < size.",
+            )

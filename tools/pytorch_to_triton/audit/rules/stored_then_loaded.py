@@ -1,0 +1,116 @@
+"""A kernel stores a block and loads it back from the same place.
+
+The values are in registers when they are stored. Loading them again costs a round trip through the cache, and
+without a barrier it may return what was there before, as another thread may have stored what this one loads.
+
+Instead, keep computing with the value that was stored.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.movement import (
+    accesses_in,
+    bound_in,
+    names_in,
+    statements_between,
+)
+from pytorch_to_triton.audit.source import Access, Kernel
+
+SEVERITY = "low"
+CATEGORY = "memory access"
+_HEAD = """
+@triton.jit
+def kernel(x_ptr, scratch_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n)
+"""
+BAD = (
+    _HEAD
+    + """
+    tl.store(scratch_ptr + i, x * 2, mask=i < n)
+    y = tl.load(scratch_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, y + 1, mask=i < n)
+""",
+    _HEAD
+    + """
+    tl.store(scratch_ptr + i, tl.exp(x), mask=i < n)
+    tl.debug_barrier()
+    total = tl.sum(tl.load(scratch_ptr + i, mask=i < n, other=0.0))
+    tl.store(out_ptr, total)
+""",
+)
+GOOD = (
+    _HEAD
+    + """
+    y = x * 2
+    tl.store(scratch_ptr + i, y, mask=i < n)
+    tl.store(out_ptr + i, y + 1, mask=i < n)
+""",
+    # Another layout of the same values.
+    _HEAD
+    + """
+    tl.store(scratch_ptr + i, x)
+    tl.debug_barrier()
+    tl.store(out_ptr + i, tl.load(scratch_ptr + (n - 1 - i)))
+""",
+    # What other programs have added.
+    _HEAD
+    + """
+    tl.store(scratch_ptr + i, x)
+    tl.atomic_add(out_ptr, 1)
+    tl.store(x_ptr + i, tl.load(scratch_ptr + i))
+""",
+    _HEAD
+    + """
+    tl.store(scratch_ptr + i, x)
+    i += n
+    tl.store(out_ptr + i, tl.load(scratch_ptr + i))
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Loads below a store of the same address and mask, in one list of statements."""
+    if any(access.name.startswith("atomic") for access in kernel.accesses):
+        return
+    stores = [access for access in kernel.accesses if access.name == "store" and access.pointer]
+    loads = [access for access in kernel.accesses if access.name == "load"]
+    for load, store in product(loads, stores):
+        if not _same_place(load, store):
+            continue
+        between = statements_between(kernel, store.call, load.call)
+        if between and len(between) > 1 and _still_there(kernel, store, between):
+            value = ast.unparse(store.value) if store.value else "the value"
+            yield Fault(
+                load.call,
+                f"This loads what line {store.call.lineno} has just stored to {store.pointer}: a round trip through "
+                "memory for values that are in registers.",
+                f"Use `{value}` itself." if len(value) <= 40 else "Use the stored value itself.",
+            )
+            return
+
+
+def _same_place(load: Access, store: Access) -> bool:
+    return all(
+        (one is None and other is None) or (one is not None and other is not None and _equal(one, other))
+        for one, other in ((load.address, store.address), (load.mask, store.mask))
+    )
+
+
+def _still_there(kernel: Kernel, store: Access, between: Sequence[ast.stmt]) -> bool:
+    """Whether nothing between changes the place, or what is stored there."""
+    needed = names_in(store.address, *([store.mask] if store.mask else []))
+    simple = all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for one in between)
+    later = [access for one in between[1:-1] for access in accesses_in(kernel, one) if access.writes]
+    return (
+        simple
+        and not needed & bound_in(*between[:-1])
+        and not any(access.pointer in (None, store.pointer) for access in later)
+    )
+
+
+def _equal(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)

@@ -1,0 +1,104 @@
+"""A grid has an axis that the kernel never asks for.
+
+All programs along that axis do the same work and write the same places: time is lost, and what is updated in
+place or added to is wrong.
+
+Instead, read tl.program_id of that axis, or take it out of the grid.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.programs import grid_of, is_opaque, is_wide
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "medium"
+CATEGORY = "correctness"
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    rows, n = x.shape
+    kernel[(triton.cdiv(n, 64), rows)](x, n, B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+
+def run(x):
+    n = x.numel()
+    grid = lambda meta: (triton.cdiv(n, meta["B"]),)
+    kernel[grid](x, n, B=64)
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    kernel[(1, 1)](x, x.numel(), B=64)
+""",
+    """
+@triton.jit
+def place(B: tl.constexpr):
+    return tl.program_id(0) * B + tl.arange(0, B)
+
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = place(B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, next_ptr, n):
+    item = tl.atomic_add(next_ptr, 1)
+    while item < n:
+        tl.store(x_ptr + item, 0.0)
+        item = tl.atomic_add(next_ptr, 1)
+
+def run(x, counter):
+    kernel[(132,)](x, counter, x.numel())
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    n = x.numel()
+    B = triton.next_power_of_2(n)
+    kernel[(triton.cdiv(n, B),)](x, n, B=B)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Elements of grids that are not known to be 1, where the kernel reads its program ids itself."""
+    calls = [call for path, call in kernel.calls() if path == "triton.language.program_id"]
+    read = {whole_number(argument(call, 0, "axis")) for call in calls}
+    if None in read or is_opaque(kernel, *kernel.node.body):
+        return
+    for launch in kernel.launches:
+        for axis, element in enumerate(grid_of(launch) or ()):
+            if axis not in read and is_wide(axis, launch):
+                yield Fault(
+                    element,
+                    f"{kernel.node.name} never reads tl.program_id({axis}): all {ast.unparse(element)} programs "
+                    "along this axis do the same work on the same places.",
+                    f"Use tl.program_id({axis}) in the kernel, or make this element 1.",
+                )

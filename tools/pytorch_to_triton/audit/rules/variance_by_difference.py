@@ -1,0 +1,88 @@
+"""A variance is computed as the mean of the squares less the square of the mean.
+
+Both are large where the mean is large beside the spread, and nearly equal: their difference loses most of its
+digits, and may come out as zero or below it, of which the root is NaN. With a mean of 1000 and a spread of 1
+float32 has about one digit left.
+
+Instead, subtract the mean first and average the squares of what remains, with the lanes beyond the end set to
+zero; or use Welford's update where the data can be read only once.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "medium"
+CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {steps}
+    tl.store(out_ptr, var)
+"""
+_LOOP = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    sums = tl.zeros([B], tl.float32)
+    squares = tl.zeros([B], tl.float32)
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + start + tl.arange(0, B))
+        sums += x
+        squares += x * x
+    mean = tl.sum(sums) / n
+    tl.store(out_ptr, tl.rsqrt(tl.sum(squares) / n - mean * mean + 1e-5))
+"""
+BAD = (
+    _KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum(x * x) / n - mean * mean"),
+    _KERNEL.format(steps="m = tl.sum(x) / n\n    var = tl.maximum(tl.sum(x * x, 0) / n - m ** 2, 0.0)"),
+    _LOOP,
+)
+GOOD = (
+    _KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum((x - mean) * (x - mean)) / n"),
+    _KERNEL.format(steps="var = tl.sum(x * x) / n"),
+    _KERNEL.format(steps="m = tl.sum(x) / n\n    var = tl.sum(x) / n - m * m"),
+    # The variance of a mask is p - p * p, and a difference of squares is none.
+    _KERNEL.format(steps="m = tl.sum(x) / n\n    k = tl.load(out_ptr)\n    var = k * k - m * m"),
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each difference of a mean of squares and the square of the mean of the same data."""
+    found = values(kernel)
+    for node in found.expressions:
+        match node:
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(found, left, right):
+                yield Fault(
+                    node,
+                    f"{ast.unparse(node)} takes the variance as a difference of two large numbers, which loses "
+                    "its digits where the mean is large beside the spread.",
+                    "Subtract the mean from the data first, and average the squares of that, "
+                    "tl.where(mask, x - mean, 0.0).",
+                )
+
+
+def _is_variance(found: Values, left: ast.expr, right: ast.expr) -> bool:
+    mean = found.squared(right)
+    if mean is None:
+        return False
+    of_squares, of_data = _mean_of(found, left), _mean_of(found, mean)
+    if of_squares is None or of_data is None or not found.same(of_squares[1], of_data[1]):
+        return False
+    squares = {found.key(found.bare(one)) for term in found.terms(of_squares[0]) if (one := found.squared(term))}
+    return bool(squares & {found.key(term) for term in found.terms(of_data[0])})
+
+
+def _mean_of(found: Values, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """A sum and what it is divided by, or multiplied with."""
+    value = found.bare(value)
+    if quotient := found.quotient(value):
+        return quotient
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return left, right
+    return None

@@ -1,0 +1,61 @@
+"""Which files an audit reads."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from pytorch_to_triton.errors import TargetNotFound
+
+ROOT_MARKS = ("pyproject.toml", ".git")
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Absolute paths, each once."""
+
+    named: tuple[Path, ...]
+    """Files that were named themselves."""
+    found: tuple[Path, ...]
+    """*.py files in the folders that were named."""
+
+
+def search(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Searched:
+    """The files that are named, and those in the folders that are named.
+
+    `exclude` holds patterns such as `tests/*` for paths below a named folder. Raises TargetNotFound.
+    """
+    named: dict[Path, None] = {}
+    found: dict[Path, None] = {}
+    for path in paths:
+        whole = path.absolute()
+        if whole.is_dir():
+            below = (file for file in _below(whole) if not _is_excluded(file.relative_to(whole), exclude))
+            found.update(dict.fromkeys(below))
+        elif whole.is_file():
+            named[whole] = None
+        else:
+            raise TargetNotFound(f"{path} does not exist.", "Name Python files, or folders that hold them.")
+    return Searched(tuple(named), tuple(path for path in found if path not in named))
+
+
+def root_of(path: Path) -> Path:
+    """The project's folder: the nearest one above with a pyproject.toml or .git, else the path's own."""
+    own = path if path.is_dir() else path.parent
+    return next((f for f in (own, *own.parents) if any((f / mark).exists() for mark in ROOT_MARKS)), own)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """The *.py files in a folder and below, but for those in hidden folders and virtual environments."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and not Path(place, name, "pyvenv.cfg").exists()
+        )
+        yield from (Path(place, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _is_excluded(path: Path, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(path.as_posix(), pattern) for pattern in patterns)

@@ -1,0 +1,78 @@
+"""What a project wants of its audits: the table [tool.pytorch-to-triton.audit] of its pyproject.toml.
+
+[tool.pytorch-to-triton.audit]
+fail_on = "high"
+disable = ["missing_benchmark"]
+exclude = ["legacy/*"]
+baseline = "audit-baseline.json"
+archs = ["sm_90", "gfx942"]
+
+[tool.pytorch-to-triton.audit.severity]
+offset_may_overflow = "low"
+"""
+
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytorch_to_triton.audit.registry import all_rules
+from pytorch_to_triton.audit.search import root_of
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.finding import Severity
+from pytorch_to_triton.schema.value import Value
+
+TABLE = ("tool", "pytorch-to-triton", "audit")
+
+
+class Settings(Value):
+    """What a project's audits are like; what a request says wins."""
+
+    root: Path
+    """The project's folder."""
+    fail_on: Severity = "medium"
+    disable: tuple[str, ...] = ()
+    """Rules that are left out."""
+    severity: dict[str, Severity] = {}
+    """Of some rules, other than their own."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of paths, below the folders that are audited, that are left out."""
+    baseline: Path | None = None
+    archs: tuple[str, ...] = ()
+    """GPUs to compile for."""
+
+
+def settings_for(path: Path) -> Settings:
+    """Those of the project that a path lies in. Raises BadInput for a table that cannot be used."""
+    root = root_of(path.absolute())
+    file = root / "pyproject.toml"
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        for name in TABLE:
+            table = table.get(name, {})
+        settings = Settings.model_validate({**table, "root": root})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{file} cannot be read: {error}.", "Mend it, then audit again.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(field for field in Settings.model_fields if field != "root")
+        raise BadInput(
+            f"{file}: [{'.'.join(TABLE)}] {name}: {first['msg']}.", f"The table may hold {known}."
+        ) from error
+    refuse_unknown((*settings.disable, *settings.severity), str(file))
+    if settings.baseline is not None:
+        settings = settings.model_copy(update={"baseline": root / settings.baseline})
+    return settings
+
+
+def refuse_unknown(names: tuple[str, ...], where: str) -> None:
+    """Raises BadInput where a name is no rule's, and says which rules' names are like it."""
+    known = [rule.name for rule in all_rules()]
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, n=3, cutoff=0.4)
+            hint = f"Did you mean {', '.join(near)}?" if near else "references/auditing_rules.md lists them."
+            raise BadInput(f"{where}: there is no rule {name}.", hint)
