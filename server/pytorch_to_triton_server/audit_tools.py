@@ -3,6 +3,7 @@
 # A tool's parameters are its options: as many as it takes.
 # ruff: noqa: PLR0913, FBT002
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,21 @@ from pytorch_to_triton_server.parameters import Choice, Dims, Inputs, Python, Ti
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.finding import AuditReport
     from pytorch_to_triton_server.catalogue import Call
+
+Focus = Literal[
+    "correctness", "performance", "memory", "memory access", "stability", "numerical stability",
+    "practices", "best practices",
+]  # fmt: skip
+CATEGORIES: "Mapping[Focus, Category]" = {
+    "correctness": "correctness",
+    "performance": "performance",
+    "memory": "memory access",
+    "memory access": "memory access",
+    "stability": "numerical stability",
+    "numerical stability": "numerical stability",
+    "practices": "best practices",
+    "best practices": "best practices",
+}
 
 
 async def audit(
@@ -33,11 +49,12 @@ async def audit(
             "here; measured: also run them; auto: measured for named files that declare their inputs"
         ),
     ] = "auto",
-    focus: Annotated[
-        Category | None, Field(description="Only this kind of fault; default: every kind")
-    ] = None,
+    focus: Annotated[Focus | None, Field(description="Only this kind of fault; default: every kind")] = None,
     rule: Annotated[tuple[str, ...], Field(description="Only this rule, by its name")] = (),
     severity: Annotated[Severity, Field(description="The least severity that is told")] = "info",
+    most: Annotated[
+        int, Field(ge=1, description="Findings in the result; a document of some format holds all")
+    ] = 200,
     fail_on: Annotated[
         Severity | None,
         Field(description="The least severity of a finding that makes the verdict faulty; default: medium"),
@@ -86,9 +103,10 @@ async def audit(
     request = auditing.Request(
         targets=tuple(place_of(path) for path in paths),
         evidence=evidence,
-        focus=focus,
+        focus=CATEGORIES[focus] if focus else None,
         rules=rule,
         severity=severity,
+        most=most,
         fail_on=fail_on,
         reference=target_of(reference) if reference else None,
         options=parse_options(input, dim),

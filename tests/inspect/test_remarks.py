@@ -8,7 +8,7 @@ import pytest
 from pytorch_to_triton.gpu.architectures import architecture
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.remarks import Reading, remarks_on
-from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop
+from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
 from pytorch_to_triton.schema.compiled import (
     Access,
     CompiledKernel,
@@ -63,6 +63,8 @@ def reading(arch: str = "sm_90", **changed: Any) -> Reading:
         blocks=changed.get("blocks", ()),
         loops=changed.get("loops", ()),
         dots=changed.get("dots", ()),
+        sums=changed.get("sums", ()),
+        float_atomics=changed.get("float_atomics", ()),
     )
 
 
@@ -87,6 +89,7 @@ SILENT: list[dict[str, Any]] = [
     {"arch": "gfx942", "loops": (Loop(5, (6,), 0),)},
     {"registers": 128},  # a quarter of the warps
     {"arguments": (argument("n", "i32", 7, False),)},
+    {"sums": (ShortSum("f16", 8, 7),)},  # too few terms to lose much
 ]
 
 
@@ -124,6 +127,7 @@ def test_a_narrow_access_is_told_with_its_line_and_what_would_be_possible() -> N
     (remark,) = remarks_on(reading(**NARROW))
     assert remark.kind == "narrow_access"
     assert remark.lines == (7,)
+    assert remark.figures == {"bits": 32, "possible": 128}
     assert "loads 32 bits a thread and instruction" in remark.message
     assert "would allow 128" in remark.message
 
@@ -160,3 +164,24 @@ def test_a_loop_that_waits_for_its_loads_is_told_with_both_lines() -> None:
 def test_a_loop_with_a_dot_has_the_launchs_stages() -> None:
     (remark,) = remarks_on(reading(loops=(Loop(5, (6,), 0, dots=1),)))
     assert "num_stages does not apply" not in remark.message
+
+
+def test_sums_in_short_types_are_told_with_their_terms() -> None:
+    product = {"dots": (Dot("f16", "", 9, "f16"),), "matrix": (MATRIX,)}
+    total, dot = remarks_on(reading(sums=(ShortSum("bf16", 64, 7),), **product))
+    assert (total.kind, total.precision, total.lines) == ("low_precision_sum", "bf16", (7,))
+    assert "64 terms are added in bf16" in total.message
+    assert (dot.kind, dot.precision, dot.lines) == ("low_precision_sum", "f16", (9,))
+
+
+def test_float32_products_in_tf32_are_told_once() -> None:
+    dots = (Dot("f32", "tf32", 7), Dot("f32", "tf32", 9), Dot("f16", "tf32", 11))
+    (remark,) = remarks_on(reading(dots=dots, matrix=(MATRIX,)))
+    assert (remark.kind, remark.lines) == ("tf32_product", (7, 9))
+    assert "2 tl.dots of float32 operands in TF32" in remark.message
+
+
+def test_float_atomics_are_told_with_their_lines() -> None:
+    (remark,) = remarks_on(reading(float_atomics=(7, 9)))
+    assert (remark.kind, remark.lines) == ("float_atomics", (7, 9))
+    assert "2 atomic additions of floats" in remark.message

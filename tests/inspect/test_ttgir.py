@@ -1,6 +1,16 @@
 """Reading TTIR and TTGIR: lines recorded from Triton 3.6 to 3.9, cut to what is read."""
 
-from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, block_accesses, dots, loops
+from pytorch_to_triton.inspect.ttgir import (
+    BlockAccess,
+    Dot,
+    Loop,
+    ShortSum,
+    block_accesses,
+    dots,
+    float_atomics,
+    loops,
+    short_sums,
+)
 
 WAITING = """\
 #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -47,6 +57,28 @@ TTIR = """\
       %f = tt.dot %a, %b, %acc : tensor<64x32xf8E4M3FN> * tensor<32x64xf8E4M3FN> -> tensor<64x64xf32> loc(#loc1)
 #loc1 = loc("/k.py":7:1)
 """  # noqa: E501
+SUMS = """\
+    %s = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+    ^bb0(%a: f16 loc(unknown), %b: f16 loc(unknown)):
+      %t = arith.addf %a, %b : f16 loc(#loc2)
+      tt.reduce.return %t : f16 loc(#loc1)
+    }) : (tensor<16x64xf16>) -> tensor<16xf16> loc(#loc1)
+    %m = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+    ^bb0(%a: f16 loc(unknown), %b: f16 loc(unknown)):
+      %t = arith.maxnumf %a, %b : f16 loc(#loc2)
+      tt.reduce.return %t : f16 loc(#loc1)
+    }) : (tensor<16x64xf16>) -> tensor<16xf16> loc(#loc1)
+    %c = "tt.scan"(%y) <{axis = 0 : i32, reverse = false}> ({
+    ^bb0(%a: bf16 loc(unknown), %b: bf16 loc(unknown)):
+      %t = arith.addf %a, %b : bf16 loc(#loc2)
+      tt.scan.return %t : bf16 loc(#loc2)
+    }) : (tensor<32xbf16>) -> tensor<32xbf16> loc(#loc2)
+    %z = arith.addf %x, %x : tensor<16x64xf16> loc(#loc2)
+    %o = tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %k : (!tt.ptr<f32>, f32, i1) -> f32 loc(#loc2)
+    %u = tt.atomic_rmw add, acq_rel, gpu, %p, %w, %k : (!tt.ptr<i32>, i32, i1) -> i32 loc(#loc1)
+#loc1 = loc("/k.py":7:1)
+#loc2 = loc("/k.py":9:1)
+"""
 
 
 def test_loads_and_stores_of_blocks_are_told_with_their_lines() -> None:
@@ -90,3 +122,11 @@ def test_dots_are_told_with_the_type_and_the_precision_of_their_operands() -> No
         Dot("f32", "", 7, "f32"),
         Dot("f8E4M3FN", "", 7, "f32"),
     ]
+
+
+def test_sums_in_short_types_are_told_with_the_number_of_their_terms() -> None:
+    assert short_sums(SUMS, "k.py") == [ShortSum("f16", 64, 7), ShortSum("bf16", 32, 9)]
+
+
+def test_additions_of_floats_by_atomics_are_told_and_those_of_integers_are_not() -> None:
+    assert float_atomics(SUMS, "k.py") == [9]

@@ -1,4 +1,4 @@
-"""A report with every severity, all kinds of evidence, a suspicion, a baseline and source text that is hostile."""
+"""A report with all severities and kinds of evidence, a baseline, a suspicion, and hostile source text."""
 
 from pathlib import Path
 
@@ -190,7 +190,7 @@ SAMPLE = AuditReport(
             severity="medium",
             title="A function that launches a kernel makes the CPU wait for the GPU.",
             instead="Wait where results are used.",
-            places=("softmax.py:53",),
+            places=("softmax.py:52",),
         ),
     ),
     files=(SOFTMAX, SUMS),

@@ -30,14 +30,14 @@ EXAMPLES = CHECKOUT / "examples"
 STAGES: tuple[Stage, ...] = (1, 2, 3)
 KEPT = ("softmax", "rms_norm_residual", "channel_logsumexp")
 
-Drafting = Callable[[str, Stage], Awaitable[str]]
+Drafting = Callable[[str], Awaitable[dict[Stage, str]]]
 
 
 @pytest.fixture
 def drafted(door: Door, interpreter: Mode) -> Drafting:
-    """Drafts a stage of an example, by the example's name."""
+    """Drafts all stages of an example, by the example's name."""
 
-    async def drafted(name: str, stage: Stage) -> str:
+    async def drafted(name: str) -> dict[Stage, str]:
         target = Target(path=EXAMPLES / f"{name}.py", name=name)
         description = await describe(door, target, "reference", interpreter)
         declaration = declaration_of(description, description, NO_OPTIONS)
@@ -45,14 +45,14 @@ def drafted(door: Door, interpreter: Mode) -> Drafting:
         reference = reference_of(target, description, traced)
         origin = f"examples/{name}.py:{name}"
         source = Source(origin, reference, declared(declaration, traced), traced.output_dtypes)
-        return draft(traced.graph, source, stage).text
+        return {stage: draft(traced.graph, source, stage).text for stage in STAGES}
 
     return drafted
 
 
 @pytest.mark.parametrize("name", KEPT)
 async def test_the_last_stage_is_drafted_as_it_was(name: str, drafted: Drafting) -> None:
-    text, golden = await drafted(name, 3), GOLDEN / f"{name}.py"
+    text, golden = (await drafted(name))[3], GOLDEN / f"{name}.py"
     if os.environ.get("REWRITE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
@@ -63,8 +63,8 @@ async def test_drafted_files_pass_the_projects_linter(name: str, drafted: Drafti
     ruff = Path(sys.executable).with_name("ruff")
     command = str(ruff) if ruff.exists() else shutil.which("ruff")
     assert command, "ruff is a development dependency"
-    for stage in STAGES:
-        (tmp_path / f"stage{stage}.py").write_text(await drafted(name, stage), encoding="utf-8")
+    for stage, text in (await drafted(name)).items():
+        (tmp_path / f"stage{stage}.py").write_text(text, encoding="utf-8")
     # A kernel's parameters are as many as it takes, as in reference_kernels/.
     options = ["--config", str(CHECKOUT / "pyproject.toml"), "--ignore", "PLR0913", "--no-cache"]
     checked = subprocess.run(

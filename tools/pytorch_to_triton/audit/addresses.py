@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.arguments import argument, whole_number
 from pytorch_to_triton.audit.arithmetic import values
-from pytorch_to_triton.audit.flow import Stop, nowhere
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import Kernel
 
 _TL = "triton.language."
 
@@ -51,11 +50,16 @@ def conjuncts(mask: ast.expr, kernel: Kernel) -> Iterator[ast.expr]:
 
 
 def addends(value: ast.expr, kernel: Kernel) -> list[ast.expr]:
-    """The parts that a sum adds up, each without casts and new axes; names are followed."""
+    """The parts that a sum adds up, each without casts and new axes.
+
+    Names are followed; what a loop adds to a pointer, as in `ptrs += BLOCK`, is left out.
+    """
     plain = values(kernel).bare(value)
     match plain:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return [*addends(left, kernel), *addends(right, kernel)]
+        case ast.Name() if (start := _start(plain, kernel)) is not None:
+            return addends(start, kernel)
     return [plain]
 
 
@@ -90,22 +94,29 @@ def range_length(part: ast.expr, kernel: Kernel) -> str | None:
     return None
 
 
-def ranges(kernel: Kernel, *given: ast.expr | None, stop: Stop = nowhere) -> frozenset[str]:
-    """The tl.arange calls that the values may be made from, as their arguments spell them."""
-    known = [value for value in given if value is not None]
-    calls = (call for path, call in kernel.flow.calls(*known, stop=stop) if path == f"{_TL}arange")
-    return frozenset(
-        ", ".join(ast.unparse(one) for one in (*call.args, *(keyword.value for keyword in call.keywords)))
-        for call in calls
-    )
-
-
-def is_block(access: Access, kernel: Kernel) -> bool:
-    """Whether the address is a whole block of them, made by a tl.arange of this function."""
-    return bool(ranges(kernel, access.address, stop=lambda node: is_loaded(node, kernel)))
+def is_block(value: ast.expr, kernel: Kernel) -> bool:
+    """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
+    return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
 
 
 def is_loaded(node: ast.AST, kernel: Kernel) -> bool:
     """Whether it is a value from memory."""
     path = kernel.scope.path(node.func) or "" if isinstance(node, ast.Call) else ""
     return path == f"{_TL}load" or path.startswith(f"{_TL}atomic_")
+
+
+def _start(name: ast.Name, kernel: Kernel) -> ast.expr | None:
+    """What a name holds before a loop adds to it; None where that is not all that happens to it."""
+    held = values(kernel).definitions(name)
+    starts = [one for one in held if not _adds_to(one, name.id)]
+    match starts:
+        case [ast.expr() as start] if len(held) > 1:
+            return start
+    return None
+
+
+def _adds_to(value: ast.AST, name: str) -> bool:
+    match value:
+        case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
+            return own == name
+    return False

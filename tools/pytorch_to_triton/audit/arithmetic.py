@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from pytorch_to_triton.api.scope import parameters_of
@@ -17,60 +16,16 @@ from pytorch_to_triton.audit.dtypes import (
     divided,
     promoted,
 )
+from pytorch_to_triton.audit.operations import Operation, operation_of
 from pytorch_to_triton.audit.source import Kernel
 
-TRANSCENDENTAL = frozenset(
-    {
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "erf",
-        "sigmoid",
-        "sqrt_rn",
-        "tanh",
-        "log1p",
-    }
-)
+_EXPONENTIAL = ("exp", "exp2", "log", "log2", "log1p", "sigmoid", "tanh")
+_FUNCTIONS = (*_EXPONENTIAL, "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "erf")
+"""They give floats."""
+_INFINITY = ("math.inf", "torch.inf", "numpy.inf")
 _QUOTIENTS = ("fdiv", "div_rn")
 _RESHAPING = ("reshape", "view", "broadcast_to", "expand_dims", "cast", "to")
-_KEEPS_DTYPE = frozenset(
-    {
-        "sum",
-        "max",
-        "min",
-        "abs",
-        "trans",
-        "reshape",
-        "view",
-        "broadcast_to",
-        "expand_dims",
-        "zeros_like",
-        "cumsum",
-    }
-)
-_METHODS = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sum", "max", "min", "abs", "to"})
-_MODULES = ("math", "standard", "extra.libdevice", "extra.cuda.libdevice", "core")
-
-
-@dataclass(frozen=True, eq=False)
-class Operation:
-    """A call of one of Triton's functions or of a block's methods."""
-
-    call: ast.Call
-    name: str
-    """`exp` for tl.exp(x), tl.math.exp(x), libdevice.exp(x) and x.exp()."""
-    operands: tuple[ast.expr, ...]
-    """Its positional arguments; the block is the first one of a method."""
-
-    def option(self, position: int, name: str) -> ast.expr | None:
-        """The operand at that position, or the keyword of that name."""
-        named = next((keyword.value for keyword in self.call.keywords if keyword.arg == name), None)
-        return self.operands[position] if named is None and position < len(self.operands) else named
+_KEEPS_DTYPE = (*_RESHAPING, "sum", "max", "min", "abs", "trans", "zeros_like")
 
 
 @lru_cache(maxsize=256)
@@ -93,10 +48,10 @@ class Values:
 
     @cached_property
     def expressions(self) -> tuple[ast.expr, ...]:
-        """All expressions of the body, with `x + y` for each `x += y`."""
+        """All calls and arithmetic of the body; `x + y` for each `x += y` comes last."""
         return (
-            *(node for node in self.kernel.nodes if isinstance(node, ast.expr)),
-            *(added for added in self._definitions.augmented.values()),
+            *(node for node in self.kernel.nodes if isinstance(node, ast.BinOp | ast.Call)),
+            *self._augmented,
         )
 
     @cached_property
@@ -104,34 +59,25 @@ class Values:
         """All calls of Triton's functions, in source order."""
         return tuple(found for node in self.kernel.nodes if (found := self.operation(node)))
 
+    def written(self, value: ast.expr) -> ast.expr:
+        """Where a value stands in the source: y where `x + y` stands for `x += y`."""
+        return value.right if isinstance(value, ast.BinOp) and value in self._augmented else value
+
     def definitions(self, name: ast.Name) -> tuple[Definition, ...]:
         """What the name may hold where it stands; empty where nothing in the kernel says."""
         return self._definitions.reached.get(name, ())
+
+    @cached_property
+    def _augmented(self) -> tuple[ast.BinOp, ...]:
+        return tuple(self._definitions.augmented.values())
 
     def operation(self, node: ast.AST) -> Operation | None:
         """The call as an operation; None where it calls something else."""
         if not isinstance(node, ast.Call):
             return None
         if node not in self._operations:
-            self._operations[node] = self._operation(node)
+            self._operations[node] = operation_of(node, self.kernel.scope)
         return self._operations[node]
-
-    def _operation(self, node: ast.Call) -> Operation | None:
-        if any(isinstance(one, ast.Starred) for one in node.args):
-            return None
-        path = self.kernel.scope.path(node.func)
-        if path and path.startswith("triton.language."):
-            name = path.removeprefix("triton.language.")
-            for module in _MODULES:
-                name = name.removeprefix(f"{module}.")
-            first = next((k.value for k in node.keywords if k.arg in ("x", "input")), None)
-            operands = [*node.args] if node.args or first is None else [first]
-            return None if "." in name else Operation(node, name, tuple(operands))
-        if path is None and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-            block = node.func.value
-            local = not isinstance(block, ast.Name) or block.id in self.kernel.scope.bindings
-            return Operation(node, node.func.attr, (block, *node.args)) if local else None
-        return None
 
     def is_a(self, node: ast.AST, *names: str) -> bool:
         """Whether it is a call of one of these functions."""
@@ -203,9 +149,9 @@ class Values:
             return found.operands[0], found.operands[1]
         return None
 
-    def squared(self, value: ast.expr) -> ast.expr | None:
+    def squared(self, value: ast.AST) -> ast.expr | None:
         """x for x * x and x ** 2; names are followed."""
-        match self.bare(value):
+        match self.bare(value) if isinstance(value, ast.expr) else value:
             case ast.BinOp(left=left, op=ast.Mult(), right=right) if self.same(left, right):
                 return left
             case ast.BinOp(left=left, op=ast.Pow(), right=right) if self.number(right) == 2:
@@ -323,7 +269,8 @@ class Values:
                 is_scalar = name in self.kernel.constexprs or self.kernel.is_launched
                 return LITERAL if is_scalar else None
             case ast.Name() if held := self.definitions(value):
-                return agreed([self._carried_dtype(one) for one in held])
+                start = [one for one in held if not self._keeps_dtype(one)]
+                return agreed([self._carried_dtype(one) for one in start or held])
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
                 return self._carried_dtype(operand)
             case ast.BinOp(left=left, op=op, right=right):
@@ -335,9 +282,22 @@ class Values:
                 return self._carried_dtype(block)
             case ast.Attribute(value=block, attr="T"):
                 return self._carried_dtype(block)
-            case ast.Call() if found := self.operation(value):
-                return self._dtype_of_call(found)
+            case ast.Call() if call := self.operation(value):
+                return self._dtype_of_call(call)
         return None
+
+    def _keeps_dtype(self, definition: Definition) -> bool:
+        """Whether it updates the name that it is made from, of which a loop must not change the dtype.
+
+        tl.static_range is unrolled, and may change it.
+        """
+        if not isinstance(definition, ast.expr):
+            return False
+        used = (node for node in ast.walk(definition) if isinstance(node, ast.Name))
+        if not any(definition in self.definitions(name) for name in used):
+            return False
+        loops = self.kernel.flow.loops(self.written(definition))
+        return not any(isinstance(loop, ast.For) and self.is_a(loop.iter, "static_range") for loop in loops)
 
     def _dtype_of_call(self, call: Operation) -> str | None:
         first = call.operands[0] if call.operands else None
@@ -358,7 +318,7 @@ class Values:
                 return self._carried_dtype(call.operands[2]) if len(call.operands) > 2 else None
             case "fdiv" | "div_rn" if len(call.operands) == 2:
                 return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
-            case name if first is not None and name in TRANSCENDENTAL:
+            case name if first is not None and name in _FUNCTIONS:
                 found = self._carried_dtype(first)
                 return found if found in FLOATS else "float"
             case "max" | "min" if first is not None and self._carried_dtype(first) in LOW_PRECISION:

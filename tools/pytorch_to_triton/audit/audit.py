@@ -82,6 +82,8 @@ class Request(Value):
     """Only these; none: all."""
     severity: Severity = "info"
     """The least that is told."""
+    most: int | None = None
+    """Findings in the result; a document holds all, and verdict and counts are of all."""
     fail_on: Severity | None = None
     """The least that makes the verdict faulty; None: as the project's settings say, else medium."""
     reference: Target | None = None
@@ -251,7 +253,7 @@ def concluded(
     ]
     return AuditReport(
         summary=summary_of(told, kernels, len(read), len(unread)),
-        next_step=next_step_of(told, kernels, bool(examined.ran)),
+        next_step=next_step_of(told, kernels, examined=bool(examined.ran)),
         verdict="faulty" if failing(told, plan.fail_on) else "clean",
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         categories=statuses(told, plan.fail_on),
@@ -312,9 +314,18 @@ def delivered(plan: Plan, report: AuditReport) -> AuditReport:
         told = f"{plan.baseline_file} now holds {counted(len(report.findings), 'finding')}."
         report = report.model_copy(update={"notes": (*report.notes, told)})
     if plan.format is None:
-        return report
+        return shortened(report, request.most)
     document = rendered(report, plan.format, plan.settings.root)
     if request.into is None:
-        return report.model_copy(update={"document": document})
+        return shortened(report, request.most).model_copy(update={"document": document})
     write_asked(request.into, document)
-    return report.model_copy(update={"written": request.into})
+    return shortened(report, request.most).model_copy(update={"written": request.into})
+
+
+def shortened(report: AuditReport, most: int | None) -> AuditReport:
+    """The report with its worst findings alone, where there are more than `most`."""
+    left = len(report.findings) - most if most is not None else 0
+    if left <= 0:
+        return report
+    note = f"{counted(left, 'finding')} of least weight left out: narrow it down with a severity or a focus."
+    return report.model_copy(update={"findings": report.findings[:most], "notes": (*report.notes, note)})

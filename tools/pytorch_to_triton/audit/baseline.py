@@ -30,9 +30,10 @@ class Baseline(Value):
 
 
 def with_fingerprints(findings: Iterable[Finding], root: Path) -> list[Finding]:
-    """Findings whose fingerprints stay the same when lines move: rule, file below `root`, kernel and line's text.
+    """Findings whose fingerprints stay the same when lines move.
 
-    Equal ones are numbered in source order.
+    They are made of rule, file below `root`, function and the line's text; equal ones are numbered in
+    source order.
     """
     seen: Counter[str] = Counter()
     told: list[Finding] = []

@@ -23,11 +23,33 @@ class Kind(IntEnum):
 _ELEMENTWISE = frozenset(
     f"triton.language.{prefix}{name}"
     for prefix in ("", "math.")
-    for name in "abs ceil cos erf exp exp2 floor fma log log2 rsqrt sigmoid sin sqrt sqrt_rn "
-    "maximum minimum clamp where div_rn fdiv".split()
+    for name in [
+        "abs",
+        "ceil",
+        "cos",
+        "erf",
+        "exp",
+        "exp2",
+        "floor",
+        "fma",
+        "log",
+        "log2",
+        "rsqrt",
+        "sigmoid",
+        "sin",
+        "sqrt",
+        "sqrt_rn",
+        "maximum",
+        "minimum",
+        "clamp",
+        "where",
+        "div_rn",
+        "fdiv",
+    ]
 )
 _RUNTIME = frozenset(
-    f"triton.language.{name}" for name in "program_id num_programs sum max min argmax argmin xor_sum".split()
+    f"triton.language.{name}"
+    for name in ["program_id", "num_programs", "sum", "max", "min", "argmax", "argmin", "xor_sum"]
 )
 _METHODS = frozenset({"to", "exp", "log", "sqrt", "abs", "sin", "cos", "rsqrt", "sigmoid"})
 _STATIC = ast.Is | ast.IsNot | ast.In | ast.NotIn

@@ -1,9 +1,10 @@
 """Questions about the functions that launch kernels, and about the files around them."""
 
 import ast
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,7 +35,11 @@ _OF_TENSORS = frozenset(
 )
 _LEVELS = 4
 """How many folders up tests and benchmarks are looked for."""
+_HOMES = ("tests", "test", "benchmarks", "benchmark")
 _MOST_FILES = 400
+TESTS = ("test_*.py", "*_test.py")
+BENCHMARKS = ("*bench*.py",)
+"""How files of tests and of benchmarks are called."""
 
 
 def launchers(file: SourceFile) -> Mapping[Function, list[Launch]]:
@@ -44,6 +49,22 @@ def launchers(file: SourceFile) -> Mapping[Function, list[Launch]]:
         if launch.function:
             found[launch.function].append(launch)
     return found
+
+
+def offered(file: SourceFile) -> frozenset[str]:
+    """The public functions and classes of a file, kernels left out."""
+    kernels = {kernel.node for kernel in file.kernels}
+    return frozenset(
+        node.name
+        for node in file.tree.body
+        if isinstance(node, Function | ast.ClassDef) and node not in kernels and not node.name.startswith("_")
+    )
+
+
+def is_named_near(names: frozenset[str], path: Path, *patterns: str) -> bool:
+    """Whether a file near by whose own name matches uses one of the names."""
+    named = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+    return any(named.search(_text(file, changed)) for file, changed in files_near(path, *patterns))
 
 
 def is_trial(file: SourceFile, function: Function | None = None) -> bool:
@@ -89,20 +110,25 @@ def stored(kernel: Kernel) -> frozenset[str]:
     return frozenset(access.pointer for access in kernel.accesses if access.writes and access.pointer)
 
 
-def texts_near(path: Path, *patterns: str) -> Iterator[str]:
-    """The text of files near by whose names match: beside it and in folders of tests and benchmarks above."""
+def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
+    """Files near by whose names match, each with the time of its last change in nanoseconds.
+
+    Near by is beside it, and in folders of tests and benchmarks up to the project's own.
+    """
     folder = path.absolute().parent
+    found: dict[Path, int] = {}
     for near in (folder, *folder.parents[:_LEVELS]):
-        yield from _texts(near, patterns, near == folder)
+        homes = [home for name in _HOMES if (home := near / name).is_dir()]
+        files = [file for pattern in patterns for home in homes for file in home.rglob(pattern)]
+        if near == folder:
+            files += [file for pattern in patterns for file in folder.glob(pattern)]
+        found |= {file: file.stat().st_mtime_ns for file in files}
         if (near / ".git").exists() or (near / "pyproject.toml").exists():
-            return
+            break
+    return tuple(itertools.islice(found.items(), _MOST_FILES))
 
 
-@lru_cache(maxsize=64)
-def _texts(folder: Path, patterns: tuple[str, ...], beside: bool) -> tuple[str, ...]:
-    """Of files beside others only their own folder is searched; of tests and benchmarks all folders."""
-    homes = [folder / name for name in ("tests", "test", "benchmarks", "benchmark")]
-    files = [file for pattern in patterns for home in homes for file in home.rglob(pattern)]
-    if beside:
-        files += [file for pattern in patterns for file in folder.glob(pattern)]
-    return tuple(file.read_text(encoding="utf-8", errors="replace") for file in files[:_MOST_FILES])
+@lru_cache(maxsize=_MOST_FILES)
+def _text(file: Path, changed_ns: int) -> str:
+    """The text of a file as it was when it was last changed."""
+    return file.read_text(encoding="utf-8", errors="replace")

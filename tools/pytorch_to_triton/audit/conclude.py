@@ -82,12 +82,12 @@ def summary_of(findings: Sequence[Finding], kernels: int, files: int, unread: in
     return f"{found} in {where}.{old}{left}"
 
 
-def next_step_of(findings: Sequence[Finding], kernels: int, examined: bool) -> str:
+def next_step_of(findings: Sequence[Finding], kernels: int, *, examined: bool) -> str:
     """What to do first."""
     new = [finding for finding in findings if not finding.known]
     if new:
         first = new[0]
-        return f"Mend {first.file}:{first.line} first: {first.instead}"
+        return f"First {name_of(first.file, root_of(first.file))}:{first.line}: {first.instead}"
     if findings:
         return "Nothing is new; mend what the baseline knows when there is time."
     if not kernels:

@@ -74,7 +74,9 @@ class Definitions:
 
     def _use(self, node: ast.AST, names: Names) -> None:
         if node not in self._used:
-            self._used[node] = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+            self._used[node] = [
+                n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+            ]
         for used in self._used[node]:
             self.reached[used] = names.get(used.id, ())
 
@@ -113,6 +115,8 @@ def _either(one: Names | None, other: Names | None) -> Names | None:
     """What holds where the one or the other ran."""
     if one is None or other is None:
         return other if one is None else one
-    return {
-        name: tuple(dict.fromkeys((*one.get(name, ()), *other.get(name, ())))) for name in {**one, **other}
-    }
+    merged = dict(one)
+    for name, held in other.items():
+        before = one.get(name, held)
+        merged[name] = held if before is held else tuple(dict.fromkeys((*before, *held)))
+    return merged

@@ -13,25 +13,20 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 def agreed(dtypes: list[str | None]) -> str | None:
     """The one dtype of values that are all held by one name."""
     known = {one for one in dtypes if one != OPEN}
-    return known.pop() if len(known) == 1 else None
+    return known.pop() if len(known) == 1 else None if known else OPEN
 
 
 def promoted(one: str | None, other: str | None) -> str | None:
     """The dtype of a sum; None where it depends on which of the two is a scalar."""
-    if one == other or other == OPEN:
+    if one == other or other in (LITERAL, OPEN):
         return one
     if one in (LITERAL, OPEN):
         return other
-    if other == LITERAL:
-        return one
-    if one in FLOATS and other in FLOATS:
-        return "float"
-    if one in INTEGERS and other in INTEGERS:
-        return None
-    is_float = [dtype for dtype in (one, other) if dtype in FLOATS]
-    return "float" if is_float else None
+    return "float" if one in FLOATS or other in FLOATS else None
 
 
 def divided(dtype: str | None) -> str | None:
     """The dtype of a quotient of this one: float16 and integers become float32."""
+    if dtype == OPEN:
+        return OPEN
     return "float32" if dtype in LOW_PRECISION or dtype in INTEGERS else dtype or "float"

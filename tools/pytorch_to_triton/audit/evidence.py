@@ -61,6 +61,21 @@ class CompiledCode:
         lines = f" Lines {further}." if len(remark.lines) > 1 else ""
         return f"Compiled for {self.where}: {remark.message}{lines}"
 
+    @property
+    def knows_alignment(self) -> bool:
+        """No access is narrow for an address or a size that may be no multiple of 16."""
+        return not any(self.remarks("alignment_unknown"))
+
+    def gathers_at(self, line: int) -> bool:
+        """Whether the addresses on a line are made from what was loaded: whose places only the data know."""
+        kernel = self.kernel
+        return kernel is not None and any(
+            path == "triton.language.load"
+            for access in kernel.accesses
+            if access.call.lineno <= line <= (access.call.end_lineno or line)
+            for path, _ in kernel.flow.calls(access.address)
+        )
+
     def text(self, kind: TextKind) -> str:
         """What the compiler wrote; empty where it did not get there."""
         path = self.compiled.texts.get(kind)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytorch_to_triton import places
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
 from pytorch_to_triton.audit.source import SourceFile
-from pytorch_to_triton import places
 from pytorch_to_triton.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import Refusal

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytorch_to_triton.audit.arguments import argument, shape_of, whole_number
 from pytorch_to_triton.audit.source import Access, Kernel
@@ -66,19 +67,7 @@ def is_scalar(kernel: Kernel, *values: ast.AST) -> bool:
 
     The parameters of a launched kernel are scalars and pointers.
     """
-    for node in kernel.flow.origins(*values):
-        match node:
-            case ast.Call(func=func):
-                path = kernel.scope.path(func) or ""
-                method = isinstance(func, ast.Attribute) and func.attr in ("to", "cast")
-                builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
-                known = path.startswith("triton.") and path not in _BLOCKS | _SHAPED
-                if not (known or method or builtin):
-                    return False
-            case ast.Name(id=name) if not kernel.flow.feeds(name) and name not in kernel.parameters:
-                if kernel.scope.path(node) is None and name not in _BUILTINS:
-                    return False
-    return True
+    return all(_is_scalar(node, kernel, _scalars(kernel)) for value in values for node in ast.walk(value))
 
 
 def is_entry(kernel: Kernel) -> bool:
@@ -118,7 +107,7 @@ def escapes(kernel: Kernel, parameter: str) -> bool:
 
 
 def statements_between(kernel: Kernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:
-    """The statements from one node's to another's, both included, where they stand in one list in that order."""
+    """The statements from one node's to another's, both included; None where they are not in one list so."""
     one, other = _statement(kernel, first), _statement(kernel, second)
     around = kernel.flow.parents.get(one) if one else None
     if one is None or other is None or around is not kernel.flow.parents.get(other):
@@ -135,9 +124,38 @@ def dims(value: ast.expr, kernel: Kernel) -> Dims | None:
     return _dims(value, kernel, frozenset())
 
 
-def _products(
-    node: ast.expr, kernel: Kernel, seen: frozenset[str]
-) -> list[tuple[ast.expr, ...]] | None:
+@lru_cache(maxsize=16)
+def _scalars(kernel: Kernel) -> frozenset[str]:
+    """The names of a kernel that certainly hold no block: all, less those that something else reaches."""
+    parts = {
+        name: [
+            node
+            for value in kernel.flow.feeds(name)
+            for node in ast.walk(value)
+            if isinstance(node, ast.Call | ast.Name)
+        ]
+        for name in kernel.scope.bindings
+    }
+    names = frozenset(parts)
+    while left := {name for name in names if not all(_is_scalar(one, kernel, names) for one in parts[name])}:
+        names -= left
+    return names
+
+
+def _is_scalar(node: ast.AST, kernel: Kernel, names: frozenset[str]) -> bool:
+    """Whether one node, for itself, is no block."""
+    match node:
+        case ast.Call(func=func):
+            path = kernel.scope.path(func) or ""
+            method = isinstance(func, ast.Attribute) and func.attr in ("to", "cast")
+            builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
+            return method or builtin or (path.startswith("triton.") and path not in _BLOCKS | _SHAPED)
+        case ast.Name(id=name):
+            return name in names or name in _BUILTINS or kernel.scope.path(node) is not None
+    return True
+
+
+def _products(node: ast.expr, kernel: Kernel, seen: frozenset[str]) -> list[tuple[ast.expr, ...]] | None:
     match node:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
             first, second = _products(left, kernel, seen), _products(right, kernel, seen)
@@ -250,9 +268,9 @@ def _dims_of_name(name: ast.Name, kernel: Kernel, seen: frozenset[str]) -> Dims 
     if name.id in kernel.parameters:
         return () if is_entry(kernel) and not feeds else None
     starts = [one for one in feeds if not isinstance(kernel.flow.parents.get(one), ast.AugAssign)]
-    if len(starts) != 1 or isinstance(kernel.flow.parents.get(starts[0]), ast.For):
-        return () if starts and is_scalar(kernel, name) else None
-    return _dims(starts[0], kernel, seen)
+    if len(starts) != 1:
+        return None
+    return () if isinstance(kernel.flow.parents.get(starts[0]), ast.For) else _dims(starts[0], kernel, seen)
 
 
 def _broadcast(first: Dims | None, second: Dims | None) -> Dims | None:

@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.arguments import argument
-from pytorch_to_triton.audit.arithmetic import Operation, Values
+from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.arithmetic import Values
+from pytorch_to_triton.audit.operations import Operation
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Padding:
     end: ast.expr
     axis: int | None
     """Of the loaded block; None where it is not certain."""
+    rank: int
+    """How many axes the mask has."""
 
 
 def masked_load(values: Values, value: ast.expr) -> ast.Call | None:
@@ -40,23 +43,18 @@ def paddings(values: Values, load: ast.Call) -> Iterator[Padding]:
                 continue
         width = _width(values, lanes)
         if width is not None and not values.same(width, end) and not _launched_alike(values, width, end):
-            yield Padding(width, end, _axis(values, part))
-
-
-def reduced_axis(reduction: Operation) -> int | None:
-    """The axis of a tl.sum or the like, where it is a literal; None also for all axes."""
-    axis = reduction.option(1, "axis")
-    return axis.value if isinstance(axis, ast.Constant) and isinstance(axis.value, int) else None
+            yield Padding(width, end, *_axis_and_rank(values, part))
 
 
 def is_padded_along(values: Values, load: ast.Call, reduction: Operation) -> Padding | None:
     """The padding of a load that certainly lies along the axis of a reduction."""
-    found = [*paddings(values, load)]
-    axis, spelled = reduced_axis(reduction), reduction.option(1, "axis")
-    if spelled is not None and axis is None and not _is_none(spelled):
-        return None
-    along = [one for one in found if spelled is None or _is_none(spelled) or one.axis == axis]
-    return along[0] if along else None
+    spelled = reduction.option(1, "axis")
+    all_axes = spelled is None or (isinstance(spelled, ast.Constant) and spelled.value is None)
+    axis = whole_number(spelled)
+    for padding in paddings(values, load):
+        if all_axes or (axis is not None and padding.axis == axis % padding.rank):
+            return padding
+    return None
 
 
 def _conjuncts(values: Values, mask: ast.expr) -> Iterator[ast.expr]:
@@ -87,16 +85,15 @@ def _width(values: Values, lanes: ast.expr) -> ast.expr | None:
     return width if is_name and values.number(start) == 0 else None
 
 
-def _axis(values: Values, compare: ast.expr) -> int | None:
-    """0 for lanes[:, None] < end, 1 for lanes[None, :] < end, 0 for lanes without new axes."""
-    axes = {
-        place
+def _axis_and_rank(values: Values, compare: ast.expr) -> tuple[int | None, int]:
+    """0 and 2 for lanes[:, None] < end, 1 and 2 for lanes[None, :], 0 and 1 for lanes without new axes."""
+    indices = [
+        node.slice.elts
         for node in values.origins(compare)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
-        for place, part in enumerate(node.slice.elts)
-        if isinstance(part, ast.Slice)
-    }
-    return min(axes, default=0) if len(axes) < 2 else None
+    ]
+    axes = {place for index in indices for place, part in enumerate(index) if isinstance(part, ast.Slice)}
+    return min(axes, default=0) if len(axes) < 2 else None, max(map(len, indices), default=1)
 
 
 def _launched_alike(values: Values, width: ast.expr, end: ast.expr) -> bool:
@@ -110,7 +107,3 @@ def _launched_alike(values: Values, width: ast.expr, end: ast.expr) -> bool:
 
 def _given(values: Values) -> list[dict[str, ast.expr]]:
     return [{**launch.given(values.kernel)} for launch in values.kernel.launches]
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -39,7 +39,9 @@ def stride_of(value: ast.expr, launch: Launch) -> Extent | None:
     match launch.flow.resolved(value):
         case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[index], keywords=[]):
             return _extent(owner, index)
-        case ast.Subscript(value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]), slice=index):
+        case ast.Subscript(
+            value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]), slice=index
+        ):
             return _extent(owner, index)
     return None
 

@@ -2,8 +2,10 @@
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.arithmetic import values
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
 _TL = "triton.language."
@@ -18,10 +20,10 @@ class Division:
 
 
 def grid_of(launch: Launch) -> tuple[ast.expr, ...] | None:
-    """The elements of its grid, also where a lambda or a function returns them; None where they are not told."""
+    """The elements of its grid, by a lambda or a function, too; None where they are not spelt out."""
     grid = launch.flow.resolved(launch.grid)
     match grid:
-        case ast.Name(id=name) if (binding := launch.scope.find(name)):
+        case ast.Name(id=name) if binding := launch.scope.find(name):
             return _returned(binding.node)
         case ast.Lambda(body=body):
             return _elements(body)
@@ -47,7 +49,11 @@ def rounded_up(element: ast.expr, launch: Launch) -> Division | None:
 def rounded_down(element: ast.expr, launch: Launch) -> Division | None:
     """The division where an element of a grid is `size // block` of a size that is a name or the like."""
     match launch.flow.resolved(element):
-        case ast.BinOp(left=ast.Name() | ast.Call() | ast.Subscript() as size, op=ast.FloorDiv(), right=block):
+        case ast.BinOp(
+            left=ast.Name() | ast.Call() | ast.Subscript() | ast.Attribute() as size,
+            op=ast.FloorDiv(),
+            right=block,
+        ):
             return Division(size, block)
         case ast.Call(func=ast.Name(id="int"), args=[ast.BinOp(left=size, op=ast.Div(), right=block)]):
             return Division(size, block)
@@ -69,38 +75,50 @@ def alike(one: ast.expr, other: ast.expr, launch: Launch) -> bool:
     return ast.unparse(first) == ast.unparse(second)
 
 
-def program_axes(kernel: Kernel, *values: ast.AST) -> frozenset[int]:
+def program_axes(kernel: Kernel, *given: ast.AST) -> frozenset[int]:
     """The grid's axes whose program ids the values may be made from, loads at such places included."""
-    calls = (call for path, call in kernel.flow.calls(*values) if path == f"{_TL}program_id")
-    axes = (whole_number(argument(call, 0, "axis")) for call in calls)
-    return frozenset(axis for axis in axes if axis is not None)
+    return _read_in(kernel.flow.origins(*given), kernel)
 
 
-def is_opaque(kernel: Kernel, *values: ast.AST) -> bool:
+def is_opaque(kernel: Kernel, *given: ast.AST) -> bool:
     """Whether the values may differ between programs in ways that cannot be told.
 
     That is what other functions return, what atomics return, and program ids of an axis that is not literal.
     """
     return any(
-        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.flow.origins(*values)
+        isinstance(node, ast.Call) and _is_opaque_call(node, kernel) for node in kernel.flow.origins(*given)
     )
 
 
+@lru_cache(maxsize=256)
 def shared_axes(access: Access, kernel: Kernel) -> frozenset[int]:
-    """The grid's axes along which all programs certainly write to the same places, though not the same values.
+    """The grid's axes along which all programs certainly write to the same places, but other values.
 
-    The value is made from such an axis's program id, or loaded by it, and neither the address nor the mask nor
-    any condition of the kernel is.
+    The value is made from such an axis's program id, or loaded by it, and neither the address nor the mask
+    nor any condition of the kernel is.
     """
     if access.value is None or access.pointer is None or not kernel.launches:
+        return frozenset()
+    wide = [axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)]
+    if not wide:
         return frozenset()
     tests = [node.test for node in kernel.nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
     loops = [loop.iter for loop in kernel.flow.loops(access.call) if isinstance(loop, ast.For)]
     place = [access.address, *([access.mask] if access.mask else []), *tests, *loops]
-    if is_opaque(kernel, *place):
-        return frozenset()
-    free = program_axes(kernel, access.value) - program_axes(kernel, *place)
-    return frozenset(axis for axis in free if all(is_wide(axis, launch) for launch in kernel.launches))
+    # Only what the assignments that reach the store say: a name may have held something else before.
+    own = _read_in(values(kernel).origins(access.value), kernel).intersection(wide)
+    free = own and own - program_axes(kernel, *place)
+    return free if free and not is_opaque(kernel, *place) else frozenset()
+
+
+def is_updated(access: Access, kernel: Kernel) -> bool:
+    """Whether the value that is written is made from what was loaded at the same place."""
+    if access.value is None:
+        return False
+    known = values(kernel)
+    loaded = [one for one in kernel.accesses if one.name == "load" and one.pointer == access.pointer]
+    made_from = known.origins(access.value)
+    return any(one.call in made_from and known.same(one.address, access.address) for one in loaded)
 
 
 def is_wide(axis: int, launch: Launch) -> bool:
@@ -111,10 +129,33 @@ def is_wide(axis: int, launch: Launch) -> bool:
     element = launch.flow.resolved(grid[axis])
     if whole_number(element) == 1:
         return False
+    # A block of the next power of two covers all: there is one program.
     division = rounded_up(element, launch)
-    # A block of the next power of two covers the size: there is one program.
-    called = launch.flow.origins(division.block if division else element)
-    return not any(isinstance(node, ast.Attribute | ast.Name) and _last_name(node) == "next_power_of_2" for node in called)
+    sources = [_passed(division.block, launch)] if division else []
+    return not any(
+        isinstance(node, ast.Attribute | ast.Name) and _last_name(node) in ("next_power_of_2", "bit_length")
+        for node in launch.flow.origins(*sources)
+    )
+
+
+def _read_in(nodes: frozenset[ast.AST], kernel: Kernel) -> frozenset[int]:
+    """The axes of the tl.program_id calls among some nodes."""
+    return frozenset(axis for call, axis in _program_ids(kernel) if axis is not None and call in nodes)
+
+
+@lru_cache(maxsize=64)
+def _program_ids(kernel: Kernel) -> tuple[tuple[ast.Call, int | None], ...]:
+    """Each tl.program_id call of a kernel with its axis."""
+    calls = (call for path, call in kernel.calls() if path == f"{_TL}program_id")
+    return tuple((call, whole_number(argument(call, 0, "axis"))) for call in calls)
+
+
+def _passed(block: ast.expr, launch: Launch) -> ast.expr:
+    """What the launch passes for `meta["BLOCK"]`; else the block itself."""
+    match block:
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return launch.options.get(name, block)
+    return block
 
 
 def _last_name(node: ast.Attribute | ast.Name) -> str:
@@ -150,4 +191,6 @@ def _is_opaque_call(call: ast.Call, kernel: Kernel) -> bool:
             case ast.Name(id=name):
                 return kernel.scope.holder(name) is not None
         return True
-    return not path.startswith(_TL) or path.startswith((f"{_TL}atomic_", f"{_TL}inline_asm", f"{_TL}extra"))
+    if path.startswith(f"{_TL}extra."):
+        return ".libdevice." not in path
+    return not path.startswith(_TL) or path.startswith((f"{_TL}atomic_", f"{_TL}inline_asm"))

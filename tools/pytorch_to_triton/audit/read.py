@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from pytorch_to_triton import api, places
 from pytorch_to_triton.api.surface import installed_version
+from pytorch_to_triton.audit.callers import BENCHMARKS, TESTS, files_near
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
 from pytorch_to_triton.errors import BadInput
@@ -74,7 +75,8 @@ def read(file: Path) -> Reading:
     except OSError as error:
         refusal = f"{file} cannot be read: {error.strerror}."
         return Reading(file=file, refusal=refusal, hint="Name files that you may read.")
-    key = hashlib.sha256(b"\0".join((_rules_key(), bytes(file), source))).hexdigest()
+    around = repr(files_near(file, *TESTS, *BENCHMARKS)).encode()
+    key = hashlib.sha256(b"\0".join((_rules_key(), bytes(file), around, source))).hexdigest()
     kept = places.cache() / "audit" / f"{hashlib.sha256(bytes(file)).hexdigest()[:24]}.json"
     if (known := _kept(kept, key)) is not None:
         return known

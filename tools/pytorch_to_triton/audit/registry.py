@@ -16,7 +16,7 @@
 The annotation of check's one parameter says which evidence it needs: it is called once for each Kernel, once
 for the SourceFile, for each CompiledCode, for what was Measured or for what was Timed. BAD and GOOD are files
 without their imports, PREAMBLE comes before each; those of a rule that needs more than source declare INPUTS
-and `run`, and those of a rule on timings are recorded results.
+and `run`, and those of a rule on timings are JSON: one object a size, with the timings by label.
 
 A rule that only suspects also has
 

@@ -14,7 +14,7 @@ offset_may_overflow = "low"
 import tomllib
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.search import root_of
@@ -33,7 +33,7 @@ class Settings(Value):
     fail_on: Severity = "medium"
     disable: tuple[str, ...] = ()
     """Rules that are left out."""
-    severity: dict[str, Severity] = {}
+    severity: dict[str, Severity] = Field(default_factory=dict)
     """Of some rules, other than their own."""
     exclude: tuple[str, ...] = ()
     """Patterns of paths, below the folders that are audited, that are left out."""

@@ -3,6 +3,7 @@
 import ast
 import io
 import itertools
+import re
 import tokenize
 import warnings
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ from pytorch_to_triton.errors import BadInput
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_triton"})
 """`wrapper(kernel)[grid](...)` launches the kernel too."""
 
@@ -170,7 +172,7 @@ class SourceFile:
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """Without their ends."""
-        return tuple(self.text.splitlines())
+        return tuple(lines_of(self.text))
 
     @cached_property
     def scope(self) -> Scope:
@@ -264,6 +266,11 @@ def parse(path: Path, source: bytes) -> SourceFile:
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
     return SourceFile(path, tree, decoded(source))
+
+
+def lines_of(text: str) -> list[str]:
+    """As the parser counts them, without their ends: a form feed ends no line."""
+    return _LINE_END.split(text.removesuffix("\n"))
 
 
 def decoded(source: bytes) -> str:

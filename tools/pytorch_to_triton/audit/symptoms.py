@@ -21,6 +21,7 @@ from pytorch_to_triton.schema.verdict import (
     Mismatch,
     Verdict,
     Violation,
+    Where,
 )
 from pytorch_to_triton.validate.conclusion import (
     ONLY,
@@ -64,8 +65,8 @@ BREACHES: Mapping[Breach, Symptom] = {
     "network": "misbehaves",
     "touches_files": "misbehaves",
 }
-_SMALL: tuple[Kind, ...] = ("low_precision", "constant_factor", "constant_offset")
-"""What another draw of the values may also bring about."""
+_FEW: tuple[Where, ...] = ("one_index", "every_nth", "diagonal", "scattered")
+_IDLE: tuple[Breach, ...] = ("no_triton_kernel", "output_without_kernel")
 _OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "drawn", "beyond", "batch")
 _VARIED: tuple[Group, ...] = ("special", "layout", "far", "option", "repeat")
 """Cases that differ from a plain one of the same sizes."""
@@ -127,7 +128,7 @@ class Reading:
         return [self._sighting(at, signs) for at, signs in by_place.items()]
 
     def _of_case(self, case: CaseResult) -> Iterator[Sign]:
-        following = _following(case)
+        following = self._following(case)
         for found in case.violations:
             if found.breach not in following:
                 yield _of_violation(self._symptom_of_violation(found, case), found, case)
@@ -138,7 +139,14 @@ class Reading:
             symptom = self._symptom_of_mismatch(mismatch, case)
             yield Sign(symptom, mismatch.kind, case, mismatch.says, self._advice(mismatch), mismatch.output)
         if case.status in ("crashed", "timed_out", "raised") and not self._is_explained(case):
-            yield Sign(self._symptom_of_end(case), case.status, case, f"run {case.why}", self._advice())
+            yield Sign(self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice())
+
+    def _following(self, case: CaseResult) -> Collection[Breach]:
+        """Breaches that follow from wrong values: what nobody wrote is what memory held before."""
+        unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
+        idle = any(found.breach in _IDLE for one in self._wrong for found in one.violations)
+        follows: list[Breach] = ["reads_uninitialised"] * unwritten
+        return (*follows, *_IDLE * idle)
 
     def _symptom_of_violation(self, found: Violation, case: CaseResult) -> Symptom:
         if found.breach not in MEMORY or found.breach == "race" or case.group != "far":
@@ -156,10 +164,11 @@ class Reading:
             return "input_changed"
         if case.group == "special" and not self._plain_mismatches:
             return "unstable_results"
-        if found in self._of_strides:
-            return "layout_ignored"
-        if case.group == "far" and not self._is_plainly_wrong(case):
-            return "layout_ignored" if self._of_strides else "offset_overflow"
+        if case.group in ("layout", "far") and not self._is_plainly_wrong(case):
+            if self._strides_are_ignored:
+                return "layout_ignored"
+            if case.group == "far":
+                return "offset_overflow"
         return "unwritten_output" if found.kind == "unwritten" else self._of_values
 
     @cached_property
@@ -173,9 +182,8 @@ class Reading:
             return "unstable_results"
         if all(mismatch.kind == "low_precision" for mismatch in found):
             return "low_precision_results"
-        return (
-            "tail_wrong" if self._only_odd_fail or 2 * places.count("tail") > len(places) else "wrong_results"
-        )
+        mostly_tails = 2 * places.count("tail") > len(places)
+        return "tail_wrong" if mostly_tails or self._only_odd_fail else "wrong_results"
 
     @cached_property
     def _wrong(self) -> list[CaseResult]:
@@ -184,21 +192,23 @@ class Reading:
 
     @cached_property
     def _plain_mismatches(self) -> list[Mismatch]:
-        return [m for case in self._wrong if case.group not in _VARIED for m in case.mismatches]
+        """Wrong values of plain cases."""
+        plain = [case for case in self._wrong if case.group not in _VARIED]
+        return [m for case in plain for m in case.mismatches if m.kind != "mutates_input"]
 
     @cached_property
-    def _of_strides(self) -> list[Mismatch]:
-        """The mismatches of other layouts that come of the layout itself.
+    def _strides_are_ignored(self) -> bool:
+        """Another layout alone makes much of an output wrong.
 
-        Tensors that are expanded have equal rows, and errors that are small may come of other values.
+        Tensors that are expanded have equal rows, and a few elements may come of another draw of the values.
         """
-        return [
-            mismatch
+        return any(
+            mismatch.where not in _FEW and mismatch.kind != "low_precision"
             for case in self._wrong
-            if case.group == "layout" and not self._is_plainly_wrong(case)
+            if case.group == "layout" and not case.name.endswith("expanded")
+            if not self._is_plainly_wrong(case)
             for mismatch in case.mismatches
-            if mismatch.kind not in _SMALL and not case.name.endswith("expanded")
-        ]
+        )
 
     def _symptom_of_end(self, case: CaseResult) -> Symptom:
         if WITHHELD in case.why:
@@ -250,13 +260,6 @@ class Reading:
         if shrunk and wrong and shrunk != (telling.case and telling.case.name):
             proof += f" The smallest case found is {shrunk}." * (most_telling(wrong).name in names)
         return Sighting(at, tuple(ranked), proof)
-
-
-def _following(case: CaseResult) -> Collection[Breach]:
-    """Breaches that follow from wrong values: what nobody wrote is what memory held before."""
-    unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
-    follow: list[Breach] = ["reads_uninitialised"] * unwritten
-    return [*follow, "no_triton_kernel", "output_without_kernel"] if case.mismatches else follow
 
 
 def _of_violation(symptom: Symptom, found: Violation, case: CaseResult | None) -> Sign:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from pytorch_to_triton.api.scope import own_nodes, parameters_of
 from pytorch_to_triton.audit.arguments import argument
@@ -52,14 +53,7 @@ def allocation(name: str, launch: Launch) -> tuple[str, ast.Call] | None:
 
 def asked_of(name: str, launch: Launch) -> frozenset[str]:
     """The attributes and methods of a name that the launching function uses."""
-    return frozenset(node.attr for node in attributes(name, launch))
-
-
-def attributes(name: str, launch: Launch) -> Iterator[ast.Attribute]:
-    """`name.anything` in the launching function."""
-    for node in own_nodes(launch.function.body if launch.function else []):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-            yield node
+    return frozenset(attribute for owner, attribute in _attributes(launch) if owner == name)
 
 
 def made_like(call: ast.Call) -> str | None:
@@ -78,3 +72,13 @@ def _unpacked(launch: Launch) -> Iterator[tuple[str, int]]:
                 | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
             ) if not any(isinstance(target, ast.Starred) for target in targets):
                 yield ast.unparse(owner), len(targets)
+
+
+@lru_cache(maxsize=64)
+def _attributes(launch: Launch) -> frozenset[tuple[str, str]]:
+    """Each `name.attribute` in the launching function."""
+    return frozenset(
+        (node.value.id, node.attr)
+        for node in own_nodes(launch.function.body if launch.function else [])
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )

@@ -1,11 +1,13 @@
 """What triton.autotune is told, as far as the file spells it out."""
 
 import ast
+from collections.abc import Mapping
 
 from pytorch_to_triton.audit.arguments import argument
 from pytorch_to_triton.audit.source import Kernel
 
-_PLACES = {"configs": 0, "key": 1, "prune_configs_by": 2, "reset_to_zero": 3, "restore_value": 4}
+_ORDER = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
+"""The first parameters of triton.autotune."""
 _GROWS = frozenset({"append", "extend", "insert"})
 
 
@@ -17,16 +19,17 @@ def setting(kernel: Kernel, name: str) -> ast.expr | None:
     autotune = kernel.decorators.get("triton.autotune")
     if not isinstance(autotune, ast.Call):
         return None
-    given = argument(autotune, _PLACES[name], name)
-    return _spelled(given, kernel) if isinstance(given, ast.Name) else given
+    given = argument(autotune, _ORDER.index(name), name)
+    return (_spelled(given, kernel) or given) if isinstance(given, ast.Name) else given
 
 
-def names(given: ast.expr | None) -> tuple[ast.Constant, ...] | None:
-    """The literal names of a list; None where it is anything else."""
+def names(given: ast.expr | None) -> Mapping[str, ast.Constant] | None:
+    """The literal names of a list, with where they stand; None where it is anything else."""
     match given:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            found = [one for one in elements if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-            return tuple(found) if len(found) == len(elements) else None
+            literals = [one for one in elements if isinstance(one, ast.Constant)]
+            found = {one.value: one for one in literals if isinstance(one.value, str)}
+            return found if len(literals) == len(elements) else None
     return None
 
 
@@ -71,3 +74,27 @@ def _grows(name: str, kernel: Kernel) -> bool:
         and node.value.id == name
         for node in ast.walk(kernel.file.tree)
     )
+
+
+def sizes_of_loops(kernel: Kernel) -> tuple[str, ...]:
+    """The runtime parameters that a loop's end is computed from alone, in the order of the parameters.
+
+    What `do_not_specialize` names is left out: such sizes are known to change all the time.
+    """
+    jit = ast.dump(kernel.decorators.get("triton.jit") or ast.Constant(None))
+    found: set[str] = set()
+    for node in kernel.nodes:
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            found |= _ends(node.iter, kernel)
+    return tuple(name for name in kernel.parameters if name in found and repr(name) not in jit)
+
+
+def _ends(loop: ast.Call, kernel: Kernel) -> frozenset[str]:
+    """The parameters of `range(n)` and of `range(0, tl.cdiv(n, BLOCK))`."""
+    last = loop.args[1] if len(loop.args) > 1 else argument(loop, 0, "arg1")
+    if last is None:
+        return frozenset()
+    paths = {path for path, _ in kernel.flow.calls(last)}
+    if not paths <= {"triton.language.cdiv"}:
+        return frozenset()
+    return kernel.flow.parameters(last) & kernel.runtime_parameters

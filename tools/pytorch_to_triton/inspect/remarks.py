@@ -101,6 +101,7 @@ def dots_without_tensor_cores(reading: Reading) -> Iterator[Remark]:
         kind="dot_without_tensor_cores",
         message=f"{plural(count, 'tl.dot')} computed without tensor cores: {why}.",
         lines=lines_of(dot.line for dot in reading.dots),
+        precision=f"{first.operands} ieee" if exact else first.operands,
     )
 
 
@@ -173,7 +174,7 @@ def low_precision_sums(reading: Reading) -> Iterator[Remark]:
                 kind="low_precision_sum",
                 message=f"{total.terms:,} terms are added in {total.type}: each addition rounds to it.",
                 lines=lines_of((total.line,)),
-                figures={"terms": total.terms},
+                precision=total.type,
             )
     for dot in reading.dots:
         if dot.result in SHORT_TYPES:
@@ -181,6 +182,7 @@ def low_precision_sums(reading: Reading) -> Iterator[Remark]:
                 kind="low_precision_sum",
                 message=f"A tl.dot of {dot.operands} operands keeps its sums in {dot.result}.",
                 lines=lines_of((dot.line,)),
+                precision=dot.result,
             )
 
 

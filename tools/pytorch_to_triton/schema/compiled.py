@@ -147,6 +147,8 @@ class Remark(Value):
     """Of the source that it is about."""
     figures: dict[str, int] = Field(default_factory=dict)
     """What the message tells in numbers, by name: `bits` and `possible` of a narrow access."""
+    precision: str = ""
+    """Of a product or a sum: `f16`, or `f32 ieee`, as the compiler's text names it."""
 
 
 class InspectedKernel(Value):

@@ -92,6 +92,19 @@ class OutputFigures(Value):
     """The same with 1e-3. Neither decides: the budget does."""
 
 
+class StridedAccess(Value):
+    """A load or store of a block whose neighbouring lanes lie apart in memory, seen by the interpreter."""
+
+    kernel: str
+    file: str
+    line: int
+    tensor: str
+    """The kernel's argument."""
+    step_bytes: int
+    """From lane to lane, along the axis of the block where they lie nearest."""
+    lanes: int
+
+
 class CaseResult(Value):
     """What came of one case."""
 
@@ -105,6 +118,8 @@ class CaseResult(Value):
     violations: tuple[Violation, ...] = ()
     truth: str = ""
     """What the truth was computed in: float64; float32 or `own` where the reference cannot run in float64."""
+    accesses: tuple[StridedAccess, ...] = ()
+    """Those of tensors as they are declared; none where only a device was looked at."""
 
 
 class Skip(Value):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.schema.case import Case, tensors_in
-from pytorch_to_triton.schema.verdict import Breach, Conduct, Violation
+from pytorch_to_triton.schema.verdict import Breach, Conduct, StridedAccess, Violation
 from pytorch_to_triton.validate.observation import Fault, Observation, Overrun, Traces
 
 ANY = "any"
@@ -73,6 +73,13 @@ def violations_of(case: Case, seen: Observation, policy: Policy) -> tuple[Violat
         *unreliable(seen),
         *foreign_work(case, seen, policy),
     )
+
+
+def accesses_of(case: Case, seen: Observation) -> tuple[StridedAccess, ...]:
+    """Accesses whose lanes lie apart although every tensor of the case is contiguous."""
+    if any(tensor.layout != "contiguous" for tensor in tensors_in(case.arguments)):
+        return ()
+    return tuple(StridedAccess(**block.model_dump()) for block in seen.strided)
 
 
 def outside(fault: Fault) -> Violation:

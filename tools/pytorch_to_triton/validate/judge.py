@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.schema.case import Case, Group
 from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
-from pytorch_to_triton.validate.conduct import Policy, violations_of
+from pytorch_to_triton.validate.conduct import Policy, accesses_of, violations_of
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics
@@ -78,6 +78,7 @@ def judge_case(
         mismatches=mismatches,
         violations=violations,
         truth=statistics.truth,
+        accesses=accesses_of(case, seen) if seen else (),
     )
 
 

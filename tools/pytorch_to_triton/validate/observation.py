@@ -39,6 +39,18 @@ class Fault(Value):
     detail: str
 
 
+class Strided(Value):
+    """A block of which each lane moves a sector of its own."""
+
+    kernel: str
+    file: str
+    line: int
+    tensor: str
+    step_bytes: int
+    """From lane to lane, along the axis where they lie nearest."""
+    lanes: int
+
+
 class Overrun(Value):
     """A red zone that was written to."""
 
@@ -77,6 +89,7 @@ class Observation(Value):
     untouched: tuple[str, ...] = ()
     """Outputs, not empty, that no Triton kernel was given."""
     faults: tuple[Fault, ...] = ()
+    strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
     aliases: tuple[Alias, ...] = ()
     differs: Differs | None = None

@@ -47,6 +47,7 @@ class Sight:
             "launches": list(self.launches.launched),
             "untouched": [path for path, tensor in tensors.items() if self.is_untouched(tensor)],
             "faults": [in_original_file(fault) for fault in self.guard.faults],
+            "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
             "armed": list(self.armed),
             "aliases": aliases(tensors.items(), call.tensors().items()),

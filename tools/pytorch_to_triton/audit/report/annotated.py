@@ -7,13 +7,17 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from pytorch_to_triton.audit.report.elements import badge, block, code, scrolling, text
-from pytorch_to_triton.audit.report.wording import evidence_of, lines_of, shown, visible
+from pytorch_to_triton.audit.report.wording import evidence_of, shown, visible
+from pytorch_to_triton.audit.source import lines_of
 from pytorch_to_triton.schema.finding import Finding
 
 AROUND = 5
 """Lines that are shown before and after a finding."""
 WORTH_FOLDING = 10
 """Fewer lines between findings are shown as well."""
+
+_PLAIN, _MARKED = "row", "row marked"
+"""Classes of a line."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def annotated(file: Path, source: str | None, entries: Sequence[Entry], folder: 
         pieces += [card(entry) for entry in entries if entry.finding.line == stretch.last]
     for entry in entries:
         if entry.finding.line not in marked:
-            pieces += [block(entry.finding.excerpt, f"Line {entry.finding.line} of {name}"), card(entry)]
+            pieces += [_excerpt(entry.finding, name), card(entry)]
     return "\n".join((*pieces, "</div>"))
 
 
@@ -69,16 +73,19 @@ def _far(count: int, marked: Sequence[int]) -> set[int]:
 def _code(stretch: Stretch, lines: Sequence[str], marked: Container[int], name: str) -> str:
     numbers = range(stretch.first, stretch.last + 1)
     which = f"lines {stretch.first} to {stretch.last}" if len(numbers) > 1 else f"line {stretch.first}"
-    rows = "".join(
-        f'<span class="{"row marked" if number in marked else "row"}">{_numbered(number, lines)}</span>'
-        for number in numbers
-    )
-    shows = scrolling("pre", f"<code>{rows}</code>", f"{name}, {which}")
+    rows = [_row(number, lines[number - 1], _MARKED if number in marked else _PLAIN) for number in numbers]
+    shows = scrolling("pre", f"<code>{''.join(rows)}</code>", f"{name}, {which}")
     return f"<details><summary>{which.capitalize()}</summary>{shows}</details>" if stretch.folded else shows
 
 
-def _numbered(number: int, lines: Sequence[str]) -> str:
-    return f'<span class="number">{number}</span>{escape(visible(lines[number - 1]))}\n'
+def _excerpt(finding: Finding, name: str) -> str:
+    row = _row(finding.line, finding.excerpt, _MARKED)
+    return scrolling("pre", f"<code>{row}</code>", f"{name}, line {finding.line}")
+
+
+def _row(number: int, line: str, kind: str) -> str:
+    told = f'<span class="number">{number}</span>{escape(visible(line))}'
+    return f'<span class="{kind}">{told}\n</span>'
 
 
 def card(entry: Entry) -> str:

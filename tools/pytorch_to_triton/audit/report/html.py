@@ -27,6 +27,7 @@ from pytorch_to_triton.audit.report.wording import (
     is_address,
     known_in,
     legend_of,
+    listed,
     moment_of,
     not_measured,
     paragraphs_of,
@@ -40,6 +41,9 @@ from pytorch_to_triton.benchmark.flags import all_flags, told
 from pytorch_to_triton.benchmark.report import brief_table
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport, Finding
+
+MOST = 40
+"""So many findings are listed ahead of the source; the rest of the list is folded."""
 
 _HERE = Path(__file__).parent
 _PICTURED = {
@@ -59,10 +63,10 @@ def html(report: AuditReport, sources: Mapping[Path, str]) -> str:
         ("Compiled", lambda: _compiled(report)),
         ("Timings", lambda: _timings(report)),
         ("What was compiled and run", lambda: _examined(report)),
-        ("What was not measured", lambda: _listed(not_measured(report))),
+        ("What was not measured", lambda: _bullets(not_measured(report))),
         ("Set aside", lambda: _suppressed(report)),
         ("Not read", lambda: _unread(report)),
-        ("Notes", lambda: _listed(iter(report.notes))),
+        ("Notes", lambda: _bullets(iter(report.notes))),
         ("Rules", lambda: _rules(report)),
         ("Again", lambda: _again(report)),
     )
@@ -115,16 +119,24 @@ def _findings(report: AuditReport, entries: Sequence[Entry]) -> Iterator[str]:
         return
     yield from _filter(report.findings)
     folder = folder_of(report)
-    yield '<ol class="index">'
-    for entry in entries:
-        finding = entry.finding
-        yield (
-            f'<li data-severity="{finding.severity}" data-category="{finding.category}">'
-            f"{badge(finding.severity)}<span>{_link(entry, folder)} {text(finding.message)}</span></li>"
-        )
-    yield "</ol>"
+    yield _index(entries[:MOST], folder)
+    if rest := entries[MOST:]:
+        yield f"<details><summary>{counted(len(rest), 'more finding')}</summary>"
+        yield f"{_index(rest, folder)}</details>"
     meanings = (f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in legend_of(report).items())
     yield f'<dl class="facts">{"".join(meanings)}</dl>'
+
+
+def _index(entries: Sequence[Entry], folder: Path) -> str:
+    rows = []
+    for entry in entries:
+        finding = entry.finding
+        told = f"<span>{_link(entry, folder)} {text(finding.message)}</span>"
+        rows.append(
+            f'<li data-severity="{finding.severity}" data-category="{finding.category}">'
+            f"{badge(finding.severity)}{told}</li>"
+        )
+    return "\n".join(('<ol class="index">', *rows, "</ol>"))
 
 
 def _filter(findings: Sequence[Finding]) -> Iterator[str]:
@@ -149,7 +161,7 @@ def _recommendations(report: AuditReport, entries: Sequence[Entry]) -> Iterator[
     folder = folder_of(report)
     told = [
         f"{badge(one.severity)} <strong>{text(one.title)}</strong><br>{text(one.instead)}<br>"
-        + ", ".join(_link(entry, folder) for entry in entries if entry.finding.rule == one.rule)
+        + listed([_link(entry, folder) for entry in entries if entry.finding.rule == one.rule])
         for one in report.recommendations
     ]
     if told:
@@ -176,7 +188,7 @@ def _timings(report: AuditReport) -> Iterator[str]:
         yield f'<p class="soft">{text(timing.device)}; {text(timing.obtained)}.</p>'
         headings, rows = brief_table(timing)
         yield table(Table(headings, tuple(rows)), f"Times of {timing.kernel}")
-        yield from _listed(f"Red flag: {told(*flag)}" for flag in all_flags(timing.tables, timing.flags))
+        yield from _bullets(f"Red flag: {told(*flag)}" for flag in all_flags(timing.tables, timing.flags))
         yield from _pictures(timing)
 
 
@@ -202,10 +214,10 @@ def _suppressed(report: AuditReport) -> Iterator[str]:
 
 def _unread(report: AuditReport) -> Iterator[str]:
     folder = folder_of(report)
-    yield from _listed(f"{shown(one.file, folder)}: {one.why}" for one in report.unread)
+    yield from _bullets(f"{shown(one.file, folder)}: {one.why}" for one in report.unread)
 
 
-def _listed(lines: Iterator[str]) -> Iterator[str]:
+def _bullets(lines: Iterator[str]) -> Iterator[str]:
     told = [text(line) for line in lines]
     if told:
         yield items(told)

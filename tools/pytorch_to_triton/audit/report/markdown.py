@@ -20,6 +20,7 @@ from pytorch_to_triton.audit.report.wording import (
     is_address,
     known_in,
     legend_of,
+    listed,
     moment_of,
     not_measured,
     paragraphs_of,
@@ -76,6 +77,11 @@ def text(prose: str) -> str:
     """Prose as one line in which nothing but code spans means anything to Markdown."""
     escaped = _TOKEN.sub(_escaped, " ".join(visible(prose).split()))
     return _NUMBERED.sub(r"\1\\\2", escaped)
+
+
+def paragraph(about: str) -> str:
+    """One paragraph of what a rule says of itself; only what is indented is code."""
+    return about if about.startswith("    ") else text(about)
 
 
 def _escaped(token: re.Match[str]) -> str:
@@ -163,7 +169,7 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
 
 def _recommendations(report: AuditReport) -> Iterator[str]:
     for number, one in enumerate(report.recommendations, 1):
-        where = ", ".join(text(place) for place in one.places)
+        where = listed([text(place) for place in one.places])
         yield f"{number}. **{one.severity}** {code(one.rule)}: {text(one.title)}"
         yield f"   {text(one.instead)} ({where})"
 
@@ -213,10 +219,9 @@ def _notes(report: AuditReport) -> Iterator[str]:
 
 
 def _rules(report: AuditReport) -> Iterator[str]:
-    """What they say of themselves is Markdown already."""
     for rule, page in rules_in(report).items():
         yield f"### {rule.name}"
-        yield from (f"\n{paragraph}" for paragraph in paragraphs_of(rule))
+        yield from (f"\n{paragraph(one)}" for one in paragraphs_of(rule))
         if page:
             yield f"\nSee {f'<{page}>' if is_address(page) else code(page)}."
         yield ""

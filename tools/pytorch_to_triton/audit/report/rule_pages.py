@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton import places
 from pytorch_to_triton.audit.registry import KINDS, Rule, all_rules
-from pytorch_to_triton.audit.report.markdown import fenced
+from pytorch_to_triton.audit.report.markdown import fenced, paragraph
 from pytorch_to_triton.audit.report.wording import (
     CATEGORIES,
     EVIDENCE,
@@ -70,10 +70,10 @@ def _severity(rule: Rule) -> str:
 
 
 def _section(rule: Rule) -> Iterator[str]:
-    title, *why = paragraphs_of(rule)
+    title, *why = map(paragraph, paragraphs_of(rule))
     yield f"### {rule.name}"
     yield f"\n**{title}** Severity: {_severity(rule)}. Evidence: {KINDS[rule.needs]}."
-    yield from (f"\n{paragraph}" for paragraph in why)
+    yield from (f"\n{one}" for one in why)
     if example := example_of(rule):
         yield "\nIt finds:\n"
         yield from fenced(example, "python")

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytorch_to_triton.audit.registry import KINDS, Rule, all_rules
-from pytorch_to_triton.audit.report.markdown import fenced
+from pytorch_to_triton.audit.report.markdown import fenced, paragraph, text
 from pytorch_to_triton.audit.report.wording import example_of, paragraphs_of, utc
 from pytorch_to_triton.schema.finding import AuditReport, Finding, Severity
 
@@ -68,13 +68,15 @@ def _driver(rules: Sequence[Rule]) -> Node:
 def _descriptor(rule: Rule) -> Node:
     title, *rest = paragraphs_of(rule)
     example = example_of(rule)
-    shown = [f"**{title}**", *rest, "\n".join(fenced(example, "python")) if example else ""]
+    shown = [f"**{text(title)}**", *map(paragraph, rest)]
+    if example:
+        shown.append("\n".join(fenced(example, "python")))
     return {
         "id": rule.name,
         "name": "".join(word.capitalize() for word in rule.name.split("_")),
         "shortDescription": {"text": plain(title)},
         "fullDescription": {"text": plain(" ".join((title, *rest[:1])))},
-        "help": {"text": plain("\n\n".join(rest)), "markdown": "\n\n".join(filter(None, shown))},
+        "help": {"text": plain("\n\n".join(rest)), "markdown": "\n\n".join(shown)},
         "defaultConfiguration": {"level": LEVELS[rule.suspected or rule.severity]},
         "properties": {
             "category": rule.category,
@@ -159,6 +161,6 @@ def _file(path: Path, root: Path) -> Node:
     return {"uri": path.absolute().as_uri()}
 
 
-def plain(text: str) -> str:
-    """Text in which SARIF sees neither a link nor a placeholder."""
-    return _PLACEHOLDER.sub(r"{{\1}}", _LINK.sub(r"\[", text))
+def plain(prose: str) -> str:
+    """Prose in which SARIF sees neither a link nor a placeholder."""
+    return _PLACEHOLDER.sub(r"{{\1}}", _LINK.sub(r"\[", prose))

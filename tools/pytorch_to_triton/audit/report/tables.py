@@ -6,8 +6,6 @@ from pytorch_to_triton.audit.report.wording import folder_of, place_of
 from pytorch_to_triton.benchmark.figures import percent
 from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport, CompiledFigures
 
-NONE = "none"
-
 
 @dataclass(frozen=True)
 class Table:
@@ -59,14 +57,14 @@ def _compiled_row(figures: CompiledFigures) -> tuple[str, ...]:
 
 
 def _bits(width: int | None) -> str:
-    return NONE if width is None else f"{width} bits"
+    return "none" if width is None else f"{width} bits"
 
 
 def examined_table(report: AuditReport) -> Table:
     """One row a target that was compiled or run, or could not be."""
     return Table(
         ("target", "evidence", "what came of it", "how"),
-        tuple((one.target, one.kind, one.summary, one.obtained or NONE) for one in report.examined),
+        tuple((one.target, one.kind, one.summary, one.obtained or "no figures") for one in report.examined),
     )
 
 

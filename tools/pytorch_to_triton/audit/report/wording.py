@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -20,9 +20,11 @@ EVIDENCE: Mapping[EvidenceKind, str] = {
 """What a finding rests on."""
 SUSPECTED = "cannot be settled by the source alone: look at the place, or have the kernel run"
 
+PLACES = 8
+"""A recommendation names so many."""
+
 _FEW = 3
 """So many files are named in a title."""
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _REORDERING = {
     ord(mark): f"\\u{ord(mark):04x}" for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 }
@@ -138,14 +140,15 @@ def is_address(page: str) -> bool:
     return page.startswith(("https://", "http://"))
 
 
-def lines_of(text: str) -> list[str]:
-    """As the parser counts them: a form feed ends no line."""
-    return _LINE_END.split(text.removesuffix("\n"))
-
-
 def visible(source: str) -> str:
     """The text with characters that reorder it on the screen written as escapes."""
     return source.translate(_REORDERING)
+
+
+def listed(places: Sequence[str]) -> str:
+    """The first places of a recommendation, and how many there are beside them."""
+    rest = len(places) - PLACES
+    return ", ".join(places[:PLACES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """`and`, `or` or `not` is applied to a block.
 
-Triton warns of `and` and `or` between blocks and means to refuse them; they compile to & and | today. On blocks
-of integers they do not compile.
+Triton warns of `and` and `or` between blocks and means to refuse them; they compile to & and | today. On
+blocks of integers they do not compile.
 
 Instead, write `&`, `|` and `~` with parentheses around comparisons: `(i < n) & (j < m)`.
 """

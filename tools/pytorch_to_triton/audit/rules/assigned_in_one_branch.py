@@ -3,11 +3,13 @@
 Where the condition or the number of turns is known only at run time, Triton forgets what a branch or a loop
 defines: the use raises NameError when the kernel is compiled.
 
-Instead, give the variable a value of the same type before the branch or the loop, or assign it in both branches.
+Instead, give the variable a value of the same type before the branch or the loop, or assign it in both
+branches.
 """
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
@@ -92,63 +94,77 @@ def kernel(x_ptr):
 )
 
 
+Home = ast.If | ast.For | ast.While
+
+
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """The first use of each name that no path through the code around it certainly defines."""
-    for name, bindings in kernel.scope.bindings.items():
-        if any(isinstance(binding.node, ast.arg) for binding in bindings) or _is_known_outside(name, kernel):
+    """The first use of each name that lies outside all branches and loops that assign it."""
+    reads = _reads(kernel)
+    for name in reads.keys() & kernel.scope.bindings.keys():
+        nodes = [binding.node for binding in kernel.scope.bindings[name]]
+        if any(isinstance(node, ast.arg) for node in nodes) or _is_known_outside(name, kernel):
             continue
-        homes = [_home(binding.node, kernel) for binding in bindings]
-        if None in homes or any(_in_both(home, name) for home in homes):
+        homes = {_home(node, kernel) for node in nodes}
+        if None in homes or any(_assigns(home, name, kernel) for home in homes if home):
             continue
-        for node in kernel.nodes:
-            is_read = isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-            if not is_read or not runs_for_sure(node, kernel) or {*kernel.flow.around(node)} & {*homes}:
-                continue
-            what = "a branch" if isinstance(homes[0], ast.If) else "a loop"
+        first = next((one for one in reads[name] if not homes & {*kernel.flow.around(one)}), None)
+        if first and runs_for_sure(first, kernel):
+            line = min(node.lineno for node in nodes if isinstance(node, ast.Name))
             yield Fault(
-                node,
-                f"{name} is assigned only in {what} that may not run, and used outside it: "
+                first,
+                f"{name} is assigned only in a branch or a loop, at line {line}, and used outside it: "
                 "Triton raises NameError.",
-                f"Assign {name} before line {getattr(homes[0], 'lineno', 0)}, with the type that it gets there.",
+                f"Give {name} a value of the same type before that branch or loop.",
             )
-            break
+
+
+def _reads(kernel: Kernel) -> Mapping[str, list[ast.Name]]:
+    """Where each name is read, in source order."""
+    found: defaultdict[str, list[ast.Name]] = defaultdict(list)
+    for node in kernel.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found[node.id].append(node)
+    return found
 
 
 def _is_known_outside(name: str, kernel: Kernel) -> bool:
     return kernel.scope.parent is not None and kernel.scope.parent.holder(name) is not None
 
 
-def _home(node: ast.AST, kernel: Kernel) -> ast.If | ast.For | ast.While | None:
-    """The outermost branch or loop around an assignment that drops what it defines; None where none does."""
-    drops = [outer for outer in kernel.flow.around(node) if isinstance(outer, ast.If | ast.For | ast.While)]
-    for outer in reversed(drops):
-        match outer:
-            case ast.If(test=test) if kind(test, kernel) == Kind.UNKNOWN:
-                return None
-            case ast.For(target=target) if any(node is one for one in ast.walk(target)):
-                return None
-            case ast.For(iter=ast.Call(func=called)) if _is_range(called, kernel):
-                return outer
-            case ast.For():
-                return None
-            case _:
-                return outer
-    return None
+def _home(node: ast.AST, kernel: Kernel) -> Home | None:
+    """The outermost branch or loop around an assignment; None where that does not drop what is assigned."""
+    outer = [one for one in kernel.flow.around(node) if isinstance(one, Home)]
+    return outer[-1] if outer and _drops(outer[-1], kernel) else None
 
 
-def _is_range(called: ast.expr, kernel: Kernel) -> bool:
-    if isinstance(called, ast.Name) and called.id == "range":
-        return True
-    return kernel.scope.path(called) == "triton.language.range"
+def _drops(node: Home, kernel: Kernel) -> bool:
+    """Whether a run decides if its body is run at all."""
+    match node:
+        case ast.If(test=test):
+            return kind(test, kernel) > Kind.UNKNOWN
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"))):
+            return True
+        case ast.For(iter=ast.Call(func=called)):
+            return kernel.scope.path(called) == "triton.language.range"
+    return isinstance(node, ast.While)
 
 
-def _in_both(home: ast.AST | None, name: str) -> bool:
-    """Whether both branches of an `if` assign the name somewhere."""
-    return isinstance(home, ast.If) and all(
-        any(
-            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-            for statement in branch
-            for node in ast.walk(statement)
-        )
-        for branch in (home.body, home.orelse)
+def _assigns(statement: ast.stmt, name: str, kernel: Kernel) -> bool:
+    """Whether a name may be known after a statement that assigns it, in both branches where a run chooses."""
+    match statement:
+        case ast.If(body=body, orelse=orelse) if _drops(statement, kernel):
+            return all(any(_assigns(one, name, kernel) for one in branch) for branch in (body, orelse))
+        case ast.For(target=target) if _drops(statement, kernel):
+            return _stores(target, name)
+        case ast.While():
+            return False
+        case ast.If(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse):
+            return any(_assigns(one, name, kernel) for one in (*body, *orelse))
+    return _stores(statement, name)
+
+
+def _stores(node: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
+        for one in ast.walk(node)
     )

@@ -1,9 +1,10 @@
 """A block of values decides an `if`, a `while` or `a if c else b`.
 
-A program has one flow of control for its whole block; Triton refuses a condition with more than one element.
+A program has one flow of control for its whole block; Triton refuses a condition with more than one
+element.
 
-Instead, let tl.where choose single elements and mask= decide what is loaded and stored, or reduce the block to
-one value first: `if tl.max(x) > 0`.
+Instead, let tl.where choose single elements and mask= decide what is loaded and stored, or reduce the block
+to one value first: `if tl.max(x) > 0`.
 """
 
 import ast

@@ -9,8 +9,8 @@ Instead, leave the annotation off pointers, and keep tl.constexpr for block size
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.callers import makes_tensor, tensor_parameters
+from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
 SEVERITY = "critical"
@@ -83,7 +83,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 told.add(name)
                 yield Fault(
                     value,
-                    f"{name} of {kernel.node.name} is a tl.constexpr, and this launch passes a tensor for it.",
+                    f"{name} of {kernel.node.name} is a tl.constexpr, and this launch passes a tensor.",
                     f"Leave tl.constexpr off {name}, or pass a number.",
                 )
     for access in kernel.accesses if kernel.is_launched else ():

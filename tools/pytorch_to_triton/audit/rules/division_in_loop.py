@@ -1,10 +1,10 @@
 """A loop divides block offsets by a size that is known only at run time.
 
-GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a lane, in
-every iteration.
+GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a lane,
+in every iteration.
 
-Instead, divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part of
-the index its own loop or grid axis.
+Instead, divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
+of the index its own loop or grid axis.
 """
 
 import ast
@@ -68,19 +68,18 @@ GOOD = (
 def check(kernel: Kernel) -> Iterator[Fault]:
     """The first division of each loop that changes with it and reaches an address."""
     told: set[ast.AST] = set()
-    addressed = kernel.flow.origins(*(access.address for access in kernel.accesses))
     for node in kernel.nodes:
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.FloorDiv | ast.Mod):
+        if not isinstance(node, ast.BinOp) or not _is_costly(kernel, node):
             continue
         loops = kernel.flow.loops(node)
-        if node not in addressed or not loops or loops[0] in told or not _is_costly(kernel, node):
+        if not loops or loops[0] in told or not names_in(node.left) & bound_in(loops[0]):
             continue
-        if names_in(node.left) & bound_in(loops[0]):
+        if node in kernel.flow.origins(*(access.address for access in kernel.accesses)):
             told.add(loops[0])
             yield Fault(
                 node,
-                f"Every iteration divides a block of offsets by {ast.unparse(node.right)}, a runtime value: tens "
-                "of instructions a lane.",
+                f"Every iteration divides a block of offsets by {ast.unparse(node.right)}, a runtime value: "
+                "tens of instructions a lane.",
                 f"Make {ast.unparse(node.right)} a tl.constexpr, or divide before the loop.",
             )
 
@@ -88,5 +87,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 def _is_costly(kernel: Kernel, division: ast.BinOp) -> bool:
     """A block divided by a runtime parameter."""
     by = division.right
-    runtime = isinstance(by, ast.Name) and by.id in kernel.runtime_parameters
-    return runtime and any(path == "triton.language.arange" for path, _ in kernel.flow.calls(division.left))
+    if not isinstance(division.op, ast.FloorDiv | ast.Mod) or not isinstance(by, ast.Name):
+        return False
+    block = (path == "triton.language.arange" for path, _ in kernel.flow.calls(division.left))
+    return by.id in kernel.runtime_parameters and any(block)

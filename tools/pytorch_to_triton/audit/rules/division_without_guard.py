@@ -3,7 +3,8 @@
 A sum of a mask, of weights or of magnitudes is zero where nothing is selected or all of it is zero; the
 quotient is then infinite or NaN.
 
-Instead, limit the divisor from below, tl.maximum(total, eps), or select a result with tl.where(total > 0, ...).
+Instead, limit the divisor from below, tl.maximum(total, eps), or select a result with
+tl.where(total > 0, ...).
 """
 
 import ast
@@ -44,13 +45,13 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     found = values(kernel)
     for node in found.expressions:
         quotient = found.quotient(node)
-        if quotient is None or node in found.selected or kernel.flow.conditions(node):
+        if quotient is None or node in found.selected or kernel.flow.conditions(found.written(node)):
             continue
         divisor = found.bare(quotient[1])
         if found.is_a(divisor, "sum") and _may_be_zero(found, divisor):
             yield Fault(
                 node,
-                f"{ast.unparse(quotient[1])} is a sum that may be zero; the quotient is then infinite or NaN.",
+                f"{ast.unparse(quotient[1])} is a sum that may be zero: the result is infinite or NaN then.",
                 "Limit the divisor from below with tl.maximum, or select a result with tl.where.",
             )
 

@@ -3,8 +3,8 @@
 A program is a whole group of threads. A scalar load moves one element and leaves all other threads idle, so
 that the loop runs at a small fraction of the memory's speed.
 
-Instead, load a block with `offsets = start + tl.arange(0, BLOCK)` and a mask, step the loop by BLOCK, and use
-tl.sum, tl.max and the like for what the loop accumulates.
+Instead, load a block with `offsets = start + tl.arange(0, BLOCK)` and a mask, step the loop by BLOCK, and
+use tl.sum, tl.max and the like for what the loop accumulates.
 """
 
 import ast
@@ -55,6 +55,15 @@ BAD = (
 """,
 )
 GOOD = (
+    # The running mean of all before it.
+    _HEAD
+    + """
+    mean = 0.0
+    for i in range(n):
+        delta = tl.load(x_ptr + row * n + i) - mean
+        mean += delta / (i + 1)
+    tl.store(out_ptr + row, mean)
+""",
     _HEAD
     + """
     i = tl.arange(0, B)
@@ -104,7 +113,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     for loop in kernel.nodes:
         if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or loop.orelse:
             continue
-        if not _is_long(kernel, loop) or not _is_plain(kernel, loop):
+        if not _is_plain(kernel, loop) or not _is_long(kernel, loop):
             continue
         accesses = accesses_in(kernel, loop)
         load = next((one for one in accesses if one.name == "load" and _walks(kernel, loop, one)), None)
@@ -113,7 +122,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 load.call,
                 f"The loop at line {loop.lineno} loads {load.pointer or 'memory'} one element at a time: one "
                 "thread works, the others of the program wait.",
-                "Load a block of tl.arange(0, BLOCK) elements at a time with a mask, and reduce it with tl.sum "
+                "Load a block of tl.arange(0, BLOCK) elements at a time with a mask; reduce it with tl.sum "
                 "or its kind.",
             )
 
@@ -174,17 +183,19 @@ def _feeds_back(accesses: tuple[Access, ...]) -> bool:
 
 def _recurs(kernel: Kernel, loop: ast.For) -> bool:
     """Whether an iteration needs another's result for more than a sum, a maximum or a minimum."""
-    before = {
-        name
-        for name in bound_in(*loop.body)
-        if any(binding.node not in {*ast.walk(loop)} for binding in kernel.scope.bindings[name])
-    }
+    before = {name for name in bound_in(*loop.body) if _is_carried(name, loop)}
     for statement in loop.body:
         for name in bound_in(statement) & before:
             added = _added(kernel, statement, name)
             if added is None or names_in(*kernel.flow.origins(added)) & before:
                 return True
     return False
+
+
+def _is_carried(name: str, loop: ast.For) -> bool:
+    """Whether an iteration may read what the one before assigned: the first to name it reads it."""
+    first = next(statement for statement in loop.body if name in names_in(statement))
+    return not isinstance(first, ast.Assign) or name in names_in(first.value)
 
 
 def _added(kernel: Kernel, statement: ast.stmt, name: str) -> ast.expr | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.ranges import is_unbounded
+from pytorch_to_triton.audit.ranges import calls_of, is_unbounded
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "medium"
@@ -28,13 +28,16 @@ def kernel(x_ptr, out_ptr, B: tl.constexpr):
 def run(x, out):
     kernel[(1,)](x, out, B=128)
 """
+_HELPER = "@triton.jit\ndef softplus(x):\n    return tl.log(1 + tl.exp(x))\n" + _KERNEL
 BAD = (
     _KERNEL.format(step="y = tl.exp(x) / (1 + tl.exp(x))"),
     _KERNEL.format(step="e = tl.exp(2 * x)\n    y = (e - 1) / (e + 1)"),
     _KERNEL.format(step="y = tl.log(1.0 + tl.exp(x))"),
+    _HELPER.format(step="y = x * softplus(x)"),
     _KERNEL.format(step="p = tl.exp(x)\n    q = tl.exp(-x)\n    y = (p - q) / (p + q)"),
 )
 GOOD = (
+    _HELPER.format(step="y = tl.where(x > 20, x, softplus(x))"),
     _KERNEL.format(step="y = 1 / (1 + tl.exp(-x))"),
     _KERNEL.format(step="y = tl.where(x > 20, x, tl.log(1 + tl.exp(x)))"),
     _KERNEL.format(step="e = tl.exp(x)\n    y = tl.where(x > 0, 1 / (1 + tl.exp(-x)), e / (1 + e))"),
@@ -66,8 +69,12 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 
 def _is_guarded(found: Values, node: ast.expr) -> bool:
     """Whether something decides when the value is used, on which the exponent may depend."""
-    tests = found.kernel.flow.conditions(node)
-    return node in found.selected or any(isinstance(test, ast.Compare) for test in tests)
+    tests = found.kernel.flow.conditions(found.written(node))
+    return (
+        node in found.selected
+        or any(isinstance(test, ast.Compare) for test in tests)
+        or any(call in caller.selected for caller, call in calls_of(found.kernel))
+    )
 
 
 def _is_quotient(found: Values, node: ast.expr) -> bool:

@@ -3,8 +3,8 @@
 In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a softmax and
 infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
 
-Instead, subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it again
-after the logarithm.
+Instead, subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
+again after the logarithm.
 """
 
 import ast
@@ -40,20 +40,26 @@ def softmax(x_ptr, out_ptr, n, B: tl.constexpr):
     for start in range(0, n, B):
         tl.store(out_ptr + start + i, tl.exp(tl.load(x_ptr + start + i)) / total)
 """
+_HELPER = "@triton.jit\ndef weights(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n"
 BAD = (
     _SOFTMAX.format(steps="y = tl.exp(x) / tl.sum(tl.exp(x), axis=0)"),
     _SOFTMAX.format(steps="e = tl.math.exp2(x * 1.44)\n    y = e / tl.sum(e, axis=0)"),
     _SOFTMAX.format(steps="y = x - tl.log(tl.sum(tl.exp(x)))"),
     _LOOP,
+    _HELPER + _SOFTMAX.format(steps="y = weights(x)"),
 )
 GOOD = (
+    _LOOP.replace("tl.load(x_ptr + start + i)", "tl.load(x_ptr + start + i) - tl.load(x_ptr + n)"),
     _SOFTMAX.format(steps="e = tl.exp(x - tl.max(x, axis=0))\n    y = e / tl.sum(e, axis=0)"),
     _SOFTMAX.format(steps="x -= tl.load(x_ptr + n)\n    e = tl.exp(x)\n    y = e / tl.sum(e)"),
     _SOFTMAX.format(steps="e = tl.exp(tl.minimum(x, 60.0))\n    y = e / tl.sum(e)"),
     _SOFTMAX.format(steps="e = tl.exp(x)\n    y = e / n"),
+    _SOFTMAX.format(steps="e = tl.exp(-(x * x) / 2)\n    y = e / tl.sum(e)"),
+    _SOFTMAX.format(steps="e = tl.exp(-0.5 * x * x)\n    y = e / tl.sum(e)"),
     _SOFTMAX.format(steps="if n > 1:\n        x = x - tl.max(x)\n    e = tl.exp(x)\n    y = e / tl.sum(e)"),
+    _HELPER + _SOFTMAX.format(steps="y = weights(x - tl.max(x))"),
     # Whoever calls the function may have subtracted it.
-    "@triton.jit\ndef helper(x):\n    e = tl.exp(x)\n    return e / tl.sum(e)\n",
+    _HELPER,
 )
 
 
@@ -73,12 +79,18 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 def _what(found: Values, node: ast.expr) -> str | None:
     """`the softmax` or `the logsumexp` where the value is one that overflows."""
     quotient = found.quotient(node)
-    if quotient and _overflows(found, quotient[0]) and _sums_exponentials(found, quotient[1]):
+    if quotient and _is_weighted(found, quotient[0]) and _sums_exponentials(found, quotient[1]):
         return "the softmax"
     logarithm = found.operation(node)
     if logarithm and logarithm.name in ("log", "log2") and len(logarithm.operands) == 1:
         return "the logsumexp" if _sums_exponentials(found, logarithm.operands[0]) else None
     return None
+
+
+def _is_weighted(found: Values, dividend: ast.expr) -> bool:
+    """Whether the dividend is an exponential, or adds up products of tl.dot with exponentials."""
+    weights = (found.operand(term, "dot") or term for term in found.terms(dividend))
+    return any(_overflows(found, weight) for weight in weights)
 
 
 def _overflows(found: Values, value: ast.AST) -> bool:

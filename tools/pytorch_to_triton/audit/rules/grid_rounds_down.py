@@ -1,7 +1,7 @@
 """A grid has a size divided by the block size and rounded down.
 
-Where the size is no multiple of the block size, no program computes the rest: the end of the output keeps what
-was in memory before. A size below one block launches nothing at all.
+Where the size is no multiple of the block size, no program computes the rest: the end of the output keeps
+what was in memory before. A size below one block launches nothing at all.
 
 Instead, round up with triton.cdiv, and let the mask cut off what is too much.
 """
@@ -106,8 +106,9 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 told, block = ast.unparse(division.size), ast.unparse(division.block)
                 yield Fault(
                     element,
-                    f"The grid has {told} // {block} programs: where {block} does not divide {told}, the last "
-                    f"elements are never computed, though {kernel.node.name} masks what lies beyond {size}.",
+                    f"The grid has {told} // {block} programs: where {block} does not divide {told}, the "
+                    f"last elements are never computed, though {kernel.node.name} masks what lies beyond "
+                    f"{size}.",
                     "Round up with triton.cdiv.",
                     f"triton.cdiv({told}, {block})" if isinstance(element, ast.BinOp) else "",
                 )

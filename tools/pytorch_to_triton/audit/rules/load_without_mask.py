@@ -1,9 +1,10 @@
 """A block is loaded without a mask.
 
-Where the tensor does not fill its last block, the load reads what lies behind it: values of other tensors, or
-an illegal memory access.
+Where the tensor does not fill its last block, the load reads what lies behind it: values of other tensors,
+or an illegal memory access.
 
-Instead, pass mask= with a bound for every axis that may end inside a block, and other= where the value counts.
+Instead, pass mask= with a bound for every axis that may end inside a block, and other= where the value
+counts.
 """
 
 from collections.abc import Iterator
@@ -92,7 +93,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             source = access.pointer or "The address"
             yield Fault(
                 access.call,
-                f"{source} is read a whole block at a time and without a mask: unless its size is a multiple of "
-                "the block's, the last block reads beyond its end.",
+                f"{source} is read a whole block at a time and without a mask: unless its size is a "
+                "multiple of the block's, the last block reads beyond its end.",
                 "Add mask=offsets < size, and other= where masked lanes count.",
             )

@@ -2,14 +2,15 @@
 
 log(0) is -inf, and a probability, a count or a magnitude is often exactly zero; times zero it becomes NaN.
 
-Instead, limit the value from below, tl.log(tl.maximum(p, 1e-30)), or select the result with tl.where(p > 0, ...).
+Instead, limit the value from below, tl.log(tl.maximum(p, 1e-30)), or select the result with
+tl.where(p > 0, ...).
 """
 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
 from pytorch_to_triton.audit.arguments import argument
+from pytorch_to_triton.audit.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -53,6 +54,6 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 
 
 def _is_replaced(found: Values, load: ast.Call) -> bool:
-    """Whether the masked lanes are given something else than zero, so that the author thought of the logarithm."""
+    """Whether the masked lanes are given a positive number: the author thought of the logarithm."""
     other = argument(load, 2, "other")
     return other is not None and (found.number(other) or 0) > 0

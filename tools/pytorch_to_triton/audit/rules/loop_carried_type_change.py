@@ -1,13 +1,15 @@
 """A variable starts as a number and becomes a block, or a float, in a loop.
 
-What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds a block to
-it, or `total = 0` before one that adds 0.5. The interpreter accepts both.
+What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds a
+block to it, or `total = 0` before one that adds 0.5. The interpreter accepts both.
 
 Instead, start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
 """
 
 import ast
+import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
@@ -36,10 +38,10 @@ def kernel(x_ptr, n, B: tl.constexpr):
     """
 @triton.jit
 def kernel(x_ptr, n):
-    total = 0
+    total, count = 0, 0
     for i in range(n):
-        total += 0.5 * tl.load(x_ptr + i)
-    tl.store(x_ptr, total)
+        total, count = total + 0.5 * tl.load(x_ptr + i), count + 1
+    tl.store(x_ptr, total / count)
 """,
 )
 GOOD = (
@@ -83,33 +85,53 @@ def kernel(x_ptr, n, B: tl.constexpr):
     tl.store(x_ptr, tl.sum(total))
 """,
 )
-_LOOPS = frozenset({"triton.language.range"})
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A value that a name is given, or that is added to it."""
+
+    value: ast.expr
+    statement: ast.Assign | ast.AugAssign
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
     """Each name that is given a number once before a loop, and a block or a float in it."""
-    for node in kernel.nodes:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_number(value):
-                pass
-            case _:
-                continue
-        if not runs_for_sure(node, kernel):
+    for name in kernel.scope.bindings:
+        start, *changes = _assignments(name, kernel) or (None,)
+        if start is None or not _is_number(start.value) or not runs_for_sure(start.statement, kernel):
             continue
-        changes = [(one, loop) for one in kernel.nodes if (loop := _carrier(one, name, node, kernel))]
-        if len(changes) + 1 != len(kernel.scope.bindings[name]) or not kernel.scope.parent:
+        around = {*kernel.flow.around(start.statement)}
+        if not all(_is_carried(change, around, kernel) for change in changes):
             continue
-        for change, _ in changes:
-            if what := _becomes(change, value, kernel):
-                yield Fault(
-                    change,
-                    f"{name} starts as {ast.unparse(value)} and becomes {what} in the loop: "
-                    "Triton refuses what changes its type there.",
-                    f"Start {name} with tl.zeros or tl.full of the block's shape."
-                    if what == "a block"
-                    else f"Start {name} with {ast.unparse(value)}.0.",
-                )
-                break
+        faults = ((change, what) for change in changes if (what := _becomes(change, start.value, kernel)))
+        for change, what in itertools.islice(faults, 1):
+            number = ast.unparse(start.value)
+            yield Fault(
+                change.statement,
+                f"{name} starts as {number} and becomes {what} in the loop: Triton refuses that.",
+                f"Start {name} with tl.zeros or tl.full of the block's shape."
+                if what == "a block"
+                else f"Start {name} with {number}.0.",
+            )
+
+
+def _assignments(name: str, kernel: Kernel) -> list[Assignment]:
+    """All that a name is given, in source order; empty where anything but assignments binds it."""
+    values = kernel.flow.feeds(name)
+    outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in values]
+    found = [
+        Assignment(value, statement)
+        for value, statement in zip(values, outer, strict=True)
+        if isinstance(statement, ast.Assign | ast.AugAssign)
+    ]
+    return found if len(found) == len(kernel.scope.bindings[name]) else []
+
+
+def _is_carried(change: Assignment, around: set[ast.AST], kernel: Kernel) -> bool:
+    """Whether a loop that is not unrolled, and does not contain the start, assigns the name."""
+    loops = kernel.flow.loops(change.statement)
+    return any(loop not in around and not _is_unrolled(loop, kernel) for loop in loops)
 
 
 def _is_number(value: ast.expr) -> bool:
@@ -123,48 +145,32 @@ def _is_number(value: ast.expr) -> bool:
     return False
 
 
-def _carrier(node: ast.AST, name: str, start: ast.AST, kernel: Kernel) -> ast.For | ast.While | None:
-    """The loop after `start` that runs an assignment of the name, where it is one; None for any other node."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=assigned)]) | ast.AugAssign(target=ast.Name(id=assigned)):
-            pass
-        case _:
-            return None
-    carrying = [loop for loop in kernel.flow.loops(node) if not _is_unrolled(loop, kernel)]
-    around = {*kernel.flow.around(start)}
-    outside = [loop for loop in carrying if loop not in around]
-    if assigned != name or not outside or len(outside) != len(carrying) - len(around & {*carrying}):
-        return None
-    return outside[-1] if outside[-1].lineno > getattr(start, "lineno", 0) else None
-
-
 def _is_unrolled(loop: ast.For | ast.While, kernel: Kernel) -> bool:
     """Whether it is anything but `while` or `for` over range or tl.range."""
-    if isinstance(loop, ast.While):
-        return False
-    called = loop.iter.func if isinstance(loop.iter, ast.Call) else loop.iter
-    is_range = isinstance(called, ast.Name) and called.id == "range"
-    return not is_range and kernel.scope.path(called) not in _LOOPS
+    match loop:
+        case ast.While() | ast.For(iter=ast.Call(func=ast.Name(id="range"))):
+            return False
+        case ast.For(iter=ast.Call(func=called)):
+            return kernel.scope.path(called) != "triton.language.range"
+    return True
 
 
-def _becomes(change: ast.AST, start: ast.expr, kernel: Kernel) -> str | None:
+def _becomes(change: Assignment, start: ast.expr, kernel: Kernel) -> str | None:
     """What an assignment certainly turns the number into."""
-    if not isinstance(change, ast.Assign | ast.AugAssign) or not runs_for_sure(change, kernel):
+    if not runs_for_sure(change.statement, kernel):
         return None
     if kind(change.value, kernel) == Kind.BLOCK:
         return "a block"
-    is_whole = not any(
-        isinstance(node, ast.Constant) and isinstance(node.value, float | str) for node in ast.walk(start)
-    )
+    constants = [node.value for node in ast.walk(start) if isinstance(node, ast.Constant)]
+    is_whole = all(isinstance(value, int) for value in constants)
     return "a float" if is_whole and _is_float(change) else None
 
 
-def _is_float(change: ast.Assign | ast.AugAssign) -> bool:
+def _is_float(change: Assignment) -> bool:
     """Whether a sum or product has a literal float in it, or is a quotient."""
-    value = change.value
-    if isinstance(change, ast.AugAssign) and isinstance(change.op, ast.Div):
+    if isinstance(change.statement, ast.AugAssign) and isinstance(change.statement.op, ast.Div):
         return True
-    ahead = [value]
+    ahead = [change.value]
     while ahead:
         match ahead.pop():
             case ast.Constant(value=float()) | ast.BinOp(op=ast.Div()):

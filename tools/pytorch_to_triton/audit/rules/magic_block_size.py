@@ -1,6 +1,7 @@
 """A kernel's block size is a number in its body.
 
-It cannot be tuned or changed from outside, and it has to agree with the grid, which another function computes.
+It cannot be tuned or changed from outside, and it has to agree with the grid, which another function
+computes.
 
 Instead, take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
 """
@@ -50,6 +51,9 @@ def histogram(x, B: tl.constexpr):
 """,
 )
 
+_LEAST = 32
+"""Smaller blocks are parts of an algorithm rather than a choice."""
+
 
 def check(kernel: Kernel) -> Iterator[Fault]:
     """The first tl.arange of a literal length by which the kernel also multiplies its program's number."""
@@ -57,11 +61,11 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     for path, call in kernel.calls():
         size = argument(call, 1, "end") if path == "triton.language.arange" else None
         length = None if size is None else whole_number(kernel.flow.resolved(size))
-        if length is not None and length in steps:
+        if length is not None and length >= _LEAST and length in steps:
             yield Fault(
                 call,
-                f"The block size {length} is fixed in the body of {kernel.node.name}: its launches can neither "
-                "tune it nor see it.",
+                f"The block size {length} is fixed in the body of {kernel.node.name}: its launches can "
+                "neither tune it nor see it.",
                 "Make it a parameter, `BLOCK_SIZE: tl.constexpr`, and pass it with the launch.",
             )
             return

@@ -1,7 +1,7 @@
 """A kernel asks for its place along an axis that the grid of its launch does not have.
 
-tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again, and
-never the rest.
+tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again,
+and never the rest.
 
 Instead, give the grid an element for each axis, or ask for an axis that it has.
 """

@@ -1,8 +1,8 @@
 """A kernel calls a Python function that Triton does not know.
 
-Within kernels Triton knows min, max, range, len, float, int and few others; abs, sum, round, pow, zip or enumerate
-raise NameError when the kernel is compiled, and float() and int() take no tensors. The interpreter runs all of
-them.
+Within kernels Triton knows min, max, range, len, float, int and few others; abs, sum, round, pow, zip or
+enumerate raise NameError when the kernel is compiled, and float() and int() take no tensors. The
+interpreter runs all of them.
 
 Instead, use tl.abs, tl.sum, tl.floor and `x.to(tl.float32)`.
 """
@@ -96,7 +96,9 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 pass
             case _:
                 continue
-        if name in _INSTEAD and runs_for_sure(node, kernel):
+        if not runs_for_sure(node, kernel):
+            continue
+        if name in _INSTEAD:
             yield Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_INSTEAD[name]}.")
         elif name in _CASTS and len(args) == 1 and kind(args[0], kernel) > Kind.UNKNOWN:
             value = ast.unparse(args[0])

@@ -94,8 +94,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         told.add(second.call)
         yield Fault(
             second.call,
-            f"These values of {first.pointer} were loaded at line {first.call.lineno} already, and the compiler "
-            f"loads them again because {_reason(first, second)}.",
+            f"These values of {first.pointer} were loaded at line {first.call.lineno} already, and the "
+            f"compiler loads them again because {_reason(first, second)}.",
             f"Use what line {first.call.lineno} loaded.",
         )
 

@@ -44,14 +44,16 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     """Each rsqrt of squares, and each division by the sqrt of squares."""
     found = values(kernel)
     for node in found.expressions:
-        if node not in found.selected and (squares := _divides_by_root_of(found, node)) is not None:
-            if _may_be_zero(found, squares) and not kernel.flow.conditions(node):
-                yield Fault(
-                    node,
-                    f"{ast.unparse(node)} divides by zero where all the squares are zero, as in a row of zeros; "
-                    "the result is NaN or infinite.",
-                    "Add an epsilon under the root, or limit it from below with tl.maximum.",
-                )
+        squares = _divides_by_root_of(found, node)
+        if squares is None or not _may_be_zero(found, squares):
+            continue
+        if node not in found.selected and not kernel.flow.conditions(found.written(node)):
+            yield Fault(
+                node,
+                f"{ast.unparse(node)} divides by zero where all the squares are zero, as in a row of zeros; "
+                "the result is NaN or infinite.",
+                "Add an epsilon under the root, or limit it from below with tl.maximum.",
+            )
 
 
 def _divides_by_root_of(found: Values, node: ast.expr) -> ast.expr | None:
@@ -68,11 +70,13 @@ def _may_be_zero(found: Values, value: ast.expr) -> bool:
     quotient = found.quotient(value)
     if quotient:
         return _may_be_zero(found, quotient[0])
-    terms = [term for term in found.terms(value) if not found.is_a(term, "zeros") and not _is_zero(found, term)]
+    terms = [
+        term for term in found.terms(value) if not found.is_a(term, "zeros") and not _is_zero(found, term)
+    ]
     return (
         bool(terms)
         and "sum" in found.made_by(value)
-        and all(isinstance(term, ast.expr) and found.squared(term) is not None for term in terms)
+        and all(found.squared(term) is not None for term in terms)
     )
 
 

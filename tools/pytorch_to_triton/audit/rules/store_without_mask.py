@@ -73,7 +73,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             place = access.pointer or "The address"
             yield Fault(
                 access.call,
-                f"{place} is written a whole block at a time and without a mask: unless its size is a multiple "
-                "of the block's, the last block overwrites what lies beyond its end.",
+                f"{place} is written a whole block at a time and without a mask: unless its size is a "
+                "multiple of the block's, the last block overwrites what lies beyond its end.",
                 "Add mask=offsets < size.",
             )

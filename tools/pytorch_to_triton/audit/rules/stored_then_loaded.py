@@ -1,7 +1,8 @@
 """A kernel stores a block and loads it back from the same place.
 
-The values are in registers when they are stored. Loading them again costs a round trip through the cache, and
-without a barrier it may return what was there before, as another thread may have stored what this one loads.
+The values are in registers when they are stored. Loading them again costs a round trip through the cache,
+and without a barrier it may return what was there before, as another thread may have stored what this one
+loads.
 
 Instead, keep computing with the value that was stored.
 """
@@ -86,8 +87,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             value = ast.unparse(store.value) if store.value else "the value"
             yield Fault(
                 load.call,
-                f"This loads what line {store.call.lineno} has just stored to {store.pointer}: a round trip through "
-                "memory for values that are in registers.",
+                f"This loads what line {store.call.lineno} has just stored to {store.pointer}: a round trip "
+                "through memory for values that are in registers.",
                 f"Use `{value}` itself." if len(value) <= 40 else "Use the stored value itself.",
             )
             return

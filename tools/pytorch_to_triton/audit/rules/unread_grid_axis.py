@@ -1,7 +1,7 @@
 """A grid has an axis that the kernel never asks for.
 
-All programs along that axis do the same work and write the same places: time is lost, and what is updated in
-place or added to is wrong.
+All programs along that axis do the same work and write the same places: time is lost, and what is updated
+in place or added to is wrong.
 
 Instead, read tl.program_id of that axis, or take it out of the grid.
 """
@@ -89,16 +89,22 @@ def run(x):
 
 def check(kernel: Kernel) -> Iterator[Fault]:
     """Elements of grids that are not known to be 1, where the kernel reads its program ids itself."""
+    if not kernel.launches:
+        return
     calls = [call for path, call in kernel.calls() if path == "triton.language.program_id"]
     read = {whole_number(argument(call, 0, "axis")) for call in calls}
-    if None in read or is_opaque(kernel, *kernel.node.body):
+    unread = [
+        (axis, element)
+        for launch in kernel.launches
+        for axis, element in enumerate(grid_of(launch) or ())
+        if axis not in read and is_wide(axis, launch)
+    ]
+    if not unread or None in read or is_opaque(kernel, *kernel.node.body):
         return
-    for launch in kernel.launches:
-        for axis, element in enumerate(grid_of(launch) or ()):
-            if axis not in read and is_wide(axis, launch):
-                yield Fault(
-                    element,
-                    f"{kernel.node.name} never reads tl.program_id({axis}): all {ast.unparse(element)} programs "
-                    "along this axis do the same work on the same places.",
-                    f"Use tl.program_id({axis}) in the kernel, or make this element 1.",
-                )
+    for axis, element in unread:
+        yield Fault(
+            element,
+            f"{kernel.node.name} never reads tl.program_id({axis}): all {ast.unparse(element)} programs "
+            "along this axis do the same work on the same places.",
+            f"Use tl.program_id({axis}) in the kernel, or make this element 1.",
+        )

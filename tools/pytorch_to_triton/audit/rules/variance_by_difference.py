@@ -46,7 +46,7 @@ GOOD = (
     _KERNEL.format(steps="mean = tl.sum(x) / n\n    var = tl.sum((x - mean) * (x - mean)) / n"),
     _KERNEL.format(steps="var = tl.sum(x * x) / n"),
     _KERNEL.format(steps="m = tl.sum(x) / n\n    var = tl.sum(x) / n - m * m"),
-    # The variance of a mask is p - p * p, and a difference of squares is none.
+    # A difference of squares is no variance.
     _KERNEL.format(steps="m = tl.sum(x) / n\n    k = tl.load(out_ptr)\n    var = k * k - m * m"),
 )
 
@@ -59,8 +59,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             case ast.BinOp(left=left, op=ast.Sub(), right=right) if _is_variance(found, left, right):
                 yield Fault(
                     node,
-                    f"{ast.unparse(node)} takes the variance as a difference of two large numbers, which loses "
-                    "its digits where the mean is large beside the spread.",
+                    f"{ast.unparse(node)} takes the variance as a difference of two large numbers, which "
+                    "loses its digits where the mean is large beside the spread.",
                     "Subtract the mean from the data first, and average the squares of that, "
                     "tl.where(mask, x - mean, 0.0).",
                 )
@@ -73,8 +73,9 @@ def _is_variance(found: Values, left: ast.expr, right: ast.expr) -> bool:
     of_squares, of_data = _mean_of(found, left), _mean_of(found, mean)
     if of_squares is None or of_data is None or not found.same(of_squares[1], of_data[1]):
         return False
-    squares = {found.key(found.bare(one)) for term in found.terms(of_squares[0]) if (one := found.squared(term))}
-    return bool(squares & {found.key(term) for term in found.terms(of_data[0])})
+    squares = (found.squared(term) for term in found.terms(of_squares[0]))
+    roots = {found.key(found.bare(root)) for root in squares if root is not None}
+    return bool(roots & {found.key(term) for term in found.terms(of_data[0])})
 
 
 def _mean_of(found: Values, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:

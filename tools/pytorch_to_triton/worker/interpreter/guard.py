@@ -24,6 +24,7 @@ from .bounds import Argument, Bounds, Range, signed
 from .formats import Array, encoded
 from .launching import GridExecutor
 from .races import SITES, Part, Races, differing, in_memory, program_of
+from .strides import SECTOR_BYTES, step_of
 
 KEPT_FAULTS = 20
 ORIGIN = "origin"
@@ -79,7 +80,7 @@ class Launch:
         if lanes.size == 0:
             return Touch((), 0, active, None)
         width = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        owner = self.owner(pointers)
+        owner = self.owner(pointers, addresses)
         held = self.bounds.holder(int(lanes.min()), int(lanes.max()) + width)
         if held >= 0:
             return Touch((Part(held, lanes, width),), owner, active, None)
@@ -93,9 +94,11 @@ class Launch:
         wild[active] = outside
         return Touch(parts, owner, active, wild)
 
-    def owner(self, pointers: Any) -> int:
+    def owner(self, pointers: Any, addresses: Array) -> int:
         """The running program and the kernel's line, as races.py numbers them."""
         site = Site(*self.line(), pointers.attr.get(ORIGIN))
+        if site not in self.sites:
+            self.note_step(site, addresses)
         number = self.sites.setdefault(site, len(self.sites))
         return (self.program + 1) * (SITES + 1) + min(number, SITES)
 
@@ -148,6 +151,13 @@ class Launch:
             )
             place = (conflict.address, conflict.storage)
             self.note("race", conflict.owner, place, (conflict.count, words))
+
+    def note_step(self, site: Site, addresses: Array) -> None:
+        """A line's first block tells how its lanes lie."""
+        step = step_of(addresses)
+        if step is not None and step >= SECTOR_BYTES and site.origin is not None:
+            place = {"kernel": self.kernel, "file": site.file, "line": site.line, "tensor": site.origin}
+            self.guard.strided[site] = {**place, "step_bytes": step, "lanes": addresses.size}
 
     def note_outside(self, kind: str, where: tuple[int, int], lanes: Array) -> None:
         owner, neighbour = where
@@ -212,6 +222,8 @@ class Guard:
         self.stored: set[int] = set()
         """Addresses at which the storages begin that kernels have written to."""
         self.by_place: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.strided: dict[Site, dict[str, Any]] = {}
+        """Blocks whose lanes lie a sector or more apart: kernel, file, line, tensor, step_bytes, lanes."""
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

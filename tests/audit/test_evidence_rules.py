@@ -1,0 +1,284 @@
+"""Rules on compiled and measured evidence: each finds its BAD files and is silent on its GOOD ones."""
+
+import ast
+import json
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
+from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
+from pytorch_to_triton.audit.source import parse
+from pytorch_to_triton.audit.symptoms import BREACHES, Symptom
+from pytorch_to_triton.benchmark.flags import flagged
+from pytorch_to_triton.benchmark.verdict import verdict_of
+from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.inspect.inspect import Request as Inspecting
+from pytorch_to_triton.inspect.inspect import inspect
+from pytorch_to_triton.schema.benchmark import Benchmark, TunedConfig
+from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.finding import Finding
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import Limit, Timing, TimingTable
+from pytorch_to_triton.schema.verdict import (
+    Breach,
+    CaseResult,
+    CaseStatus,
+    Conduct,
+    Kind,
+    Mismatch,
+    Verdict,
+    Violation,
+)
+from pytorch_to_triton.validate.conclusion import WRONG
+from pytorch_to_triton.validate.validate import Request as Validating
+from pytorch_to_triton.validate.validate import validate
+
+pytestmark = pytest.mark.anyio
+ARCH = "sm_90"
+FEW_ELEMENTS = 2**11
+PACK = """
+import importlib.util
+
+INPUTS = {inputs}
+
+
+def run({parameters}):
+    given = {{{given}}}
+    for path, arguments in {calls}:
+        spec = importlib.util.spec_from_file_location("kernel", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.run(**{{name: given[whole] for name, whole in arguments.items()}})
+"""
+"""One file that runs others: compiled at once, they cost one process."""
+TIMED = parse(
+    Path("kernel.py"),
+    f"{PREAMBLE}@triton.jit\ndef kernel(x_ptr): ...\n\ndef run(x):\n    kernel[(1,)](x)\n".encode(),
+)
+
+CompiledFiles = Mapping[str, list[CompiledCode]]
+Measuring = Callable[[str], Awaitable[Measured]]
+
+
+def snippets(evidence: type[Evidence], *kinds: str) -> list[tuple[Rule, str]]:
+    """Each rule on such evidence with each of its BAD or GOOD files."""
+    rules = [rule for rule in all_rules() if rule.needs is evidence]
+    return [(rule, source) for kind in kinds for rule in rules for source in getattr(rule, kind)]
+
+
+def named(pairs: Iterable[tuple[Rule, str]]) -> list[Any]:
+    return [
+        pytest.param(rule, source, id=f"{rule.name}-{(*rule.bad, *rule.good).index(source)}")
+        for rule, source in pairs
+    ]
+
+
+def literals(source: str) -> dict[str, Any]:
+    """What a file assigns as a literal: INPUTS, DIMS, and perhaps CASES (of the cases) or ARCH."""
+    assigned = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    return {ast.unparse(node.targets[0]): ast.literal_eval(node.value) for node in assigned}
+
+
+@pytest.fixture(scope="module")
+async def compiled(door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFactory) -> CompiledFiles:
+    """The kernels of each file of the rules on compiled code."""
+    packs: defaultdict[tuple[str, bool], dict[Path, str]] = defaultdict(dict)
+    folder = tmp_path_factory.mktemp("compiled")
+    for _, source in dict.fromkeys(snippets(CompiledCode, "bad", "good")):
+        # Triton compiles kernels of one text once, and names the lines of whichever file came first.
+        path = folder / str(len(list(folder.iterdir()))) / "kernel.py"
+        path.parent.mkdir()
+        path.write_text(PREAMBLE + source, encoding="utf-8")
+        # Each further configuration of an autotuner runs the whole pack again.
+        packs[literals(source).get("ARCH", ARCH), "triton.autotune" in source][path] = source
+    found: defaultdict[str, list[CompiledCode]] = defaultdict(list)
+    for (arch, _), sources in packs.items():
+        pack = tmp_path_factory.mktemp("pack") / "pack.py"
+        pack.write_text(packed(sources), encoding="utf-8")
+        inspection = await inspect(door, Inspecting(candidate=Target(path=pack), arch=arch), interpreter)
+        for kernel in inspection.kernels:
+            path = kernel.compiled.file
+            code = CompiledCode(kernel, architecture(arch), parse(path, path.read_bytes()))
+            found[sources[path]].append(code)
+    return found
+
+
+def packed(sources: Mapping[Path, str]) -> str:
+    """A file whose `run` runs each of these."""
+    inputs: dict[str, str] = {}
+    calls: list[tuple[str, dict[str, str]]] = []
+    for number, (path, source) in enumerate(sources.items()):
+        known = literals(source)
+        for name, spec in known["INPUTS"].items():
+            for dim, sizes in known["DIMS"].items():
+                spec = re.sub(rf"\b{dim}\b", str(sizes[0]), spec)
+            inputs[f"{name}_{number}"] = spec
+        calls.append((str(path), {name: f"{name}_{number}" for name in known["INPUTS"]}))
+    given = ", ".join(f"{name!r}: {name}" for name in inputs)
+    return PACK.format(inputs=inputs, parameters=", ".join(inputs), given=given, calls=calls)
+
+
+@pytest.fixture(scope="module")
+def measuring(door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFactory) -> Measuring:
+    """Validates a file on the cases that it names in CASES, else on all; each file once."""
+    known: dict[str, Measured] = {}
+
+    async def measuring(source: str) -> Measured:
+        if source not in known:
+            path = tmp_path_factory.mktemp("measured") / "kernel.py"
+            path.write_text(PREAMBLE + source, encoding="utf-8")
+            request = Validating(
+                candidate=Target(path=path),
+                seed=7,
+                limit_elements=FEW_ELEMENTS,
+                cases=literals(source).get("CASES", ()),
+            )
+            verdict = await validate(door, request, interpreter)
+            known[source] = Measured(request.candidate, parse(path, path.read_bytes()), verdict)
+        return known[source]
+
+    return measuring
+
+
+def timed(figures: str) -> Timed:
+    """A benchmark with these figures, its flags and its verdict as the benchmark itself makes them."""
+    sizes = json.loads(figures)
+    tables = flagged([table_of(size, number) for number, size in enumerate(sizes)])
+    result = Benchmark(
+        summary="",
+        next_step="",
+        verdict=verdict_of(tables, []),
+        kernel="kernel.py",
+        device="H200",
+        passes="forward",
+        precision="",
+        obtained="measured",
+        tables=tables,
+        flags=(),
+        ceilings=None,
+        conditions=None,
+        tuned=(TunedConfig(kernel="kernel", key={}, config={}),) * any("tuned" in size for size in sizes),
+    )
+    return Timed(Target(path=TIMED.path), TIMED, result)
+
+
+def table_of(size: dict[str, Any], number: int) -> TimingTable:
+    limit_ms = size.get("limit_ms")
+    timings = []
+    for label, figures in size["timings"].items():
+        spread = {"low_ms": 0.98 * figures["median_ms"], "high_ms": 1.02 * figures["median_ms"], "calls": 100}
+        timings.append(Timing(label=label, **spread, **figures))
+    return TimingTable(
+        device="H200",
+        dims={"N": 1024 << number},
+        dtypes={},
+        bytes_moved=2**20 << number,
+        timings=tuple(timings),
+        failed={},
+        limit=limit_ms
+        and Limit(ms=limit_ms, binds="memory", bytes_ms=limit_ms, flops_ms=0.0, obtained="measured"),
+    )
+
+
+def findings(rule: Rule, evidence: Iterable[Evidence]) -> list[Finding]:
+    return [finding for piece in evidence for finding in rule.find(piece)]
+
+
+@pytest.mark.parametrize(("rule", "source"), named(snippets(CompiledCode, "bad")))
+def test_a_rule_finds_its_bad_kernel(rule: Rule, source: str, compiled: CompiledFiles) -> None:
+    found = findings(rule, compiled[source])
+    assert found
+    assert all("Compiled for" in finding.proof for finding in found)
+
+
+@pytest.mark.parametrize(("rule", "source"), named(snippets(CompiledCode, "good")))
+def test_a_rule_is_silent_on_its_good_kernel(rule: Rule, source: str, compiled: CompiledFiles) -> None:
+    assert compiled[source]
+    assert findings(rule, compiled[source]) == []
+
+
+@pytest.mark.parametrize(("rule", "source"), named(snippets(Measured, "bad")))
+async def test_a_rule_finds_its_bad_run(rule: Rule, source: str, measuring: Measuring) -> None:
+    found = findings(rule, [await measuring(source)])
+    assert found
+    assert all(finding.proof for finding in found)
+
+
+@pytest.mark.parametrize(("rule", "source"), named(snippets(Measured, "good")))
+async def test_a_rule_is_silent_on_its_good_run(rule: Rule, source: str, measuring: Measuring) -> None:
+    assert findings(rule, [await measuring(source)]) == []
+
+
+@pytest.mark.parametrize(("rule", "figures"), named(snippets(Timed, "bad")))
+def test_a_rule_finds_its_bad_timings(rule: Rule, figures: str) -> None:
+    (finding,) = findings(rule, [timed(figures)])
+    assert (finding.line, finding.evidence) == (6, "measured")
+    assert "N=" in finding.proof
+
+
+@pytest.mark.parametrize(("rule", "figures"), named(snippets(Timed, "good")))
+def test_a_rule_is_silent_on_its_good_timings(rule: Rule, figures: str) -> None:
+    assert findings(rule, [timed(figures)]) == []
+
+
+def case(**changed: Any) -> CaseResult:
+    """A failed case of which nothing else is known."""
+    return CaseResult(**{"name": "N=40", "group": "declared", "status": "failed", "why": "wrong", **changed})
+
+
+def measured_as(*cases: CaseResult, **changed: Any) -> Measured:
+    """A failed verdict of these cases on TIMED's file."""
+    told: dict[str, Any] = {"summary": "", "next_step": "", "verdict": "failed", "replay": "", "seed": 7}
+    whole = {"candidate": "", "reference": "", "skipped": (), "device": "", "obtained": "", **told, **changed}
+    verdict = Verdict(cases=cases, conduct=Conduct(kernels={"kernel": 1}, operators={}), **whole)
+    return Measured(Target(path=TIMED.path), TIMED, verdict)
+
+
+def mismatch(kind: Kind) -> Mismatch:
+    return Mismatch(output="out", kind=kind, where=None, says="wrong", causes=("It is.",), first=None)
+
+
+def violation(breach: Breach) -> Violation:
+    return Violation(breach=breach, says=f"It {breach}.", instead="Do not.")
+
+
+def found_by(measured: Measured) -> list[str]:
+    return [finding.rule for rule in all_rules() for finding in rule.find(measured)]
+
+
+def test_every_symptom_has_a_rule_of_its_name_and_every_breach_a_symptom() -> None:
+    of_wrong_runs = {rule.name for rule in all_rules() if rule.needs is Measured} - {"strided_lanes"}
+    assert set(get_args(Symptom)) == of_wrong_runs
+    assert BREACHES.keys() == {*get_args(Breach)}
+
+
+@pytest.mark.parametrize("group", get_args(Group))
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_mismatch_is_told_by_just_one_rule(kind: Kind, group: Group) -> None:
+    wrong = case(group=group, mismatches=(mismatch(kind),))
+    assert len(found_by(measured_as(wrong))) == 1
+    assert len(found_by(measured_as(case(status="passed"), wrong))) == 1
+
+
+@pytest.mark.parametrize("breach", get_args(Breach))
+def test_every_breach_is_told_by_just_one_rule(breach: Breach) -> None:
+    assert found_by(measured_as(case(violations=(violation(breach),)))) == [BREACHES[breach]]
+    assert found_by(measured_as(violations=(violation(breach),))) == [BREACHES[breach]]
+
+
+@pytest.mark.parametrize("group", get_args(Group))
+@pytest.mark.parametrize("status", [status for status in WRONG if status != "failed"])
+def test_every_call_that_did_not_return_is_told_by_just_one_rule(status: CaseStatus, group: Group) -> None:
+    assert len(found_by(measured_as(case(status=status, group=group)))) == 1
+
+
+def test_what_passed_or_was_skipped_is_not_told() -> None:
+    cases = [case(status=status) for status in get_args(CaseStatus) if status not in WRONG]
+    assert found_by(measured_as(*cases, verdict="undecided")) == []

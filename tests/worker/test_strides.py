@@ -1,0 +1,28 @@
+"""How far apart the lanes of a block lie."""
+
+import numpy as np
+import pytest
+
+from pytorch_to_triton.worker.interpreter.strides import step_of
+
+LANES = np.arange(64, dtype=np.uint64)
+ROWS, COLUMNS = LANES[:, None], LANES[None, :]
+BASE = np.uint64(2**40)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "step"),
+    [
+        (4 * LANES, 4),
+        (4096 * LANES, 4096),
+        (4096 * LANES[::-1], 4096),
+        (4096 * ROWS + 4 * COLUMNS, 4),
+        (4096 * ROWS + 64 * COLUMNS, 64),
+        (4096 * ROWS, 4096),
+        (4096 * ROWS + 0 * COLUMNS, 0),
+        (4 * (7 * LANES % np.uint64(64)), None),
+        (4 * LANES[:8], None),
+    ],
+)
+def test_the_nearest_axis_tells_the_step(offsets: np.ndarray, step: int | None) -> None:
+    assert step_of(BASE + offsets) == step

@@ -1,0 +1,184 @@
+"""Atomics add to a tensor that torch.empty made.
+
+torch.empty leaves in memory what was there before, and an atomic only changes what it finds: the sum starts
+at garbage. It looks right as long as the memory happens to be zero.
+
+Instead, make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel, Launch
+
+SEVERITY = "critical"
+CATEGORY = "correctness"
+_EMPTY = frozenset({"empty", "empty_like", "new_empty", "empty_strided"})
+_ACCUMULATING = frozenset(f"atomic_{name}" for name in ("add", "max", "min", "and", "or", "xor"))
+_HARMLESS = frozenset({"stride", "shape", "size", "numel", "device", "dtype", "ndim", "dim", "is_contiguous"})
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
+"""
+BAD = (
+    _KERNEL
+    + """
+def run(x):
+    out = torch.empty(1, device=x.device)
+    kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
+    return out
+""",
+    _KERNEL
+    + """
+def run(x):
+    total = x.new_empty((1,))
+    grid = lambda meta: (triton.cdiv(x.numel(), meta["B"]),)
+    kernel[grid](x, n=x.numel(), out_ptr=total, B=64)
+    return total.sum()
+""",
+    """
+@triton.jit
+def kernel(x_ptr, index_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    place = tl.load(index_ptr + i, mask=i < n, other=0)
+    tl.atomic_max(out_ptr + place, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+def run(x, index):
+    out = torch.empty_like(x)
+    kernel[(1,)](x, index, out, x.numel(), B=64)
+    return out
+""",
+)
+GOOD = (
+    _KERNEL
+    + """
+def run(x):
+    out = torch.zeros(1, device=x.device)
+    kernel[(1,)](x, out, x.numel(), B=64)
+    return out
+""",
+    _KERNEL
+    + """
+def run(x):
+    out = torch.empty(1, device=x.device)
+    out.zero_()
+    kernel[(1,)](x, out, x.numel(), B=64)
+    return out
+""",
+    _KERNEL
+    + """
+def run(x):
+    out = torch.empty(1, device=x.device)
+    clear(out)
+    kernel[(1,)](x, out, x.numel(), B=64)
+    return out
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr):
+    tl.store(out_ptr, 0.0)
+    tl.debug_barrier()
+    tl.atomic_add(out_ptr, tl.load(x_ptr + tl.arange(0, 16)))
+
+def run(x):
+    out = torch.empty(1, device=x.device)
+    kernel[(1,)](x, out)
+    return out
+""",
+    # It stands in for a tensor that is not wanted.
+    """
+@triton.jit
+def kernel(x_ptr, bias_ptr, HAS_BIAS: tl.constexpr):
+    if HAS_BIAS:
+        tl.atomic_add(bias_ptr, tl.load(x_ptr))
+
+def run(x):
+    unused = torch.empty(1, device=x.device)
+    kernel[(1,)](x, unused, HAS_BIAS=False)
+""",
+    _KERNEL
+    + """
+def run(x, out=None):
+    if out is None:
+        out = torch.empty(1, device=x.device)
+    kernel[(1,)](x, out, x.numel(), B=64)
+    return out
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Pointers that only atomics change, where they are given a tensor that nothing else touches before."""
+    accumulated = _accumulated(kernel) if kernel.launches else {}
+    if accumulated and _has_hook(kernel):
+        return
+    for pointer, how in accumulated.items():
+        for launch in kernel.launches:
+            given = launch.given(kernel).get(pointer)
+            if isinstance(given, ast.Name) and (made := _left_empty(given, launch)):
+                yield Fault(
+                    made,
+                    f"{given.id} holds what was in memory before, and {kernel.node.name} changes {pointer} "
+                    f"only by tl.{how}: the result starts from garbage.",
+                    f"Make {given.id} with torch.zeros, or fill it with the value that tl.{how} starts from.",
+                )
+
+
+def _accumulated(kernel: Kernel) -> dict[str, str]:
+    """The pointers that every run changes, by accumulating atomics alone, each with the first one's name."""
+    changes = [access for access in kernel.accesses if access.writes]
+    other = {access.pointer for access in changes if access.name not in _ACCUMULATING}
+    if None in {access.pointer for access in changes} or _calls_functions(kernel):
+        return {}
+    return {
+        access.pointer: access.name
+        for access in reversed(changes)
+        if access.pointer and access.pointer not in other and not kernel.flow.conditions(access.call)
+    }
+
+
+def _has_hook(kernel: Kernel) -> bool:
+    """Whether anything in the file is given a pre_hook, which may fill the tensor before each run."""
+    return any(
+        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(kernel.file.tree)
+    )
+
+
+def _calls_functions(kernel: Kernel) -> bool:
+    """Whether it calls functions of other kernels, which may write, too."""
+    calls = (node for node in kernel.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    return any(
+        not (kernel.scope.path(call.func) or "").startswith("triton.language.")
+        and kernel.scope.holder(call.func.id) is not None
+        for call in calls
+        if isinstance(call.func, ast.Name)
+    )
+
+
+def _left_empty(tensor: ast.Name, launch: Launch) -> ast.Call | None:
+    """The call that allocates a tensor without filling it, where nothing else uses it before the launch."""
+    bindings = launch.scope.bindings.get(tensor.id, ())
+    made = bindings[0].value if len(bindings) == 1 else None
+    if launch.function is None or not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+        return None
+    if made.func.attr not in _EMPTY or launch.flow.loops(launch.call):
+        return None
+    before = (
+        node
+        for top in launch.function.body
+        for node in ast.walk(top)
+        if isinstance(node, ast.Name)
+        and node.id == tensor.id
+        and isinstance(node.ctx, ast.Load)
+        and (node.lineno, node.col_offset) < (tensor.lineno, tensor.col_offset)
+    )
+    return made if all(_only_asks(node, launch) for node in before) else None
+
+
+def _only_asks(tensor: ast.Name, launch: Launch) -> bool:
+    """`tensor.shape` and the like."""
+    around = launch.flow.parents.get(tensor)
+    return isinstance(around, ast.Attribute) and around.attr in _HARMLESS

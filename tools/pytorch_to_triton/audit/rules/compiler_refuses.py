@@ -1,0 +1,53 @@
+"""Triton's compiler refuses a kernel.
+
+No launch of it gets to run: the first one raises the compiler's error.
+
+Instead, change the line that the compiler names; it tells what it cannot do there.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytorch_to_triton.audit.evidence import CompiledCode
+from pytorch_to_triton.audit.fault import Fault, Line
+
+SEVERITY = "critical"
+CATEGORY = "correctness"
+_FILE = """
+INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [64]}
+
+@triton.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    %s
+    tl.store(out_ptr + i, x)
+
+def run(x):
+    out = torch.empty_like(x)
+    kernel[(1,)](x, out, BLOCK=64)
+    return out
+"""
+BAD = (
+    _FILE % "x = x + tl.arange(0, 2 * BLOCK)",
+    _FILE % "x = tl.relu(x)",
+)
+GOOD = (_FILE % "x = tl.maximum(x, 0.0)",)
+_SPARED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
+"""The autotuner passes over a configuration that ends so."""
+
+
+def check(code: CompiledCode) -> Iterator[Fault]:
+    """The refusal, at the line that the compiler names."""
+    failure = code.compiled.failure
+    if failure is None or (code.is_trial and failure.type in _SPARED):
+        return
+    file = Path(failure.file) if failure.file else None
+    said = " ".join(failure.message.split())
+    yield Fault(
+        Line(failure.line or code.compiled.line, file),
+        f"{code.compiled.name} does not compile, so that none of its launches runs: {said}",
+        "Change this line; it uses what the compiler cannot do here.",
+        proof=f"Compiled for {code.where}: {failure.type}: {said}",
+    )

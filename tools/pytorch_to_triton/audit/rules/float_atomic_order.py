@@ -1,0 +1,65 @@
+"""tl.atomic_add adds up floats, in whatever order the programs arrive.
+
+Rounding depends on the order: two runs on the same input differ in their last digits.
+
+Instead, where runs must agree, let each program store its part and add the parts in a second kernel or with
+torch.sum.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.dtypes import FLOATS
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "info"
+CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    {steps}
+"""
+BAD = (
+    _KERNEL.format(steps="tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i).to(tl.float32)))"),
+    _KERNEL.format(steps="x = tl.exp(tl.load(x_ptr + i))\n    tl.atomic_add(out_ptr + i, val=x)"),
+    _KERNEL.format(
+        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
+    ),
+)
+GOOD = (
+    _KERNEL.format(steps="tl.atomic_add(out_ptr, 1)"),
+    _KERNEL.format(
+        steps="x = tl.load(x_ptr + i, mask=i < n, other=0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
+    ),
+    _KERNEL.format(steps="x = tl.load(x_ptr + i) > 0.5\n    tl.atomic_add(out_ptr, tl.sum(x.to(tl.int32)))"),
+    _KERNEL.format(
+        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_max(out_ptr, tl.max(x))"
+    ),
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each tl.atomic_add of a value that is a float."""
+    found = values(kernel)
+    for access in kernel.accesses:
+        if access.name == "atomic_add" and access.value and _is_float(found, access.value):
+            where = f"{access.pointer} adds up" if access.pointer else "This adds up"
+            yield Fault(
+                access.call,
+                f"{where} floats in the order in which programs arrive: runs differ in their last digits.",
+                "Where runs must agree, store each program's part and add the parts afterwards.",
+            )
+
+
+def _is_float(found: Values, value: ast.expr) -> bool:
+    return found.dtype(value) in FLOATS or any(_fills_with_float(found, term) for term in found.terms(value))
+
+
+def _fills_with_float(found: Values, term: ast.AST) -> bool:
+    """A load whose other value is written as a float."""
+    load = found.operation(term)
+    other = load.option(2, "other") if load and load.name == "load" else None
+    return isinstance(other, ast.Constant) and isinstance(other.value, float)

@@ -1,0 +1,139 @@
+"""Two elementwise kernels run one after the other, and a tensor goes from one to the other through memory.
+
+The first kernel writes every element and the second reads it again at once, while both do no more than a few
+operations on each: the memory traffic is what they cost.
+
+Instead, do both steps in one kernel and keep the values in registers.
+"""
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pytorch_to_triton.api.scope import own_nodes
+from pytorch_to_triton.audit.callers import is_trial, launchers
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.movement import escapes
+from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
+from pytorch_to_triton.audit.tensors import allocation, tensors_of
+
+SEVERITY = "info"
+CATEGORY = "performance"
+_KERNELS = """
+@triton.jit
+def double(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+
+@triton.jit
+def relu(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, tl.maximum(x, 0.0), mask=i < n)
+"""
+_RUN = """
+def run(x):
+    n = x.numel()
+    between = torch.empty_like(x)
+    out = torch.empty_like(x)
+    double[(triton.cdiv(n, 64),)](x, between, n, B=64)
+    {after}relu[(triton.cdiv(n, 64),)](between, out, n, B=64)
+    return {result}
+"""
+BAD = (
+    _KERNELS + _RUN.format(after="", result="out"),
+    _KERNELS + _RUN.format(after="", result="out").replace("(x, between, n", "(x, out_ptr=between, n=n"),
+)
+GOOD = (
+    # The caller wants it, too.
+    _KERNELS + _RUN.format(after="", result="out, between"),
+    # Something else needs it.
+    _KERNELS + _RUN.format(after="between = between.cumsum(0)\n    ", result="out"),
+    # The first kernel reduces.
+    _KERNELS.replace("* 2", "* 2 + tl.sum(i)") + _RUN.format(after="", result="out"),
+    # Other elements than its own.
+    _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
+    + _RUN.format(after="", result="out"),
+)
+_MOVES = frozenset({"arange", "load", "store", "program_id", "cdiv"})
+_ELEMENTWISE = frozenset(
+    [
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "abs",
+        "erf",
+        "sigmoid",
+        "maximum",
+        "minimum",
+        "where",
+        "fma",
+        "clamp",
+        "floor",
+        "ceil",
+    ]
+)
+
+
+def check(file: SourceFile) -> Iterator[Fault]:
+    """Pairs of launches in a row of elementwise kernels, with a tensor that serves nothing else."""
+    for function, launches in launchers(file).items():
+        if is_trial(file, function):
+            continue
+        for first, second in pairwise(launches):
+            one, other = file.kernel_of(first), file.kernel_of(second)
+            name = _passed_on(first, one, second, other) if one and other and one is not other else None
+            if one and other and name:
+                yield Fault(
+                    second.call,
+                    f"{one.node.name} writes {name} to memory only for {other.node.name} to read it again, "
+                    "element by element.",
+                    f"Do both in one kernel, without {name}.",
+                )
+
+
+def _passed_on(first: Launch, one: Kernel, second: Launch, other: Kernel) -> str | None:
+    """A tensor of the function that the first launch writes, the second loads, and nothing else mentions."""
+    if not _is_elementwise(one) or not _is_elementwise(other) or first.flow.loops(second.call):
+        return None
+    read = {name: parameter for parameter, name in tensors_of(second, other).items()}
+    for parameter, name in tensors_of(first, one).items():
+        if name in read and allocation(name, first) and _mentions(name, first) == 2:
+            writes = {access.name for access in one.accesses if access.pointer == parameter}
+            reads = {access.name for access in other.accesses if access.pointer == read[name]}
+            if writes == {"store"} and reads == {"load"}:
+                return name
+    return None
+
+
+def _is_elementwise(kernel: Kernel) -> bool:
+    """Whether a kernel has one set of offsets, no loop, and works on each element for itself."""
+    if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
+        return False
+    if any(path.rpartition(".")[2] not in _MOVES | _ELEMENTWISE for path, _ in kernel.calls()):
+        return False
+    if any(escapes(kernel, parameter) for parameter in kernel.parameters):
+        return False
+    offsets = {_offsets(access.address) for access in kernel.accesses}
+    return len(offsets) == 1 and None not in offsets
+
+
+def _offsets(address: ast.expr) -> str | None:
+    """What `pointer + offsets` adds; None for any other address."""
+    match address:
+        case ast.BinOp(left=ast.Name(), op=ast.Add(), right=offsets):
+            return ast.dump(offsets)
+    return None
+
+
+def _mentions(name: str, launch: Launch) -> int:
+    """How often the launching function reads a name."""
+    nodes = own_nodes(launch.function.body if launch.function else [])
+    return sum(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes
+    )

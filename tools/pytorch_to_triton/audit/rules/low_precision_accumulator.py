@@ -1,0 +1,96 @@
+"""A loop adds up in float16 or bfloat16.
+
+Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in bfloat16 at
+256; float16 is infinite from 65520 on.
+
+Instead, start the accumulator as tl.zeros(shape, dtype=tl.float32) and cast it once, before the store.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "medium"
+CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = {start}
+    for k in range(0, n, B):
+        x = tl.load(x_ptr + k + i)
+        {step}
+    tl.store(out_ptr + i, acc)
+"""
+BAD = (
+    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc += x"),
+    _KERNEL.format(start="tl.full([B], 0.0, tl.bfloat16)", step="acc = acc + x * x"),
+    _KERNEL.format(
+        start="tl.zeros((B, B), tl.float16)",
+        step="acc = tl.dot(x[:, None], x[None, :], acc, out_dtype=tl.float16)",
+    ),
+    _KERNEL.format(start="0.0", step="acc = tl.dot(x, x, out_dtype=tl.float16)"),
+)
+GOOD = (
+    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float32)", step="acc += x"),
+    _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc = tl.maximum(acc, x)"),
+    _KERNEL.format(start="tl.zeros((B,), dtype=out_ptr.dtype.element_ty)", step="acc += x"),
+    _KERNEL.format(start="tl.zeros((B,), tl.float16)", step="acc += x").replace(
+        "in range", "in tl.static_range"
+    ),
+    _KERNEL.format(start="tl.zeros((B,), tl.float32)", step="y = x.to(tl.float16)\n        acc += y"),
+    # One addition outside of any loop rounds once.
+    "@triton.jit\ndef kernel(p, i):\n    y = tl.zeros((16,), tl.float16)\n    y += tl.load(p + i)\n",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each addition of a loop to a value of low precision, and each tl.dot that adds up in it."""
+    found = values(kernel)
+    for node in found.expressions:
+        before = _added_to(found, node)
+        dtype = _carried(found, before, node) if before else None
+        if before and dtype:
+            yield Fault(
+                node,
+                f"{before.id} adds up in {dtype}, and each step of the loop rounds it; small terms are lost.",
+                f"Keep {before.id} in tl.float32, and cast it where it is stored.",
+            )
+        elif before is None and _dot_in_float16(found, node):
+            yield Fault(
+                node,
+                "This tl.dot adds its products up in float16: small terms are lost, and 65520 is infinite.",
+                "Leave out_dtype out, so that the sums are float32, and cast the result where it is stored.",
+            )
+
+
+def _added_to(found: Values, node: ast.expr) -> ast.Name | None:
+    """acc of `acc + x` and tl.dot(a, b, acc)."""
+    match node:
+        case (
+            ast.BinOp(left=ast.Name() as name, op=ast.Add())
+            | ast.BinOp(op=ast.Add(), right=ast.Name() as name)
+        ):
+            return name
+    call = found.operation(node)
+    given = call.option(2, "acc") if call and call.name == "dot" else None
+    return given if isinstance(given, ast.Name) else None
+
+
+def _carried(found: Values, name: ast.Name, node: ast.expr) -> str | None:
+    """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
+    held = found.definitions(name)
+    if node not in held or len(held) < 2:
+        return None
+    dtype = found.dtype(name)
+    return dtype if dtype in LOW_PRECISION else None
+
+
+def _dot_in_float16(found: Values, node: ast.expr) -> bool:
+    call = found.operation(node)
+    named = call.option(5, "out_dtype") if call and call.name == "dot" else None
+    return named is not None and found.kernel.scope.path(named) == "triton.language.float16"

@@ -1,0 +1,206 @@
+"""A mask compares other offsets than the address uses.
+
+It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes differ
+or there is more than one program.
+
+Instead, compare each axis's own offsets, the program's start included, with that axis's size.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.addresses import Bound, addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.programs import alike, grid_of, parameters_for, rounded_up
+from pytorch_to_triton.audit.source import Access, Kernel, Launch
+
+SEVERITY = "high"
+CATEGORY = "correctness"
+_FILLERS = frozenset({"offs", "off", "offset", "offsets", "idx", "index", "indices", "num", "range", "size"})
+_AXES = {
+    "row": "row",
+    "rows": "row",
+    "col": "column",
+    "cols": "column",
+    "column": "column",
+    "columns": "column",
+}
+_LETTERS = frozenset("mnk")
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    mask = (rows[:, None] < n_cols) & (cols[None, :] < n_rows)
+    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
+""",
+    """
+@triton.jit
+def kernel(c_ptr, M, N, B: tl.constexpr):
+    offs_m = tl.program_id(0) * B + tl.arange(0, B)[:, None]
+    offs_n = tl.program_id(1) * B + tl.arange(0, B)[None, :]
+    tl.store(c_ptr + offs_m * N + offs_n, 0.0, mask=(offs_m < N) & (offs_n < N))
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    tl.store(x_ptr + tl.program_id(0) * B + lanes, 0.0, mask=lanes < n)
+
+def run(x):
+    n = x.numel()
+    kernel[(triton.cdiv(n, 64),)](x, n, B=64)
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    mask = (cols < n_cols)[None, :] & (rows < n_rows)[:, None]
+    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
+""",
+    # Attention scores are square.
+    """
+@triton.jit
+def kernel(x_ptr, N, B: tl.constexpr):
+    offs_m = tl.program_id(0) * B + tl.arange(0, B)[:, None]
+    offs_n = tl.program_id(1) * B + tl.arange(0, B)[None, :]
+    x = tl.load(x_ptr + offs_m * N + offs_n, mask=(offs_m < N) & (offs_n < N))
+""",
+    # M is a tensor, and what it holds is of N tokens.
+    """
+@triton.jit
+def kernel(s_ptr, M, N, B: tl.constexpr):
+    offs_m = tl.program_id(0) * B + tl.arange(0, B)
+    offs_n = tl.arange(0, B)
+    mask = (offs_m[:, None] < N) & (offs_n[None, :] < N)
+    scores = tl.load(s_ptr + offs_m[:, None] * N + offs_n[None, :], mask=mask, other=-float("inf"))
+    tl.store(M + offs_m, tl.max(scores, axis=1), mask=offs_m < N)
+""",
+    # Each program has B numbers of its own.
+    """
+@triton.jit
+def kernel(parts_ptr, n, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    tl.store(parts_ptr + tl.program_id(0) * B + lanes, 0.0, mask=lanes < n)
+
+def run(parts, n):
+    kernel[(parts.shape[0],)](parts, n, B=triton.next_power_of_2(n))
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    start = tl.program_id(0) * B
+    lanes = tl.arange(0, B)
+    x = tl.load(x_ptr + start + lanes, mask=lanes < n - start)
+
+def run(x):
+    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Sizes of two axes that are swapped or used twice, and offsets without the program's start."""
+    found: set[ast.Compare] = set()
+    for access in kernel.accesses:
+        limits = list(bounds(access.mask, kernel))
+        for bound in limits:
+            wrong = _of_other_axis(bound, limits, kernel) or _lacks_start(bound, access, kernel)
+            if wrong and bound.comparison not in found:
+                found.add(bound.comparison)
+                yield wrong
+
+
+def _of_other_axis(bound: Bound, limits: list[Bound], kernel: Kernel) -> Fault | None:
+    """By their names: rows against the number of columns, while the mask has columns, too."""
+    offsets, size = _axis(bound.offsets), _axis(bound.size)
+    others = {_axis(other.offsets) for other in limits if other is not bound}
+    if offsets is None or size in (None, offsets) or size not in others:
+        return None
+    named = (name for name in kernel.parameters if _axis_of_name(name) == offsets)
+    right = next((name for name in named if _is_size(name, kernel)), None)
+    if right is None or any(_axis(one.offsets) == _axis(one.size) == offsets for one in limits):
+        return None
+    text = ast.unparse(bound.offsets)
+    return Fault(
+        bound.comparison,
+        f"{text} is compared with {ast.unparse(bound.size)}, the size of the other axis: wherever {right} is "
+        "different, elements are left out or taken from beyond the end.",
+        f"Compare {text} with {right}.",
+        f"{text} < {right}" if not bound.inclusive and len(bound.comparison.ops) == 1 else "",
+    )
+
+
+def _is_size(name: str, kernel: Kernel) -> bool:
+    """Whether nothing is done with a parameter that one would do with a pointer."""
+    uses = [node for node in kernel.nodes if isinstance(node, ast.Name) and node.id == name]
+    around = [kernel.flow.parents.get(use) for use in uses]
+    return all(
+        isinstance(outer, ast.Compare)
+        or (isinstance(outer, ast.BinOp) and not isinstance(outer.op, ast.Add))
+        or (isinstance(outer, ast.Call) and (kernel.scope.path(outer.func) or "").endswith(".cdiv"))
+        for outer in around
+    )
+
+
+def _axis(value: ast.expr) -> str | None:
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return _axis_of_name(value.id) if isinstance(value, ast.Name) else None
+
+
+def _axis_of_name(name: str) -> str | None:
+    """`row` for rows and n_rows, `m` for offs_m, rm and M; None where the name says more, or nothing."""
+    words = [word for word in re.split(r"_+", name.lower()) if word and word not in _FILLERS]
+    if words[:1] == ["n"] and len(words) == 2:
+        words = words[1:]
+    match words:
+        case [word] if word in _AXES:
+            return _AXES[word]
+        case [word] if word in _LETTERS:
+            return word
+        case [word] if len(word) == 2 and word[0] == "r" and word[1] in _LETTERS:
+            return word[1]
+    return None
+
+
+def _lacks_start(bound: Bound, access: Access, kernel: Kernel) -> Fault | None:
+    """`tl.arange(0, B) < n` for an address at `tl.program_id(0) * B`, in a grid of cdiv(n, B) programs."""
+    block = range_length(bound.offsets, kernel)
+    if (
+        block is None
+        or not isinstance(bound.size, ast.Name)
+        or bound.size.id not in kernel.runtime_parameters
+    ):
+        return None
+    parts = addends(access.address, kernel)
+    starts = [start for part in parts if (start := block_start(part, kernel)) and start[1] == block]
+    if len(starts) != 1 or block not in {range_length(part, kernel) for part in parts}:
+        return None
+    axis, _ = starts[0]
+    if not any(_has_block_for_each(axis, block, bound.size.id, kernel, launch) for launch in kernel.launches):
+        return None
+    size = bound.size.id
+    return Fault(
+        bound.comparison,
+        f"The mask compares 0 to {block} - 1 with {size}, and the address starts at tl.program_id({axis}) * "
+        f"{block}: the last program runs past {size}.",
+        f"Compare tl.program_id({axis}) * {block} + tl.arange(0, {block}) with {size}.",
+    )
+
+
+def _has_block_for_each(axis: int, block: str, size: str, kernel: Kernel, launch: Launch) -> bool:
+    """Whether the grid has cdiv(size, block) programs along the axis."""
+    grid = grid_of(launch) or ()
+    given = launch.given(kernel)
+    division = rounded_up(grid[axis], launch) if axis < len(grid) else None
+    if division is None or size not in given:
+        return False
+    return alike(division.size, given[size], launch) and block in parameters_for(
+        division.block, kernel, launch
+    )

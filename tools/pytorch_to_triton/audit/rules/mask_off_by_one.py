@@ -1,0 +1,168 @@
+"""A mask lets one element too many pass: `offsets <= n` where n is a count.
+
+The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it were,
+or something else is overwritten.
+
+Instead, compare with `<`.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.addresses import Bound, addends, bounds, range_length
+from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.passed import size_of
+from pytorch_to_triton.audit.programs import alike, grid_of, rounded_up
+from pytorch_to_triton.audit.source import Access, Kernel, Launch
+
+SEVERITY = "high"
+CATEGORY = "correctness"
+_LAUNCH = """
+def run(x, out):
+    n = x.numel()
+    kernel[(triton.cdiv(n, 64),)](x, out, n, B=64)
+"""
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    mask = i <= n
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)[:, None]
+    cols = tl.arange(0, B)[None, :]
+    x = tl.load(x_ptr + rows * n_cols + cols, mask=(n_rows >= rows) & (cols < n_cols))
+
+def run(x):
+    kernel[(1,)](x, x.shape[0], x.size(1), B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n, other=0.0), mask=i < n)
+    tl.store(x_ptr + i, 0.0, mask=i <= n)
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    mask = (0 <= i) & (i < n)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, last, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i <= last), mask=i <= last)
+""",
+    # There are n + 1 of them.
+    """
+@triton.jit
+def kernel(x_ptr, starts_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    starts = tl.load(starts_ptr + i, mask=i <= n)
+
+def run(x, starts):
+    kernel[(triton.cdiv(x.numel() + 1, 64),)](x, starts, x.numel(), B=64)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))
+"""
+    + _LAUNCH,
+    # One result more than there are values.
+    """
+@triton.jit
+def kernel(x_ptr, sums_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(sums_ptr + i, tl.cumsum(x) - x, mask=i <= n)
+""",
+    # A causal mask compares offsets with offsets.
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    j = tl.arange(0, B)
+    x = tl.load(x_ptr + j[None, :], mask=(j[None, :] <= i[:, None]) & (j < n)[None, :])
+"""
+    + _LAUNCH,
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Bounds that include a size which certainly is a count of the elements at that address."""
+    found: set[ast.Compare] = set()
+    for access in kernel.accesses:
+        for bound in bounds(access.mask, kernel):
+            if bound.inclusive and bound.comparison not in found and _is_whole(bound, access, kernel):
+                found.add(bound.comparison)
+                size = ast.unparse(bound.size)
+                text = ast.unparse(bound.offsets)
+                yield Fault(
+                    bound.comparison,
+                    f"{size} is a count: the last valid offset is {size} - 1, and this mask lets {text} = "
+                    f"{size} pass, one element beyond the end.",
+                    f"Write {text} < {size}.",
+                    f"{text} < {size}" if len(bound.comparison.ops) == 1 else "",
+                )
+
+
+def _is_whole(bound: Bound, access: Access, kernel: Kernel) -> bool:
+    """Whether the bound's size counts what the offsets run over, from 0."""
+    known = values(kernel)
+    size = bound.size
+    if not isinstance(size, ast.Name) or size.id not in kernel.parameters:
+        return False
+    if not any(range_length(part, kernel) for part in addends(bound.offsets, kernel)):
+        return False
+    made_from = known.origins(access.address)
+    shifted = any(isinstance(node, ast.Sub | ast.USub | ast.Mod) for node in made_from)
+    used = any(
+        isinstance(node, ast.expr) and known.same(known.bare(node), known.bare(bound.offsets))
+        for node in made_from
+        if isinstance(node, ast.Name | ast.BinOp)
+    )
+    if shifted or not used:
+        return False
+    return _is_bound_elsewhere(bound, access, kernel) or any(
+        _is_count(size.id, access, kernel, launch) for launch in kernel.launches
+    )
+
+
+def _is_bound_elsewhere(bound: Bound, access: Access, kernel: Kernel) -> bool:
+    """Whether another access to the same tensor says `offsets < size` of the same two."""
+    known = values(kernel)
+    return any(
+        not other.inclusive
+        and known.same(known.bare(other.size), known.bare(bound.size))
+        and known.same(known.bare(other.offsets), known.bare(bound.offsets))
+        for another in kernel.accesses
+        if another.pointer == access.pointer
+        for other in bounds(another.mask, kernel)
+    )
+
+
+def _is_count(size: str, access: Access, kernel: Kernel, launch: Launch) -> bool:
+    """Whether a launch passes the tensor's own size, or has a program for each block of so many elements."""
+    given = launch.given(kernel)
+    if size not in given:
+        return False
+    extent = size_of(given[size], launch)
+    tensor = given.get(access.pointer or "")
+    if extent and tensor is not None and extent.tensor == ast.unparse(tensor):
+        return True
+    divisions = [rounded_up(element, launch) for element in grid_of(launch) or ()]
+    return any(division and alike(division.size, given[size], launch) for division in divisions)

@@ -1,0 +1,69 @@
+"""Masked scores are filled with a value that real scores may be smaller than.
+
+The fill takes part in the maximum and in the sum of a softmax. Where all scores of a row are below it, the
+masked lanes get all of the weight, and the others none.
+
+Instead, fill with -float("inf"), or with -1e30 where a whole row may be masked.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.operations import Operation
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "low"
+CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other={other})
+    {steps}
+    tl.store(out_ptr + i, e / tl.sum(e), mask=i < n)
+"""
+BAD = (
+    _KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x, axis=0))"),
+    _KERNEL.format(
+        other="0.0", steps="x = tl.where(i < n, x, -100.0)\n    m = tl.max(x)\n    e = tl.exp(x - m)"
+    ),
+)
+GOOD = (
+    _KERNEL.format(other='-float("inf")', steps="e = tl.exp(x - tl.max(x))"),
+    _KERNEL.format(other="-1e9", steps="e = tl.exp(x - tl.max(x))"),
+    _KERNEL.format(other="-1e4", steps="e = tl.exp(x - tl.max(x))\n    e = tl.where(i < n, e, 0.0)"),
+    _KERNEL.format(other="0.0", steps="e = tl.abs(x) / tl.max(tl.abs(x))"),
+    _KERNEL.format(other="-1e4", steps="e = tl.sigmoid(x)"),
+)
+
+_LOW_ENOUGH = -5e4
+"""float16 reaches down to -65504, and masks in it are filled with that."""
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each exp(x - max(x)) of an x that is filled with a literal of small magnitude."""
+    found = values(kernel)
+    for call in found.operations:
+        if call.name not in ("exp", "exp2") or not call.operands or call.call in found.selected:
+            continue
+        match found.bare(call.operands[0]):
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in found.made_by(right):
+                fill = _fill(found, found.operation(found.bare(left)))
+                value = None if fill is None else found.number(fill)
+                if fill is not None and value is not None and _LOW_ENOUGH < value <= 0:
+                    yield Fault(
+                        fill,
+                        f"Masked lanes are filled with {ast.unparse(fill)}: where the scores of a row are "
+                        "below it, those lanes get the weight.",
+                        'Fill with -float("inf").',
+                        mend='-float("inf")',
+                    )
+
+
+def _fill(found: Values, call: Operation | None) -> ast.expr | None:
+    """What a masked load or tl.where gives the masked lanes."""
+    if call and call.name == "load":
+        return call.option(2, "other")
+    return call.operands[2] if call and call.name == "where" and len(call.operands) == 3 else None

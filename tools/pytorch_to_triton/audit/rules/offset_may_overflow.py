@@ -1,0 +1,132 @@
+"""An offset is computed in 32 bits from a program id and a stride.
+
+tl.program_id, and every integer argument below 2**31, are int32: their product wraps around in tensors of
+more than 2**31 elements, and the kernel reads and writes far outside of them. One finding stands for all
+such products of a kernel.
+
+Instead, widen the program id first: tl.program_id(0).to(tl.int64) * stride.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.addresses import is_loaded
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "high"
+SUSPECTED = "info"
+SETTLED_BY = ("offset_overflow",)
+CATEGORY = "correctness"
+_TL = "triton.language."
+_WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, B)
+    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    x_ptr += stride * tl.program_id(0)
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, stride_m, n, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + rows[:, None] * stride_m + tl.arange(0, B)[None, :])
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, B)
+    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, stride: tl.int64, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + tl.program_id(0) * stride + i, 0.0, mask=i < n)
+    tl.store(x_ptr + tl.cast(tl.program_id(1), tl.int64) * n + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n):
+    tl.store(x_ptr + tl.program_id(0), tl.program_id(0) * n)
+""",
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """The first product of a program id and a run-time argument in an address, without int64 in it."""
+    found: set[ast.BinOp] = set()
+    for access in kernel.accesses:
+        for node in kernel.flow.origins(access.address, stop=lambda one: is_loaded(one, kernel)):
+            if (
+                isinstance(node, ast.BinOp)
+                and _may_overflow(node, kernel)
+                and not _is_taken_off(node, kernel)
+            ):
+                found.add(node)
+    if not found:
+        return
+    first, *more = sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    also = f" It is one of {len(more) + 1} such products in {kernel.node.name}." if more else ""
+    yield Fault(
+        first,
+        f"{ast.unparse(first)} is computed in 32 bits and wraps around once it passes 2**31 - 1.{also}",
+        "Convert the program id with .to(tl.int64) before it is multiplied.",
+    )
+
+
+def _may_overflow(product: ast.BinOp, kernel: Kernel) -> bool:
+    if not isinstance(product.op, ast.Mult):
+        return False
+    sides = (product.left, product.right)
+    strides = [one for one in sides if isinstance(one, ast.Name) and one.id in kernel.runtime_parameters]
+    if len(strides) != 1:
+        return False
+    made_from = kernel.flow.origins(product)
+    return any(_is_program_id(node, kernel) for node in made_from) and not any(
+        _is_wide(node, kernel) for node in made_from
+    )
+
+
+def _is_taken_off(product: ast.BinOp, kernel: Kernel) -> bool:
+    """Whether it is what `pid - pid // n * n` subtracts."""
+    around = kernel.flow.parents.get(product)
+    return isinstance(around, ast.BinOp) and isinstance(around.op, ast.Sub) and around.right is product
+
+
+def _is_program_id(node: ast.AST, kernel: Kernel) -> bool:
+    return isinstance(node, ast.Call) and kernel.scope.path(node.func) == f"{_TL}program_id"
+
+
+def _is_wide(node: ast.AST, kernel: Kernel) -> bool:
+    """Whether it says int64, or is of unknown width: what a function or memory gives."""
+    match node:
+        case ast.arg(annotation=ast.expr() as annotation):
+            return "64" in ast.unparse(annotation)
+        case ast.Attribute() | ast.Name():
+            return kernel.scope.path(node) in _WIDE
+        case ast.Constant(value="int64"):
+            return True
+        case ast.Call():
+            path = kernel.scope.path(node.func)
+            own = isinstance(node.func, ast.Name) and kernel.scope.holder(node.func.id) is not None
+            return is_loaded(node, kernel) or (path is None and own)
+    return False

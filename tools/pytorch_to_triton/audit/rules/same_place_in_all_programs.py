@@ -1,0 +1,130 @@
+"""Every program of a grid stores its own result at the same place.
+
+The programs run in any order, and the last store stays: the results of all others are lost.
+
+Instead, give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
+"""
+
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.programs import is_updated, shared_axes
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "high"
+CATEGORY = "correctness"
+_LAUNCH = """
+def run(x, out):
+    n = x.numel()
+    kernel[(triton.cdiv(n, 64),)](x, out, n, B=64)
+"""
+BAD = (
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    lanes = tl.arange(0, B)
+    i = lanes + B * tl.program_id(axis=0)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + lanes, 2 * x, mask=lanes < n)
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, M, N):
+    row = tl.program_id(0)
+    split = tl.program_id(1)
+    tl.store(out_ptr + row, tl.load(x_ptr + row * N + split))
+
+def run(x, out):
+    M, N = x.shape
+    kernel[(M, N)](x, out, M, N)
+""",
+)
+GOOD = (
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + tl.program_id(0), tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * B + tl.arange(0, B)
+    if pid == 0:
+        tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
+
+def run(x, out):
+    kernel[(1,)](x, out, x.numel(), B=triton.next_power_of_2(x.numel()))
+
+def run_blocks(x, out):
+    n = x.numel()
+    B = triton.next_power_of_2(n)
+    kernel[(triton.cdiv(n, B),)](x, out, n, B)
+    kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, out, n, B=triton.next_power_of_2(n))
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    x = tl.load(x_ptr + tl.program_id(0))
+    tl.store(out_ptr + 1 + tl.program_id(0), x)
+    x = tl.sum(tl.zeros((B,), tl.float32)) + n
+    tl.store(out_ptr, x)
+"""
+    + _LAUNCH,
+    """
+@triton.jit
+def kernel(x_ptr, index_ptr, out_ptr):
+    row = tl.program_id(0)
+    out_ptr += tl.load(index_ptr + row)
+    tl.store(out_ptr, tl.load(x_ptr + row))
+
+def run(x, index, out):
+    kernel[(x.numel(),)](x, index, out)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, ticket_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + tl.atomic_add(ticket_ptr, 1), tl.max(tl.load(x_ptr + i, mask=i < n, other=0)))
+"""
+    + _LAUNCH.replace("out, n", "out, out, n"),
+    """
+@triton.jit
+def kernel(out_ptr, n, B: tl.constexpr):
+    tl.store(out_ptr, n)
+    tl.store(out_ptr + 1 + tl.program_id(0), n)
+"""
+    + _LAUNCH.replace("x, out, n", "out, n"),
+)
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Stores of what differs between programs, at places that do not."""
+    for access in kernel.accesses:
+        axes = shared_axes(access, kernel) if access.name == "store" else frozenset()
+        if axes and is_updated(access, kernel):
+            continue
+        for axis in sorted(axes):
+            yield Fault(
+                access.call,
+                f"The value depends on tl.program_id({axis}), and its place in {access.pointer} does not: "
+                "all programs along this axis write there, and one result stays.",
+                f"Add an offset made of tl.program_id({axis}) to {access.pointer}, or use an atomic.",
+            )

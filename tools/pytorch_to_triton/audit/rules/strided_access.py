@@ -1,0 +1,147 @@
+"""Neighbouring lanes of a block access memory that lies far apart.
+
+Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a sector for
+itself and uses one element of it, so that most of the bandwidth is lost.
+
+Instead, let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
+a two-dimensional block, or store the tensor the other way around.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arguments import whole_number
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.movement import terms
+from pytorch_to_triton.audit.passed import size_of, stride_of
+from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.tensors import rank_of
+
+SEVERITY = "low"
+CATEGORY = "memory access"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, rows, cols, stride_row, stride_col, B: tl.constexpr):
+    col = tl.program_id(0)
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i * {step} + col, mask=i < rows, other=0.0)
+    tl.store(out_ptr + col, tl.sum(x))
+
+def run(x, out):
+    rows, cols = x.shape
+    kernel[(cols,)](x, out, rows, cols, x.stride(0), x.stride(1), B=1024)
+"""
+BAD = (
+    _KERNEL.format(step="cols"),
+    _KERNEL.format(step="stride_row"),
+    _KERNEL.format(step="512"),
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, width, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    start = x_ptr + at * width
+    for j in range(n):
+        tl.store(out_ptr + at, tl.load(start + j), mask=at < n)
+
+def run(x, out):
+    kernel[(1,)](x, out, x.shape[0], x.shape[1], B=64)
+""",
+)
+GOOD = (
+    # The axis that is 1 apart.
+    _KERNEL.format(step="stride_col"),
+    # The two halves of complex numbers.
+    _KERNEL.format(step="2"),
+    # Several columns at a time.
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, rows, cols, R: tl.constexpr, C: tl.constexpr):
+    r = tl.arange(0, R)[:, None]
+    c = tl.program_id(0) * C + tl.arange(0, C)[None, :]
+    x = tl.load(x_ptr + r * cols + c, mask=(r < rows) & (c < cols), other=0.0)
+    tl.store(out_ptr + c, tl.sum(x, axis=0, keep_dims=True), mask=c < cols)
+
+def run(x, out):
+    rows, cols = x.shape
+    kernel[(1,)](x, out, rows, cols, R=16, C=64)
+""",
+    # A stride that nobody knows.
+    """
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i * stride, 0.0, mask=i < n)
+
+def run(x):
+    kernel[(1,)](x, x.stride(0), x.numel(), B=64)
+""",
+    # A table of rows.
+    """
+@triton.jit
+def kernel(x_ptr, at_ptr, out_ptr, width, B: tl.constexpr):
+    i = tl.arange(0, B)
+    row = tl.load(at_ptr + i)
+    tl.store(out_ptr + i, tl.load(x_ptr + row * width))
+
+def run(x, at, out):
+    kernel[(1,)](x, at, out, x.shape[1], B=64)
+""",
+)
+_FEW = 4
+"""Elements from lane to lane that still share sectors."""
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """The first access all of whose ranges are multiplied with what certainly is large; the rest is named."""
+    found = [
+        (access, steps)
+        for access in kernel.accesses
+        if access.pointer and access.name in ("load", "store") and (steps := _steps(kernel, access))
+    ]
+    if found:
+        (first, steps), *_ = found
+        tensors = ", ".join(dict.fromkeys(str(access.pointer) for access, _ in found))
+        yield Fault(
+            first.call,
+            f"Neighbouring lanes lie {' and '.join(steps)} elements apart in {tensors}: each of them "
+            "fetches a memory sector of its own.",
+            "Let a tl.arange run along the axis whose stride is 1, in a two-dimensional block for one.",
+        )
+
+
+def _steps(kernel: Kernel, access: Access) -> list[str]:
+    """What each range of an address is multiplied with; empty unless all of that certainly is large."""
+    found: list[str] = []
+    ranges = [term for term in terms(access.address, kernel) or () if term.block]
+    for term in ranges:
+        large = [one for one in term.coefficients if _is_large(one, kernel)]
+        if not large:
+            return []
+        found.append(ast.unparse(large[0]))
+    return list(dict.fromkeys(found))
+
+
+def _is_large(factor: ast.expr, kernel: Kernel) -> bool:
+    """A large literal, or a parameter that every launch gives a size or a row's stride."""
+    literal = whole_number(kernel.flow.resolved(factor))
+    if literal is not None:
+        return literal > _FEW
+    if not isinstance(factor, ast.Name) or factor.id not in kernel.parameters:
+        return False
+    if kernel.flow.feeds(factor.id) or not kernel.launches:
+        return False
+    given = [(launch, launch.given(kernel).get(factor.id)) for launch in kernel.launches]
+    return all(value is not None and _is_row(value, launch) for launch, value in given)
+
+
+def _is_row(value: ast.expr, launch: Launch) -> bool:
+    """`x.shape[1]`, or `x.stride(0)` of what certainly has more axes."""
+    if whole := whole_number(value):
+        return whole > _FEW
+    if size_of(value, launch):
+        return True
+    stride = stride_of(value, launch)
+    if stride is None or stride.axis is None:
+        return False
+    rank = rank_of(stride.tensor, launch)
+    return rank is not None and 0 <= stride.axis < rank - 1

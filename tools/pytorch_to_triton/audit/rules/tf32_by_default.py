@@ -1,0 +1,57 @@
+"""A tl.dot of float32 operands does not say how precise it is to be.
+
+On Nvidia GPUs from Ampere on the default is TF32: the operands are rounded to 11 bits, as float16 has.
+torch.matmul does so only where torch.backends.cuda.matmul.allow_tf32 is set; results differ by about one part
+in a thousand.
+
+Instead, say what is wanted: input_precision="ieee" or "tf32x3" for float32 results, "tf32" for speed.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
+
+SEVERITY = "low"
+CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a = tl.load(a_ptr + i)
+    b = tl.load(b_ptr + i)
+    {steps}
+    tl.store(c_ptr + i, c)
+"""
+BAD = (
+    _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32))"),
+    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p, b)"),
+)
+GOOD = (
+    _KERNEL.format(steps='c = tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")'),
+    _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32), allow_tf32=False)"),
+    _KERNEL.format(steps="c = tl.dot(a, b)"),
+    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p.to(tl.float16), b)"),
+    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p.to(b.dtype), b)"),
+)
+
+_SETTINGS = frozenset({"input_precision", "allow_tf32", None})
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each tl.dot that leaves its precision open and certainly is of float32."""
+    found = values(kernel)
+    for call in found.operations:
+        if call.name != "dot" or len(call.operands) > 3:
+            continue
+        if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
+            continue
+        exact = [one for one in call.operands[:2] if found.dtype(one) == "float32"]
+        if exact:
+            yield Fault(
+                call.call,
+                f"{ast.unparse(exact[0])} is float32, and this tl.dot rounds it to TF32, 11 bits.",
+                'Give input_precision: "ieee" or "tf32x3" for float32 results, "tf32" for speed.',
+            )
