@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-tritons check setup clean
+.PHONY: demo test test-tritons check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -36,6 +36,10 @@ check: $(READY)
 	@folder=$$(mktemp -d)/pytorch-to-triton && mkdir "$$folder" && cp -r SKILL.md references "$$folder" \
 		&& $(BIN)/agentskills validate "$$folder"; status=$$?; rm -r "$$(dirname "$$folder")"; exit $$status
 	@git ls-files '*.py' | xargs wc -l | awk '$$2 != "total" && $$1 > 400 { print "longer than 400 lines:", $$2, $$1 }'
+
+# Chromium, in which the tests open an audit's page; from Debian's packages, as root.
+browser:
+	command -v chromium || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 
 setup: $(READY)
 

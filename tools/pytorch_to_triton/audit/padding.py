@@ -34,7 +34,7 @@ def paddings(values: Values, load: ast.Call) -> Iterator[Padding]:
     """What the mask of a load leaves out beyond the end of the data."""
     mask = argument(load, 1, "mask")
     for part in _conjuncts(values, mask) if mask else ():
-        match part:
+        match values.bare(part):
             case ast.Compare(left=lanes, ops=[ast.Lt()], comparators=[end]):
                 pass
             case ast.Compare(left=end, ops=[ast.Gt()], comparators=[lanes]):

@@ -9,6 +9,7 @@ Instead, make the tensor with torch.zeros (or torch.full with the smallest value
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.addresses import is_loaded
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel, Launch
 
@@ -51,6 +52,20 @@ def run(x, index):
     kernel[(1,)](x, index, out, x.numel(), B=64)
     return out
 """,
+    """
+@triton.jit
+def square(x):
+    return x * x
+
+@triton.jit
+def kernel(x_ptr, out_ptr):
+    tl.atomic_add(out_ptr, square(tl.load(x_ptr + tl.program_id(0))))
+
+def run(x):
+    out = torch.empty(1, device=x.device)
+    kernel[(x.numel(),)](x, out)
+    return out
+""",
 )
 GOOD = (
     _KERNEL
@@ -82,6 +97,22 @@ def kernel(x_ptr, out_ptr):
     tl.store(out_ptr, 0.0)
     tl.debug_barrier()
     tl.atomic_add(out_ptr, tl.load(x_ptr + tl.arange(0, 16)))
+
+def run(x):
+    out = torch.empty(1, device=x.device)
+    kernel[(1,)](x, out)
+    return out
+""",
+    """
+@triton.jit
+def clear(ptr):
+    tl.store(ptr, 0.0)
+
+@triton.jit
+def kernel(x_ptr, out_ptr):
+    clear(out_ptr)
+    tl.debug_barrier()
+    tl.atomic_add(out_ptr, tl.load(x_ptr))
 
 def run(x):
     out = torch.empty(1, device=x.device)
@@ -131,8 +162,9 @@ def _accumulated(kernel: Kernel) -> dict[str, str]:
     """The pointers that every run changes, by accumulating atomics alone, each with the first one's name."""
     changes = [access for access in kernel.accesses if access.writes]
     other = {access.pointer for access in changes if access.name not in _ACCUMULATING}
-    if None in {access.pointer for access in changes} or _calls_functions(kernel):
+    if None in {access.pointer for access in changes}:
         return {}
+    other |= _handed_on(kernel)
     return {
         access.pointer: access.name
         for access in reversed(changes)
@@ -147,15 +179,16 @@ def _has_hook(kernel: Kernel) -> bool:
     )
 
 
-def _calls_functions(kernel: Kernel) -> bool:
-    """Whether it calls functions of other kernels, which may write, too."""
-    calls = (node for node in kernel.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
-    return any(
-        not (kernel.scope.path(call.func) or "").startswith("triton.language.")
-        and kernel.scope.holder(call.func.id) is not None
-        for call in calls
-        if isinstance(call.func, ast.Name)
-    )
+def _handed_on(kernel: Kernel) -> frozenset[str]:
+    """The pointers that it passes to functions of its own file, which may write through them, too."""
+    passed = [
+        given
+        for call in (node for node in kernel.nodes if isinstance(node, ast.Call))
+        if isinstance(call.func, ast.Name) and kernel.scope.holder(call.func.id) is not None
+        if not (kernel.scope.path(call.func) or "").startswith("triton.language.")
+        for given in (*call.args, *(keyword.value for keyword in call.keywords))
+    ]
+    return kernel.flow.parameters(*passed, stop=lambda node: is_loaded(node, kernel))
 
 
 def _left_empty(tensor: ast.Name, launch: Launch) -> ast.Call | None:

@@ -1,7 +1,8 @@
-"""A variable starts as a number and becomes a block, or a float, in a loop.
+"""A variable starts as a number and becomes a block, a float or a wider integer in a loop.
 
 What a loop carries on must keep its type and shape. Triton refuses `total = 0` before a loop that adds a
-block to it, or `total = 0` before one that adds 0.5. The interpreter accepts both.
+block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64. The
+interpreter accepts all of them.
 
 Instead, start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
 """
@@ -11,12 +12,20 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pytorch_to_triton.audit.arithmetic import values
 from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.widths import is_int64
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_START = {
+    "a block": "Start {name} with tl.zeros or tl.full of the block's shape.",
+    "a float": "Start {name} with {begins}.0.",
+    "int64": "Start {name} as int64, or convert with .to(tl.int32) what the loop assigns.",
+}
+"""What to write instead, by what the variable becomes."""
 BAD = (
     """
 @triton.jit
@@ -42,6 +51,27 @@ def kernel(x_ptr, n):
     for i in range(n):
         total, count = total + 0.5 * tl.load(x_ptr + i), count + 1
     tl.store(x_ptr, total / count)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
+    best = tl.full((B,), -float("inf"), tl.float32)
+    place = tl.maximum(i, 0).to(tl.int32)
+    for k in range(n):
+        at = i + k
+        x = tl.load(x_ptr + at)
+        place = tl.where(x > best, at, place)
+        best = tl.maximum(best, x)
+    tl.store(out_ptr + i, place)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, n, stride):
+    offset = 0
+    for i in range(n):
+        tl.store(x_ptr + offset, 0.0)
+        offset += tl.cast(stride, tl.int64)
 """,
 )
 GOOD = (
@@ -84,6 +114,19 @@ def kernel(x_ptr, n, B: tl.constexpr):
         total += tl.load(x_ptr + start + tl.arange(0, B))
     tl.store(x_ptr, tl.sum(total))
 """,
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
+    place = tl.zeros((B,), tl.int32)
+    wide = tl.zeros((B,), tl.int64)
+    for k in range(n):
+        at = i + k
+        x = tl.load(x_ptr + at)
+        place = tl.where(x > 0, at.to(tl.int32), place)
+        wide = tl.where(x > 0, at, wide)
+    tl.store(out_ptr + i, place + wide)
+""",
 )
 
 
@@ -96,33 +139,33 @@ class Assignment:
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Each name that is given a number once before a loop, and a block or a float in it."""
+    """Each name that is given a number or an int32 once before a loop, and another type in it."""
     for name in kernel.scope.bindings:
         start, *changes = _assignments(name, kernel) or (None,)
-        if start is None or not _is_number(start.value) or not runs_for_sure(start.statement, kernel):
+        if start is None or not changes or not runs_for_sure(start.statement, kernel):
+            continue
+        if not _is_number(start.value) and values(kernel).dtype(start.value) != "int32":
             continue
         around = {*kernel.flow.around(start.statement)}
         if not all(_is_carried(change, around, kernel) for change in changes):
             continue
         faults = ((change, what) for change in changes if (what := _becomes(change, start.value, kernel)))
         for change, what in itertools.islice(faults, 1):
-            number = ast.unparse(start.value)
+            begins = ast.unparse(start.value) if _is_number(start.value) else "int32"
             yield Fault(
                 change.statement,
-                f"{name} starts as {number} and becomes {what} in the loop: Triton refuses that.",
-                f"Start {name} with tl.zeros or tl.full of the block's shape."
-                if what == "a block"
-                else f"Start {name} with {number}.0.",
+                f"{name} starts as {begins} and becomes {what} in the loop: Triton refuses that.",
+                _START[what].format(name=name, begins=begins),
             )
 
 
 def _assignments(name: str, kernel: Kernel) -> list[Assignment]:
     """All that a name is given, in source order; empty where anything but assignments binds it."""
-    values = kernel.flow.feeds(name)
-    outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in values]
+    given = kernel.flow.feeds(name)
+    outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in given]
     found = [
         Assignment(value, statement)
-        for value, statement in zip(values, outer, strict=True)
+        for value, statement in zip(given, outer, strict=True)
         if isinstance(statement, ast.Assign | ast.AugAssign)
     ]
     return found if len(found) == len(kernel.scope.bindings[name]) else []
@@ -156,14 +199,21 @@ def _is_unrolled(loop: ast.For | ast.While, kernel: Kernel) -> bool:
 
 
 def _becomes(change: Assignment, start: ast.expr, kernel: Kernel) -> str | None:
-    """What an assignment certainly turns the number into."""
+    """What an assignment certainly turns the number, or the int32, into."""
     if not runs_for_sure(change.statement, kernel):
         return None
-    if kind(change.value, kernel) == Kind.BLOCK:
+    if _is_number(start) and kind(change.value, kernel) == Kind.BLOCK:
         return "a block"
+    is_whole = not _is_number(start) or _is_whole(start)
+    if is_whole and is_int64(change.value, kernel):
+        return "int64"
+    return "a float" if is_whole and _is_number(start) and _is_float(change) else None
+
+
+def _is_whole(start: ast.expr) -> bool:
+    """Whether a start consists of whole numbers that int32 holds."""
     constants = [node.value for node in ast.walk(start) if isinstance(node, ast.Constant)]
-    is_whole = all(isinstance(value, int) for value in constants)
-    return "a float" if is_whole and _is_float(change) else None
+    return all(isinstance(value, int) and value < 2**31 for value in constants)
 
 
 def _is_float(change: Assignment) -> bool:

@@ -53,6 +53,17 @@ def run(x):
     n = x.numel()
     kernel[(triton.cdiv(n, 64),)](x, n, B=64)
 """,
+    """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
+    offs_m = tl.program_id(0) * B + tl.arange(0, B)
+    offs_n = tl.program_id(1) * B + tl.arange(0, B)
+    offs_k = tl.arange(0, B)
+    b_mask = (offs_n[None, :] < M) & (offs_k[:, None] < K)
+    b = tl.load(b_ptr + offs_k[:, None] * N + offs_n[None, :], mask=b_mask)
+    c_mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
+    tl.store(c_ptr + offs_m[:, None] * N + offs_n[None, :], b, mask=c_mask)
+""",
 )
 GOOD = (
     """
@@ -117,14 +128,16 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 
 
 def _of_other_axis(bound: Bound, limits: list[Bound], kernel: Kernel) -> Fault | None:
-    """By their names: rows against the number of columns, while the mask has columns, too."""
+    """By their names: rows against the number of columns, while there is a mask for columns, too."""
     offsets, size = _axis(bound.offsets), _axis(bound.size)
-    others = {_axis(other.offsets) for other in limits if other is not bound}
-    if offsets is None or size in (None, offsets) or size not in others:
+    if offsets is None or size in (None, offsets):
         return None
     named = (name for name in kernel.parameters if _axis_of_name(name) == offsets)
     right = next((name for name in named if _is_size(name, kernel)), None)
     if right is None or any(_axis(one.offsets) == _axis(one.size) == offsets for one in limits):
+        return None
+    others = {_axis(other.offsets) for other in limits if other is not bound}
+    if size not in others and not {offsets, size} <= _bound_by_own_size(kernel):
         return None
     text = ast.unparse(bound.offsets)
     return Fault(
@@ -134,6 +147,13 @@ def _of_other_axis(bound: Bound, limits: list[Bound], kernel: Kernel) -> Fault |
         f"Compare {text} with {right}.",
         f"{text} < {right}" if not bound.inclusive and len(bound.comparison.ops) == 1 else "",
     )
+
+
+def _bound_by_own_size(kernel: Kernel) -> frozenset[str]:
+    """The axes of which some mask compares the offsets with their own size."""
+    limits = [bound for access in kernel.accesses for bound in bounds(access.mask, kernel)]
+    pairs = [(_axis(bound.offsets), _axis(bound.size)) for bound in limits]
+    return frozenset(offsets for offsets, size in pairs if offsets is not None and offsets == size)
 
 
 def _is_size(name: str, kernel: Kernel) -> bool:
