@@ -247,6 +247,7 @@ def right_sources() -> list[tuple[str, str]]:
         (file.name, file.read_text(encoding="utf-8")) for folder in folders for file in folder.glob("*.py")
     ]
     pages = [*places.shipped("docs_cache/guides").glob("*.md"), *places.shipped("references").glob("*.md")]
+    pages.remove(places.shipped("references") / "auditing_rules.md")  # which shows faults
     for page in pages:
         blocks = re.findall(
             r"^```python(?: compiled| no-run)?\n(.*?)^```",

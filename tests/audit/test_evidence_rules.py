@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 import pytest
 
+from pytorch_to_triton.audit.analysis.symptoms import BREACHES, Symptom
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
 from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
 from pytorch_to_triton.audit.source import parse
-from pytorch_to_triton.audit.symptoms import BREACHES, Symptom
 from pytorch_to_triton.benchmark.flags import flagged
 from pytorch_to_triton.benchmark.verdict import verdict_of
 from pytorch_to_triton.gpu.architectures import architecture

@@ -250,3 +250,11 @@ def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
 """
     (finding,) = weighty(PREAMBLE + source)
     assert 'restore_value=["y_ptr"]' in finding.instead
+
+
+def test_names_are_not_checked_in_a_file_for_another_maker_s_triton() -> None:
+    source = f"{PREAMBLE}import torch_npu\nfrom triton.language.math import tanh\n"
+    assert findings(source) == []
+    at_home = parse(Path("backends/_ascend/ops.py"), f"{PREAMBLE}tl.relu\n".encode())
+    assert [finding for rule in RULES for finding in rule.find(at_home)] == []
+    assert findings(f"{PREAMBLE}tl.relu\n")

@@ -4,6 +4,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 """What opens a scope of its own."""
@@ -88,12 +90,32 @@ def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.
 
 def own_nodes(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """All nodes in source order; a nested function or class is one node, what is in it is left out."""
-    ahead: list[ast.AST] = [*reversed([*body])]
+    return chain.from_iterable(map(_nodes_of, body))
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """What ast.iter_child_nodes gives, in less than half the time."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [one for one in value if isinstance(one, ast.AST)]
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
+    """Kept, since every rule asks for the nodes of the same functions."""
+    found: list[ast.AST] = []
+    ahead: list[ast.AST] = [statement]
     while ahead:
         node = ahead.pop()
-        yield node
+        found.append(node)
         if not isinstance(node, Definition):
-            ahead += reversed([*ast.iter_child_nodes(node)])
+            ahead += reversed(children(node))
+    return tuple(found)
 
 
 def _bindings(body: Iterable[ast.stmt]) -> Mapping[str, tuple[Binding, ...]]:

@@ -29,10 +29,11 @@ class Spared:
 
 def spared(tree: ast.Module) -> Spared:
     """What a file guards: by try, by hasattr, by a comparison of versions."""
-    flags = frozenset(_flags(tree))
-    guarded = (node for found in ast.walk(tree) for node in _guarded(found, flags))
+    nodes = tuple(ast.walk(tree))
+    flags = frozenset(_flags(nodes))
+    guarded = (node for found in nodes for node in _guarded(found, flags))
     places = {id(node) for root in guarded for node in ast.walk(root)}
-    return Spared(frozenset(places), frozenset(_asked(tree)))
+    return Spared(frozenset(places), frozenset(_asked(nodes)))
 
 
 def _guarded(node: ast.AST, flags: frozenset[str]) -> Iterator[ast.AST]:
@@ -74,9 +75,9 @@ def _behind_an_exit(body: list[ast.stmt], flags: frozenset[str]) -> Iterator[ast
                 yield from body[index + 1 :]
 
 
-def _asked(tree: ast.Module) -> Iterator[str]:
+def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names in hasattr(tl, "gather") and `"cache_results" in parameters`, and those that are assigned."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(args=[_, ast.Constant(value=str(name)), *_]) if _last_name(node) in _ASKING:
                 yield name
@@ -86,10 +87,10 @@ def _asked(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def _flags(tree: ast.Module) -> Iterator[str]:
+def _flags(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The file's names that hold, or return, what was learned of the Triton at hand; flags from elsewhere."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _tells(value, found):
                 found.add(name)

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 
 from pytorch_to_triton.api.scope import Definition
+from pytorch_to_triton.audit.analysis.symptoms import Reading, Sighting, Symptom
 from pytorch_to_triton.audit.fault import Line, Node
 from pytorch_to_triton.audit.source import Kernel, SourceFile
-from pytorch_to_triton.audit.symptoms import Reading, Sighting, Symptom
 from pytorch_to_triton.gpu.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Remark, RemarkKind, TextKind

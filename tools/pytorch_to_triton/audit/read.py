@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from pytorch_to_triton import api, places
 from pytorch_to_triton.api.surface import installed_version
-from pytorch_to_triton.audit.callers import BENCHMARKS, TESTS, files_near
+from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
 from pytorch_to_triton.errors import BadInput

@@ -21,13 +21,16 @@ from pytorch_to_triton.api.scope import (
     parameters_of,
 )
 from pytorch_to_triton.api.surface import installed_version
-from pytorch_to_triton.audit.arguments import argument, pointer_of
-from pytorch_to_triton.audit.flow import Flow
+from pytorch_to_triton.audit.analysis.arguments import argument, pointer_of
+from pytorch_to_triton.audit.analysis.flow import Flow
 from pytorch_to_triton.errors import BadInput
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
+_FORK = re.compile(r"(?:^|[_.])(?:ascend|npu|mlu|musa|gcu|kunlunxin|metax|iluvatar)(?:[_.]|$)")
+"""Of the folders and files that hold kernels for Triton's forks."""
+_FORK_MODULES = frozenset({"torch_npu", "torch_mlu", "torch_musa"})
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_triton"})
 """`wrapper(kernel)[grid](...)` launches the kernel too."""
@@ -170,6 +173,11 @@ class SourceFile:
     text: str
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the file, the outer ones first."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def lines(self) -> tuple[str, ...]:
         """Without their ends."""
         return tuple(lines_of(self.text))
@@ -219,9 +227,25 @@ class SourceFile:
 
     @cached_property
     def misuses(self) -> tuple[Misuse, ...]:
-        """Names and arguments that the installed Triton lacks; where none is, the newest that is known."""
+        """Names and arguments that the installed Triton lacks; where none is, the newest that is known.
+
+        None of a file that is written for a fork of Triton, whose names are its own.
+        """
+        if self.is_for_a_fork:
+            return ()
         known = history()
         return misuses(self.tree, known.surface(installed_version()), known)
+
+    @cached_property
+    def is_for_a_fork(self) -> bool:
+        """Whether it is written for another maker's Triton: its path or what it imports says so."""
+        imported = {
+            binding.path.split(".")[0]
+            for bindings in self.scope.bindings.values()
+            for binding in bindings
+            if binding.path
+        }
+        return bool(imported & _FORK_MODULES) or any(_FORK.search(part) for part in self.path.parts)
 
     def kernel_of(self, launch: Launch) -> Kernel | None:
         """The kernel that a launch names; None where it is none of this file."""

@@ -1,7 +1,6 @@
 """What the report says in the same words in every format."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

@@ -9,7 +9,7 @@ Instead, write `&`, `|` and `~` with parentheses around comparisons: `(i < n) & 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.blocks import Kind, kind
+from pytorch_to_triton.audit.analysis.blocks import Kind, kind
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -9,12 +9,10 @@ Instead, pass the strides and use them, call `.contiguous()`, or refuse with `as
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
-from pytorch_to_triton.audit.callers import is_trial, launchers
+from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
+from pytorch_to_triton.audit.analysis.layout import unsettled
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import is_scalar
-from pytorch_to_triton.audit.source import Function, Kernel, Launch, SourceFile
-from pytorch_to_triton.audit.tensors import asked_of, callers_parameters, tensors_of
+from pytorch_to_triton.audit.source import Function, SourceFile
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -54,29 +52,18 @@ GOOD = (
     _KERNEL + _RUN.format("pass") + "\ndef entry(x):\n    return run(x.contiguous())\n",
     _KERNEL + _RUN.format("x = x.view(-1)"),
 )
-_SETTLES = frozenset(
-    {"stride", "contiguous", "is_contiguous", "view", "reshape", "flatten", "as_strided", "to_local"}
-)
-_ASKS_LITTLE = frozenset(
-    {"torch.empty_like", "torch.zeros_like", "torch.ones_like", "torch.is_tensor", "torch.full_like"}
-)
-_BUILTINS = frozenset({"len", "isinstance", "type", "print"})
 
 
 def check(file: SourceFile) -> Iterator[Fault]:
     """Launching functions that pass parameters of theirs untouched; one finding a function."""
-    called = {
-        node.id
-        for node in ast.walk(file.tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
+    called = {node.id for node in file.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     for function, launches in launchers(file).items():
         if is_trial(file, function) or function.name in called or not _is_open(function):
             continue
         found: list[str] = []
         for launch in launches:
             kernel = file.kernel_of(launch)
-            found += [name for name in _unsettled(launch, kernel) if name not in found] if kernel else []
+            found += [name for name in unsettled(launch, kernel) if name not in found] if kernel else []
         if found:
             are, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
             yield Fault(
@@ -85,36 +72,6 @@ def check(file: SourceFile) -> Iterator[Fault]:
                 "contiguous: of a transposed tensor the kernel reads wrong elements.",
                 f"Call .contiguous() on {them} first, or pass the strides.",
             )
-
-
-def _unsettled(launch: Launch, kernel: Kernel) -> Iterator[str]:
-    """The caller's tensors whose layout nothing in the launching function touches."""
-    handed_on = _handed_on(launch)
-    for parameter, name in tensors_of(launch, kernel).items():
-        only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
-        if not only_given or name in handed_on or asked_of(name, launch) & _SETTLES:
-            continue
-        if any(one.pointer == parameter and not is_scalar(kernel, one.address) for one in kernel.accesses):
-            yield name
-
-
-def _handed_on(launch: Launch) -> frozenset[str]:
-    """The names that other functions are given, which may look at the layout, or that are assigned on."""
-    found: set[str] = set()
-    for node in own_nodes(launch.function.body if launch.function else []):
-        match node:
-            case ast.Call(func=func, args=arguments, keywords=keywords) if not isinstance(
-                func, ast.Subscript
-            ):
-                builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
-                if not builtin and launch.scope.path(func) not in _ASKS_LITTLE:
-                    given = [*arguments, *(keyword.value for keyword in keywords)]
-                    found |= {one.id for one in given if isinstance(one, ast.Name)}
-            case ast.For(iter=ast.Tuple(elts=elements) | ast.List(elts=elements)):
-                found |= {one.id for one in elements if isinstance(one, ast.Name)}
-            case ast.GeneratorExp() | ast.ListComp():
-                found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    return frozenset(found)
 
 
 def _is_open(function: Function) -> bool:

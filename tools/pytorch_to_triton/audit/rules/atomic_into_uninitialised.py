@@ -9,7 +9,7 @@ Instead, make the tensor with torch.zeros (or torch.full with the smallest value
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel, Launch
 

@@ -8,14 +8,14 @@ Instead, name in the key the sizes that decide which configuration is best.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import (
+from pytorch_to_triton.audit.analysis.tuning import (
     configuration_count,
     names,
     setting,
     sizes_of_loops,
 )
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"

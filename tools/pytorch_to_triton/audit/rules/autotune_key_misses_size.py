@@ -9,14 +9,14 @@ a power of two, and name that.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import (
+from pytorch_to_triton.audit.analysis.tuning import (
     configuration_count,
     names,
     setting,
     sizes_of_loops,
 )
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "low"
 CATEGORY = "performance"

@@ -9,9 +9,9 @@ Instead, name parameters of the kernel, spelled as in its definition.
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from pytorch_to_triton.audit.analysis.tuning import names, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import names, setting
 
 SEVERITY = "medium"
 CATEGORY = "performance"

@@ -8,9 +8,9 @@ Instead, name pointer parameters of the kernel, spelled as in its definition.
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from pytorch_to_triton.audit.analysis.tuning import configuration_count, names, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import configuration_count, names, setting
 
 SEVERITY = "critical"
 CATEGORY = "correctness"

@@ -10,7 +10,7 @@ update in place), or let the kernel write to another tensor.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import argument, pointer_of
+from pytorch_to_triton.audit.analysis.arguments import argument, pointer_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -102,9 +102,7 @@ def _is_timed(autotune: ast.Call, kernel: Kernel) -> bool:
 
 def _has_hook(kernel: Kernel) -> bool:
     """Whether anything in the file is given a pre_hook, which may restore what it likes."""
-    return any(
-        isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(kernel.file.tree)
-    )
+    return any(isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in kernel.file.nodes)
 
 
 def _changed(kernel: Kernel) -> Iterator[tuple[str, ast.Call, str]]:

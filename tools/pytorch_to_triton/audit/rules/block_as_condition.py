@@ -10,7 +10,7 @@ to one value first: `if tl.max(x) > 0`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -9,7 +9,7 @@ triton.Config itself.
 import difflib
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.configurations import FOREIGN_OPTIONS, OPTIONS, configurations, is_plain
+from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, configurations, is_plain
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

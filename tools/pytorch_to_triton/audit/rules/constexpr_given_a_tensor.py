@@ -9,7 +9,7 @@ Instead, leave the annotation off pointers, and keep tl.constexpr for block size
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import makes_tensor, tensor_parameters
+from pytorch_to_triton.audit.analysis.callers import makes_tensor, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
 

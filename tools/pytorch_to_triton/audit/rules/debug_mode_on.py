@@ -9,7 +9,7 @@ Instead, leave it off, and set TRITON_DEBUG=1 for the run that is debugged.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import is_trial
+from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,11 +10,11 @@ the tensor several times against its layout.
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.movement import escapes
+from pytorch_to_triton.audit.analysis.passed import stride_of
+from pytorch_to_triton.audit.analysis.tensors import rank_of, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import escapes
-from pytorch_to_triton.audit.passed import stride_of
 from pytorch_to_triton.audit.source import Kernel, Launch
-from pytorch_to_triton.audit.tensors import rank_of, tensors_of
 
 SEVERITY = "low"
 CATEGORY = "performance"

@@ -10,8 +10,8 @@ of the index its own loop or grid axis.
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.movement import bound_in, names_in
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import bound_in, names_in
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "info"

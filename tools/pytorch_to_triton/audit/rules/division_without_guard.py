@@ -10,7 +10,7 @@ tl.where(total > 0, ...).
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

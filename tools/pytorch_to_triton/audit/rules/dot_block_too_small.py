@@ -10,11 +10,11 @@ with `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.movement import dims
+from pytorch_to_triton.audit.analysis.tuning import setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import dims
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import setting
 
 SEVERITY = "critical"
 CATEGORY = "correctness"

@@ -10,9 +10,8 @@ use tl.sum, tl.max and the like for what the loop accumulates.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import whole_number
-from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import (
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.movement import (
     accesses_in,
     bound_in,
     calls_unknown,
@@ -20,7 +19,8 @@ from pytorch_to_triton.audit.movement import (
     is_scalar,
     names_in,
 )
-from pytorch_to_triton.audit.passed import size_of
+from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Access, Kernel
 
 SEVERITY = "medium"

@@ -9,7 +9,7 @@ Instead, cast to float32 before adding the epsilon, or add at least 1e-4, which 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,9 +10,9 @@ max(x, 0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.ranges import calls_of, is_unbounded
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.ranges import calls_of, is_unbounded
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "medium"

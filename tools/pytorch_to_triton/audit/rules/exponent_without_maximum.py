@@ -10,9 +10,9 @@ again after the logarithm.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.ranges import is_unbounded
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "medium"

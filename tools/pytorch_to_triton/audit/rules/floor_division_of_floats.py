@@ -8,8 +8,8 @@ Instead, write tl.floor(x / y).
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
-from pytorch_to_triton.audit.dtypes import FLOATS
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.dtypes import FLOATS
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,8 +10,8 @@ value such as -1e30.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import argument
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

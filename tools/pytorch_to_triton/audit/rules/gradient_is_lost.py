@@ -11,7 +11,7 @@ torch.no_grad().
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import is_trial, launchers, makes_tensor, stored
+from pytorch_to_triton.audit.analysis.callers import is_trial, launchers, makes_tensor, stored
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, Launch, SourceFile
 
@@ -96,7 +96,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
     launching = launchers(file)
     if not any(function.name == "forward" for function in launching) or is_trial(file) or _is_aware(file):
         return
-    for module in ast.walk(file.tree):
+    for module in file.nodes:
         if not isinstance(module, ast.ClassDef):
             continue
         parameters = _parameters(module, file)
@@ -116,7 +116,7 @@ def _is_aware(file: SourceFile) -> bool:
     return any(
         (isinstance(node, ast.Attribute) and node.attr in _AWARE)
         or (isinstance(node, ast.keyword) and node.arg in _AWARE)
-        for node in ast.walk(file.tree)
+        for node in file.nodes
     )
 
 

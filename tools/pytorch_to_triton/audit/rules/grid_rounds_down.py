@@ -9,10 +9,10 @@ Instead, round up with triton.cdiv, and let the mask cut off what is too much.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.addresses import addends, block_start, bounds, range_length
-from pytorch_to_triton.audit.arguments import whole_number
+from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.source import Kernel, Launch
 
 SEVERITY = "high"

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.api.scope import own_nodes
-from pytorch_to_triton.audit.callers import tensor_parameters
+from pytorch_to_triton.audit.analysis.callers import tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel, Launch
 

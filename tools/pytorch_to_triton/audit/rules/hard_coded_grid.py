@@ -10,13 +10,13 @@ import ast
 import math
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import whole_number
-from pytorch_to_triton.audit.callers import is_trial
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.programs import grid_of
+from pytorch_to_triton.audit.analysis.tensors import callers_parameters, text_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.passed import size_of
-from pytorch_to_triton.audit.programs import grid_of
 from pytorch_to_triton.audit.source import Kernel, Launch
-from pytorch_to_triton.audit.tensors import callers_parameters, text_of
 
 SEVERITY = "medium"
 CATEGORY = "correctness"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from pytorch_to_triton.api.scope import own_nodes
-from pytorch_to_triton.audit.callers import is_trial, launchers, stored, tensor_parameters
+from pytorch_to_triton.audit.analysis.callers import is_trial, launchers, stored, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, Kernel, SourceFile
 

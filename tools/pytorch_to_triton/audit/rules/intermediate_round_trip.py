@@ -7,15 +7,17 @@ Instead, do both steps in one kernel and keep the values in registers.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from itertools import pairwise
+from typing import cast
 
 from pytorch_to_triton.api.scope import own_nodes
-from pytorch_to_triton.audit.callers import is_trial, launchers
+from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
+from pytorch_to_triton.audit.analysis.movement import escapes
+from pytorch_to_triton.audit.analysis.tensors import allocation, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import escapes
 from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
-from pytorch_to_triton.audit.tensors import allocation, tensors_of
 
 SEVERITY = "info"
 CATEGORY = "performance"
@@ -43,6 +45,30 @@ def run(x):
 BAD = (
     _KERNELS + _RUN.format(after="", result="out"),
     _KERNELS + _RUN.format(after="", result="out").replace("(x, between, n", "(x, out_ptr=between, n=n"),
+    # A row each program, its stride passed, and a bias along it.
+    """
+@triton.jit
+def shift(x_ptr, bias_ptr, out_ptr, out_stride, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    x = tl.load(x_ptr + row * n + cols, mask=cols < n).to(tl.float32) + tl.load(bias_ptr + cols)
+    tl.store(out_ptr + row * out_stride + cols, x, mask=cols < n)
+
+@triton.jit
+def relu(x_ptr, out_ptr, x_stride, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + row * x_stride + i, mask=i < n)
+    tl.store(out_ptr + row * n + i, tl.maximum(x, 0.0), mask=i < n)
+
+def run(x, bias):
+    rows, n = x.shape
+    between = torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    out = torch.empty_like(x)
+    shift[(rows,)](x, bias, between, between.stride(0), n, B=1024)
+    relu[(rows,)](between, out, between.stride(0), n, B=1024)
+    return out
+""",
 )
 GOOD = (
     # The caller wants it, too.
@@ -54,6 +80,8 @@ GOOD = (
     # Other elements than its own.
     _KERNELS.replace("x = tl.load(x_ptr + i", "x = tl.load(x_ptr + n - i")
     + _RUN.format(after="", result="out"),
+    # Another grid.
+    _KERNELS + _RUN.format(after="", result="out").replace("relu[(triton.cdiv(n, 64),)]", "relu[(1,)]"),
 )
 _MOVES = frozenset({"arange", "load", "store", "program_id", "cdiv"})
 _ELEMENTWISE = frozenset(
@@ -104,36 +132,60 @@ def _passed_on(first: Launch, one: Kernel, second: Launch, other: Kernel) -> str
     read = {name: parameter for parameter, name in tensors_of(second, other).items()}
     for parameter, name in tensors_of(first, one).items():
         if name in read and allocation(name, first) and _mentions(name, first) == 2:
-            writes = {access.name for access in one.accesses if access.pointer == parameter}
-            reads = {access.name for access in other.accesses if access.pointer == read[name]}
-            if writes == {"store"} and reads == {"load"}:
+            writes = _places(parameter, "store", one, first)
+            if len(writes) == 1 and writes == _places(read[name], "load", other, second):
                 return name
     return None
 
 
+def _places(pointer: str, access: str, kernel: Kernel, launch: Launch) -> frozenset[str]:
+    """The offsets at which a pointer is accessed, in terms of what the launch passes, with the grid.
+
+    Empty where it is accessed in another way, too.
+    """
+    found = [one for one in kernel.accesses if one.pointer == pointer]
+    if any(one.name != access for one in found):
+        return frozenset()
+    given = launch.given(kernel)
+    start = _Spelled(kernel, {**given, pointer: ast.Constant("start")})
+    grid = ast.unparse(launch.flow.resolved(launch.grid))
+    return frozenset(f"{grid} {ast.unparse(start.visit(deepcopy(one.address)))}" for one in found)
+
+
+class _Spelled(ast.NodeTransformer):
+    """Puts in place of each name of a kernel what it stands for: its one assignment, or what is passed."""
+
+    def __init__(self, kernel: Kernel, given: Mapping[str, ast.expr]) -> None:
+        self._kernel = kernel
+        self._given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self._kernel.flow.resolved(node)
+        if not isinstance(value, ast.Name):
+            return cast(ast.expr, self.visit(deepcopy(value)))
+        return self._given.get(value.id, value)
+
+
 def _is_elementwise(kernel: Kernel) -> bool:
-    """Whether a kernel has one set of offsets, no loop, and works on each element for itself."""
+    """Whether a kernel has no loop, and works on each element for itself."""
     if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
         return False
     if any(path.rpartition(".")[2] not in _MOVES | _ELEMENTWISE for path, _ in kernel.calls()):
         return False
-    if any(escapes(kernel, parameter) for parameter in kernel.parameters):
-        return False
-    offsets = {_offsets(access.address) for access in kernel.accesses}
-    return len(offsets) == 1 and None not in offsets
-
-
-def _offsets(address: ast.expr) -> str | None:
-    """What `pointer + offsets` adds; None for any other address."""
-    match address:
-        case ast.BinOp(left=ast.Name(), op=ast.Add(), right=offsets):
-            return ast.dump(offsets)
-    return None
+    return not any(escapes(kernel, parameter) for parameter in kernel.parameters)
 
 
 def _mentions(name: str, launch: Launch) -> int:
-    """How often the launching function reads a name."""
+    """How often the launching function reads a name, its strides and sizes left out."""
     nodes = own_nodes(launch.function.body if launch.function else [])
     return sum(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes
+        isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Load)
+        and not _asks_layout(launch.flow.parents.get(node))
+        for node in nodes
     )
+
+
+def _asks_layout(around: ast.AST | None) -> bool:
+    return isinstance(around, ast.Attribute) and around.attr in ("stride", "shape", "size", "numel")

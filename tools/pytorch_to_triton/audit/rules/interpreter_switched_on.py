@@ -8,8 +8,8 @@ Instead, set it where tests are run: `TRITON_INTERPRET=1 pytest`.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import is_trial
-from pytorch_to_triton.audit.environment import switched_on
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.environment import switched_on
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 

@@ -9,7 +9,7 @@ Instead, store results through a pointer, and let only functions that kernels ca
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,10 +10,10 @@ variable.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import is_trial
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
+from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import bound_in, escapes, names_in
-from pytorch_to_triton.audit.passed import size_of
 from pytorch_to_triton.audit.source import Kernel, Launch
 
 SEVERITY = "medium"
@@ -36,6 +36,8 @@ BAD = (
     _KERNEL + _RUN.format("range(rows)", "x[row], out[row]"),
     _KERNEL + _RUN.format("range(x.shape[0])", "x[row, :], out[row, :]"),
     _KERNEL + _RUN.format("range(len(x))", "x[row].contiguous(), out[row]"),
+    _KERNEL.replace("i < n), mask", "i < n).to(tl.float32), mask")
+    + _RUN.format("range(rows)", "x[row], out[row]"),
 )
 GOOD = (
     _KERNEL + "\ndef run(x, out):\n    kernel[(x.shape[0],)](x, out, x.shape[1], B=1024)\n",

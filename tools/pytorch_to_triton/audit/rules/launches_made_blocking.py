@@ -7,8 +7,8 @@ Instead, set it on the command line for the one run that is debugged.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import is_trial
-from pytorch_to_triton.audit.environment import switched_on
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.environment import switched_on
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 

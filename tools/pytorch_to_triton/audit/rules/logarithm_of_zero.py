@@ -9,8 +9,8 @@ tl.where(p > 0, ...).
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import argument
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -12,11 +12,11 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.arithmetic import values
-from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.widths import is_int64
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.widths import is_int64
 
 SEVERITY = "critical"
 CATEGORY = "correctness"

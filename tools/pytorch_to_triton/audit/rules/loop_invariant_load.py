@@ -9,8 +9,8 @@ Instead, load it once, before the loop.
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.movement import accesses_in, bound_in, calls_unknown, names_in
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import accesses_in, bound_in, calls_unknown, names_in
 from pytorch_to_triton.audit.source import Access, Kernel
 
 SEVERITY = "low"

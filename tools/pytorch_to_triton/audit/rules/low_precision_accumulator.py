@@ -1,7 +1,8 @@
-"""A loop adds up in float16 or bfloat16.
+"""A loop adds up in float16 or bfloat16, or in whatever dtype a tensor has.
 
 Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at 2048 and one in bfloat16 at
-256; float16 is infinite from 65520 on.
+256; float16 is infinite from 65520 on. An accumulator of a pointer's element type does so for each tensor of
+that dtype.
 
 Instead, start the accumulator as tl.zeros(shape, dtype=tl.float32) and cast it once, before the store.
 """
@@ -9,8 +10,9 @@ Instead, start the accumulator as tl.zeros(shape, dtype=tl.float32) and cast it 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
-from pytorch_to_triton.audit.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.declared import dtypes_of
+from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -26,6 +28,13 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
         {step}
     tl.store(out_ptr + i, acc)
 """
+_OF_POINTER = _KERNEL.format(start="tl.zeros((B,), dtype=out_ptr.dtype.element_ty)", step="acc += x")
+_RUN = """
+def run(x):
+    out = torch.empty(64, dtype=x.dtype, device=x.device)
+    kernel[(1,)](x, out, x.numel(), B=64)
+    return out
+"""
 BAD = (
     _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc += x"),
     _KERNEL.format(start="tl.full([B], 0.0, tl.bfloat16)", step="acc = acc + x * x"),
@@ -34,11 +43,18 @@ BAD = (
         step="acc = tl.dot(x[:, None], x[None, :], acc, out_dtype=tl.float16)",
     ),
     _KERNEL.format(start="0.0", step="acc = tl.dot(x, x, out_dtype=tl.float16)"),
+    # The tensor's own dtype.
+    'INPUTS = {"x": "float32|float16[N]"}\n' + _OF_POINTER + _RUN,
+    'INPUTS = {"x": "bfloat16[N]"}\n' + _OF_POINTER.replace("+= x", "+= x.to(acc.dtype)") + _RUN,
+    _OF_POINTER.replace("= tl.load(x_ptr + k + i)", "= tl.dot(y, y).to(out_ptr.dtype.element_ty)") + _RUN,
 )
 GOOD = (
     _KERNEL.format(start="tl.zeros((B,), dtype=tl.float32)", step="acc += x"),
     _KERNEL.format(start="tl.zeros((B,), dtype=tl.float16)", step="acc = tl.maximum(acc, x)"),
-    _KERNEL.format(start="tl.zeros((B,), dtype=out_ptr.dtype.element_ty)", step="acc += x"),
+    _OF_POINTER,
+    'INPUTS = {"x": "float32[N]"}\n' + _OF_POINTER + _RUN,
+    'INPUTS = {"x": "int32|int64[N]"}\n' + _OF_POINTER + _RUN,
+    _OF_POINTER + _RUN.replace("x.dtype", "torch.float32"),
     _KERNEL.format(start="tl.zeros((B,), tl.float16)", step="acc += x").replace(
         "in range", "in tl.static_range"
     ),
@@ -58,6 +74,13 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(
                 node,
                 f"{before.id} adds up in {dtype}, and each step of the loop rounds it; small terms are lost.",
+                f"Keep {before.id} in tl.float32, and cast it where it is stored.",
+            )
+        elif before and (pointer := _pointer_of_dtype(found, before, node)):
+            yield Fault(
+                node,
+                f"{before.id} adds up in the dtype of {pointer}: for a float16 or bfloat16 tensor each step "
+                "of the loop rounds it, and small terms are lost.",
                 f"Keep {before.id} in tl.float32, and cast it where it is stored.",
             )
         elif before is None and _dot_in_float16(found, node):
@@ -88,6 +111,38 @@ def _carried(found: Values, name: ast.Name, node: ast.expr) -> str | None:
         return None
     dtype = found.dtype(name)
     return dtype if dtype in LOW_PRECISION else None
+
+
+def _pointer_of_dtype(found: Values, name: ast.Name, node: ast.expr) -> str | None:
+    """The pointer whose element type an accumulator has, where it certainly may be of low precision."""
+    held = found.definitions(name)
+    starts = [one for one in held if one is not node]
+    if node not in held or len(starts) != 1 or not isinstance(starts[0], ast.expr):
+        return None
+    pointer = _element_type(found, starts[0])
+    dtypes = dtypes_of(pointer, found.kernel) if pointer else frozenset()
+    if dtypes.intersection(LOW_PRECISION) or ("any" in dtypes and _is_of_floats(found, node)):
+        return pointer
+    return None
+
+
+def _element_type(found: Values, start: ast.expr) -> str | None:
+    """`p` of `tl.zeros(shape, dtype=p.dtype.element_ty)`."""
+    call = found.operation(start)
+    if call is None or call.name not in ("zeros", "full"):
+        return None
+    named = call.option(1 if call.name == "zeros" else 2, "dtype")
+    match found.resolved(named) if named else None:
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="dtype"), attr="element_ty"):
+            return name if name in found.kernel.parameters else None
+    return None
+
+
+def _is_of_floats(found: Values, node: ast.expr) -> bool:
+    """Whether products or casts to tl.float32 tell that the kernel is not for integers."""
+    path = "triton.language.float32"
+    casts = any(found.kernel.scope.path(one) == path for one in found.kernel.nodes)
+    return casts or "dot" in found.made_by(node)
 
 
 def _dot_in_float16(found: Values, node: ast.expr) -> bool:

@@ -9,8 +9,8 @@ Instead, cast before the function, tl.exp(x.to(tl.float32)), and cast the result
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
-from pytorch_to_triton.audit.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,9 +10,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.addresses import Bound, addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import Bound, addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import alike, grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
 SEVERITY = "high"

@@ -9,11 +9,11 @@ Instead, compare with `<`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.addresses import Bound, addends, bounds, range_length
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.addresses import Bound, addends, bounds, range_length
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.passed import size_of
-from pytorch_to_triton.audit.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
 SEVERITY = "high"

@@ -9,9 +9,9 @@ Instead, fill with -float("inf"), or with -1e30 where a whole row may be masked.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.operations import Operation
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "low"

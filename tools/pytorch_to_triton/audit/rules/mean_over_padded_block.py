@@ -9,9 +9,9 @@ Instead, divide by the number of elements, tl.sum(x) / n.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.padding import Padding, is_padded_along, masked_load
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.padding import Padding, is_padded_along, masked_load
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "high"

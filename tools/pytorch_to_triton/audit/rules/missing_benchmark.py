@@ -9,7 +9,7 @@ Instead, time it against PyTorch with triton.testing.do_bench over the shapes th
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import BENCHMARKS, is_named_near, is_trial, launchers, offered
+from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, is_named_near, is_trial, launchers, offered
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 

@@ -7,7 +7,7 @@ Instead, write a docstring: what it computes, the shapes and dtypes it takes, an
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import has_comment, is_trial, launchers
+from pytorch_to_triton.audit.analysis.callers import has_comment, is_trial, launchers
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 

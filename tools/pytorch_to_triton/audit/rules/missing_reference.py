@@ -9,7 +9,7 @@ Instead, add a function such as `softmax_reference`, and compare the two over od
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import is_trial, launchers
+from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 

@@ -8,7 +8,7 @@ Instead, compare with PyTorch in a test over such shapes.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.callers import TESTS, is_named_near, is_trial, launchers, offered
+from pytorch_to_triton.audit.analysis.callers import TESTS, is_named_near, is_trial, launchers, offered
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 

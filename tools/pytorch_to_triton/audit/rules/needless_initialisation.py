@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.api.scope import own_nodes
+from pytorch_to_triton.audit.analysis.movement import escapes
+from pytorch_to_triton.audit.analysis.tensors import allocation, made_like, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import escapes
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
-from pytorch_to_triton.audit.tensors import allocation, made_like, tensors_of
 
 SEVERITY = "low"
 CATEGORY = "performance"

@@ -9,8 +9,12 @@ Instead, widen the program id first: tl.program_id(0).to(tl.int64) * stride.
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
-from pytorch_to_triton.audit.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -41,6 +45,27 @@ def kernel(x_ptr, stride_m, n, B: tl.constexpr):
     rows = tl.program_id(0) * B + tl.arange(0, B)
     x = tl.load(x_ptr + rows[:, None] * stride_m + tl.arange(0, B)[None, :])
 """,
+    """
+@triton.jit
+def row_start(ptr, stride):
+    return ptr + tl.program_id(0) * stride
+
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(row_start(x_ptr, stride) + i, 0.0, mask=i < n)
+""",
+    """
+@triton.jit
+def load_row(ptr, row, stride, i, n):
+    return tl.load(ptr + row * stride + i, mask=i < n)
+
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    pid = tl.program_id(0)
+    x = load_row(x_ptr, pid, stride, i, n)
+""",
 )
 GOOD = (
     """
@@ -68,14 +93,29 @@ def kernel(x_ptr, n, B: tl.constexpr):
 def kernel(x_ptr, n):
     tl.store(x_ptr + tl.program_id(0), tl.program_id(0) * n)
 """,
+    """
+@triton.jit
+def row_start(ptr, row, stride):
+    return ptr + row * stride
+
+@triton.jit
+def scaled(factor):
+    return tl.program_id(0) * factor
+
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    row = tl.program_id(0).to(tl.int64)
+    tl.store(row_start(x_ptr, row, stride) + i, scaled(n), mask=i < n)
+""",
 )
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
     """The first product of a program id and a run-time argument in an address, without int64 in it."""
     found: set[ast.BinOp] = set()
-    for access in kernel.accesses:
-        for node in kernel.flow.origins(access.address, stop=lambda one: is_loaded(one, kernel)):
+    for address in _addresses(kernel):
+        for node in kernel.flow.origins(address, stop=lambda one: is_loaded(one, kernel)):
             if (
                 isinstance(node, ast.BinOp)
                 and _may_overflow(node, kernel)
@@ -93,17 +133,63 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     )
 
 
+def _addresses(kernel: Kernel) -> Iterator[ast.expr]:
+    """What it accesses, and what it returns to kernels that access it."""
+    yield from (access.address for access in kernel.accesses)
+    returned = [node.value for node in kernel.nodes if isinstance(node, ast.Return) and node.value]
+    if returned and any(_is_in_address(call, caller) for caller, call in _calls_of(kernel)):
+        yield from returned
+
+
+def _is_in_address(call: ast.Call, kernel: Kernel) -> bool:
+    return any(
+        call in kernel.flow.origins(access.address, stop=lambda one: is_loaded(one, kernel))
+        for access in kernel.accesses
+    )
+
+
 def _may_overflow(product: ast.BinOp, kernel: Kernel) -> bool:
     if not isinstance(product.op, ast.Mult):
         return False
     sides = (product.left, product.right)
     strides = [one for one in sides if isinstance(one, ast.Name) and one.id in kernel.runtime_parameters]
-    if len(strides) != 1:
+    if not strides:
         return False
     made_from = kernel.flow.origins(product)
-    return any(_is_program_id(node, kernel) for node in made_from) and not any(
-        _is_wide(node, kernel) for node in made_from
-    )
+    if any(_is_wide(node, kernel) for node in made_from):
+        return False
+    if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
+        return not _passed(made_from, kernel).is_wide
+    return _passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What other kernels of the file pass for parameters."""
+
+    is_program_id: bool
+    """Whether anything is made from a program id."""
+    is_wide: bool
+    """Whether anything says int64, or is of unknown width."""
+
+
+def _passed(made_from: frozenset[ast.AST], kernel: Kernel) -> _Passed:
+    """Of the parameters among some nodes."""
+    names = [node.arg for node in made_from if isinstance(node, ast.arg)]
+    given = [
+        (node, caller)
+        for caller, call in _calls_of(kernel)
+        for name in names
+        if (value := argument(call, kernel.parameters.index(name), name))
+        for node in caller.flow.origins(value)
+    ]
+    return _Passed(any(_is_program_id(*one) for one in given), any(_is_wide(*one) for one in given))
+
+
+@lru_cache(maxsize=64)
+def _calls_of(kernel: Kernel) -> tuple[tuple[Kernel, ast.Call], ...]:
+    """Where other kernels of the file call this one; nowhere where it is launched itself."""
+    return () if kernel.is_launched else tuple((found.kernel, call) for found, call in calls_of(kernel))
 
 
 def _is_taken_off(product: ast.BinOp, kernel: Kernel) -> bool:

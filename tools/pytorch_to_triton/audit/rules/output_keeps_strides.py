@@ -11,16 +11,16 @@ output's strides, too.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.passed import stride_of
-from pytorch_to_triton.audit.source import Kernel, Launch
-from pytorch_to_triton.audit.tensors import (
+from pytorch_to_triton.audit.analysis.passed import stride_of
+from pytorch_to_triton.audit.analysis.tensors import (
     allocation,
     asked_of,
     callers_parameters,
     made_like,
     tensors_of,
 )
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel, Launch
 
 SEVERITY = "critical"
 CATEGORY = "correctness"

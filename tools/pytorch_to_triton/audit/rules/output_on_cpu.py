@@ -9,9 +9,9 @@ Instead, pass `device=x.device` of an input, or use torch.empty_like or `x.new_e
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.tensors import allocation, callers_parameters, tensors_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
-from pytorch_to_triton.audit.tensors import allocation, callers_parameters, tensors_of
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -86,7 +86,7 @@ def _is_placed_nowhere(call: ast.Call, launch: Launch) -> bool:
 
 def _works_there(file: SourceFile) -> bool:
     """Whether the file sets a default device, or makes inputs without one, for the interpreter."""
-    nodes = [*ast.walk(file.tree)]
+    nodes = file.nodes
     moved = {node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in _MOVES}
     inputs = (
         node

@@ -9,9 +9,9 @@ Instead, start at tl.program_id(0) * BLOCK.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.addresses import addends, program_axis, range_length
+from pytorch_to_triton.audit.analysis.addresses import addends, program_axis, range_length
+from pytorch_to_triton.audit.analysis.programs import grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.source import Access, Kernel
 
 SEVERITY = "high"

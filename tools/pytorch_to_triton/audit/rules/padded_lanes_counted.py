@@ -10,9 +10,9 @@ exp.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.padded_sums import padded_sums
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "high"

@@ -8,7 +8,7 @@ Instead, leave to triton.autotune what it chooses, in positional arguments, too.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.configurations import configurations, is_plain
+from pytorch_to_triton.audit.analysis.configurations import configurations, is_plain
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,11 +10,17 @@ Instead, pass that value as other=, or put it in with tl.where(mask, x, value) r
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.masked_lanes import (
+    NOT_ZERO,
+    Lanes,
+    is_masked_along,
+    is_never_negative,
+    lanes,
+)
+from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.masked_lanes import NOT_ZERO, Lanes, is_masked_along, is_never_negative, lanes
-from pytorch_to_triton.audit.operations import Operation
-from pytorch_to_triton.audit.padded_sums import padded_sums
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "critical"

@@ -9,8 +9,8 @@ Instead, multiply, `x * x`, or write tl.exp2(y * tl.log2(x)) for positive x, or
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import whole_number
-from pytorch_to_triton.audit.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -10,8 +10,8 @@ float32.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
-from pytorch_to_triton.audit.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -8,9 +8,9 @@ Instead, give the grid an element for each axis, or ask for an axis that it has.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.programs import grid_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import grid_of
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "high"

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.api.scope import Scope, own_nodes
-from pytorch_to_triton.audit.callers import launchers, stored, tensor_parameters
+from pytorch_to_triton.audit.analysis.callers import launchers, stored, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, Launch, SourceFile
 

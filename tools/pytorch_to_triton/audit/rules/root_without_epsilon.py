@@ -9,7 +9,7 @@ Instead, add an epsilon under the root, tl.rsqrt(mean_square + eps), or limit th
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

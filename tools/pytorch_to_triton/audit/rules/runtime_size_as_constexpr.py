@@ -10,10 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
+from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.analysis.tensors import callers_parameters, rank_of, text_of
+from pytorch_to_triton.audit.analysis.tuning import names, setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.passed import Extent, size_of
 from pytorch_to_triton.audit.source import Kernel, Launch
-from pytorch_to_triton.audit.tensors import callers_parameters, rank_of, text_of
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -64,6 +66,17 @@ def run(x):
 def run(x):
     kernel[(1,)](x, triton.next_power_of_2(x.numel()), B=64)
 """,
+    # A block holds all of it, so there are few values.
+    """
+@triton.jit
+def kernel(x_ptr, n: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    n = x.numel()
+    kernel[(1,)](x, n, B=triton.next_power_of_2(n))
+""",
     # The model's width.
     f"""
 {_KERNEL}
@@ -92,24 +105,51 @@ _OF_A_MODEL = re.compile(
     re.IGNORECASE,
 )
 """Names of tensors whose sizes a model fixes."""
-_COMPILED = ("arange", "zeros", "full", "static_range", "static_assert", "reshape", "view", "broadcast_to")
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
     """Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
     told: set[str] = set()
     for launch in kernel.launches:
-        for name in (one for one in kernel.parameters if one in kernel.constexprs - told):
-            given = launch.given(kernel).get(name)
-            size = size_of(given, launch) if given is not None else None
-            if size and _varies(size, launch) and not _is_compiled_in(kernel, name):
+        given = launch.given(kernel)
+        for name in (one for one in kernel.parameters if one in kernel.constexprs - told and one in given):
+            size = size_of(given[name], launch)
+            if not size or not _varies(size, launch) or is_compiled_in(kernel, name):
+                continue
+            others = _made_from(given[name], launch, kernel) - {name}
+            if not any(_rounds_up(given[other], launch) for other in others):
                 told.add(name)
                 yield Fault(
-                    given or launch.call,
+                    given[name],
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "
                     "compiles the kernel anew.",
-                    f"Declare it as `{name}` without tl.constexpr.",
+                    _instead(name, others, kernel),
                 )
+
+
+def _instead(name: str, others: frozenset[str], kernel: Kernel) -> str:
+    if not any(isinstance(node, ast.Name) and node.id == name for node in kernel.nodes):
+        return f"Leave {name} out: the kernel does not read it."
+    too = f", and so {' and '.join(sorted(others))}, computed from it" if others else ""
+    keyed = name in (names(setting(kernel, "key")) or ())
+    retuned = f" Take {name} out of the autotuner's key too: each new value is tuned anew." if keyed else ""
+    return f"Declare {name} without tl.constexpr{too}.{retuned}"
+
+
+def _made_from(size: ast.expr, launch: Launch, kernel: Kernel) -> frozenset[str]:
+    """The tl.constexpr parameters of the launch whose values are computed from a size."""
+    same = ast.dump(size)
+    return frozenset(
+        other
+        for other, value in launch.given(kernel).items()
+        if other in kernel.constexprs
+        and any(isinstance(n, ast.expr) and ast.dump(n) == same for n in launch.flow.origins(value))
+    )
+
+
+def _rounds_up(value: ast.expr, launch: Launch) -> bool:
+    """Whether a block of the launch holds the whole size: it is compiled for each power of two as it is."""
+    return any(path == "triton.next_power_of_2" for path, _ in launch.flow.calls(value))
 
 
 def _varies(size: Extent, launch: Launch) -> bool:
@@ -118,22 +158,3 @@ def _varies(size: Extent, launch: Launch) -> bool:
         return False
     rank = rank_of(size.tensor, launch)
     return size.axis is None or (size.axis == 0 and rank != 1)
-
-
-def _is_compiled_in(kernel: Kernel, name: str) -> bool:
-    """Whether the value decides shapes or branches, or leaves the kernel's sight."""
-    for node in kernel.nodes:
-        match node:
-            case ast.Call(func=func, args=arguments, keywords=keywords):
-                path = kernel.scope.path(func)
-                known = path is not None and path.startswith("triton.")
-                builtin = isinstance(func, ast.Name) and func.id in ("range", "min", "max")
-                compiled = known and (path or "").rpartition(".")[2] in _COMPILED
-                method = path is None and isinstance(func, ast.Attribute)
-                opaque = not known and not builtin and not method
-                values = [*arguments, *(keyword.value for keyword in keywords)]
-                if (compiled or opaque) and name in kernel.flow.parameters(*values):
-                    return True
-            case ast.If(test=test) | ast.IfExp(test=test) if name in kernel.flow.parameters(test):
-                return True
-    return False

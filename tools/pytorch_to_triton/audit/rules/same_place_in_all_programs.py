@@ -7,8 +7,8 @@ Instead, give each program its own place by its tl.program_id, or combine the re
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.programs import is_updated, shared_axes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import is_updated, shared_axes
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "high"

@@ -9,9 +9,9 @@ Instead, pass the block sizes at the launch, or give triton.autotune several con
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.tuning import configuration_count, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import configuration_count, setting
 
 SEVERITY = "low"
 CATEGORY = "performance"

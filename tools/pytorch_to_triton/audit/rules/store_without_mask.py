@@ -8,9 +8,9 @@ Instead, pass mask= with a bound for every axis that may end inside a block.
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.unmasked import may_overrun
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.unmasked import may_overrun
 
 SEVERITY = "critical"
 SUSPECTED = "low"

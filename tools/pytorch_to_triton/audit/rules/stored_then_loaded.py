@@ -11,13 +11,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import (
+from pytorch_to_triton.audit.analysis.movement import (
     accesses_in,
     bound_in,
     names_in,
     statements_between,
 )
+from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Access, Kernel
 
 SEVERITY = "low"

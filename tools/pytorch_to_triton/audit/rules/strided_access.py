@@ -10,12 +10,12 @@ a two-dimensional block, or store the tensor the other way around.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import whole_number
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.movement import terms
+from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
+from pytorch_to_triton.audit.analysis.tensors import rank_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import terms
-from pytorch_to_triton.audit.passed import size_of, stride_of
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
-from pytorch_to_triton.audit.tensors import rank_of
 
 SEVERITY = "low"
 CATEGORY = "memory access"

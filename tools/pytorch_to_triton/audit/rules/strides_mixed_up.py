@@ -9,11 +9,11 @@ Instead, pass x.stride(i) for the offsets that run up to x.shape[i].
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.addresses import addends, bounds, program_axis
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.addresses import addends, bounds, program_axis
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.passed import Extent, size_of, stride_of
+from pytorch_to_triton.audit.analysis.programs import grid_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.passed import Extent, size_of, stride_of
-from pytorch_to_triton.audit.programs import grid_of
 from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
 SEVERITY = "high"

@@ -10,7 +10,8 @@ Instead, say what is wanted: input_precision="ieee" or "tf32x3" for float32 resu
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.declared import dtypes_of, loaded_from
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -28,8 +29,25 @@ def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
 BAD = (
     _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32))"),
     _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p, b)"),
+    f"""
+INPUTS = {{"a": "float32[M, M]", "b": "float32[M, M]"}}
+{_KERNEL.format(steps="c = tl.dot(a, b)")}
+def run(a, b):
+    a, b = a.contiguous(), b.contiguous()
+    c = torch.empty_like(a)
+    kernel[(1,)](a, b, c, B=a.shape[0])
+    return c
+""",
 )
 GOOD = (
+    f"""
+INPUTS = {{"a": "float32|float16[M, M]", "b": "float32|float16[M, M]"}}
+{_KERNEL.format(steps="c = tl.dot(a, b)")}
+def run(a, b):
+    c = torch.empty_like(a)
+    kernel[(1,)](a, b, c, B=a.shape[0])
+    return c
+""",
     _KERNEL.format(steps='c = tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")'),
     _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32), allow_tf32=False)"),
     _KERNEL.format(steps="c = tl.dot(a, b)"),
@@ -48,10 +66,18 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             continue
         if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
             continue
-        exact = [one for one in call.operands[:2] if found.dtype(one) == "float32"]
+        exact = [one for one in call.operands[:2] if _is_float32(one, found)]
         if exact:
             yield Fault(
                 call.call,
                 f"{ast.unparse(exact[0])} is float32, and this tl.dot rounds it to TF32, 11 bits.",
                 'Give input_precision: "ieee" or "tf32x3" for float32 results, "tf32" for speed.',
             )
+
+
+def _is_float32(value: ast.expr, found: Values) -> bool:
+    """Whether it is computed in float32, or loaded from a tensor that is declared so."""
+    pointer = loaded_from(value, found)
+    return found.dtype(value) == "float32" or (
+        pointer is not None and dtypes_of(pointer, found.kernel) == {"float32"}
+    )

@@ -8,9 +8,9 @@ Instead, keep those that win on real shapes, or leave unlikely ones out with `pr
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.tuning import configuration_count, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.audit.tuning import configuration_count, setting
 
 SEVERITY = "info"
 CATEGORY = "performance"

@@ -10,9 +10,9 @@ combined.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import values
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.masked_lanes import UNDEFINED, is_masked_along, lanes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.masked_lanes import UNDEFINED, is_masked_along, lanes
 from pytorch_to_triton.audit.source import Access, Kernel
 
 SEVERITY = "high"

@@ -9,8 +9,8 @@ later.
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.programs import is_updated, shared_axes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import is_updated, shared_axes
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "critical"

@@ -9,7 +9,7 @@ Instead, use the kernel's own parameter names, and for the rest num_warps, num_s
 import difflib
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.configurations import FOREIGN_OPTIONS, OPTIONS, is_plain
+from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, is_plain
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

@@ -9,9 +9,9 @@ Instead, read tl.program_id of that axis, or take it out of the grid.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.programs import grid_of, is_opaque, is_wide
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.programs import grid_of, is_opaque, is_wide
 from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "medium"

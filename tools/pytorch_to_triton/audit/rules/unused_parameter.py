@@ -83,4 +83,4 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 
 
 def _is_named(name: str, kernel: Kernel) -> bool:
-    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(kernel.file.tree))
+    return any(isinstance(node, ast.Constant) and node.value == name for node in kernel.file.nodes)

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.api.scope import own_nodes
-from pytorch_to_triton.audit.callers import is_trial
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.movement import escapes
+from pytorch_to_triton.audit.analysis.tensors import callers_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.movement import escapes
 from pytorch_to_triton.audit.source import Kernel, Launch
-from pytorch_to_triton.audit.tensors import callers_parameters
 
 SEVERITY = "low"
 CATEGORY = "performance"

@@ -11,7 +11,7 @@ zero; or use Welford's update where the data can be read only once.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 

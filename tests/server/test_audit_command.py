@@ -1,0 +1,92 @@
+"""What a script and a person get from `audit`: exit status, documents, refusals."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton_server.cli import main
+
+BROKEN = "import triton\n\n@triton.jit\ndef kernel(n):\n    while n:\n        break\n"
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    (tmp_path / "kernel.py").write_text(BROKEN, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder_with_a_fault_exits_1_and_tells_place_rule_and_mend(
+    kernels: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(kernels)]) == 1
+    said = capfd.readouterr().out
+    assert "unsupported_syntax" in said
+    assert "kernel.py:6" in said
+    assert "critical" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [(["--focus", "stability"], 0), (["--rule", "deprecated_api"], 0), (["--rule", "unsupported_syntax"], 1)],
+)
+def test_only_what_is_asked_for_counts(kernels: Path, options: list[str], status: int) -> None:
+    assert main(["audit", str(kernels), *options]) == status
+
+
+def test_a_format_without_a_file_prints_the_document_alone(
+    kernels: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(kernels), "--format", "sarif"]) == 1
+    document = json.loads(capfd.readouterr().out)
+    assert document["version"] == "2.1.0"
+    (result, *_) = document["runs"][0]["results"]
+    assert result["ruleId"] == "unsupported_syntax"
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.md", "# "), ("a.html", "<!doctype html>"), ("a.json", "{"), ("a.sarif", "{")]
+)
+def test_a_file_s_ending_says_which_document_is_written(
+    kernels: Path, name: str, start: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document = kernels / "reports" / name
+    assert main(["audit", str(kernels), "--into", str(document)]) == 1
+    assert str(document) in capfd.readouterr().out
+    assert document.read_text(encoding="utf-8").lower().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["absent.py"], "absent.py does not exist"),
+        ([".", "--rule", "unsuported_syntax"], "Did you mean unsupported_syntax"),
+        ([".", "--into", "report.txt"], "does not say which format"),
+        ([".", "--update-baseline"], "--baseline"),
+        ([".", "--baseline", "absent.json"], "--update-baseline"),
+    ],
+)
+def test_what_cannot_be_meant_exits_2_and_says_how_to_mend_it(
+    kernels: Path,
+    arguments: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(kernels)
+    assert main(["audit", *arguments]) == 2
+    said = capfd.readouterr()
+    assert told in said.err
+    assert "Traceback" not in said.err
+
+
+def test_the_worst_findings_are_told_where_there_are_too_many(
+    kernels: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (kernels / "another.py").write_text(BROKEN, encoding="utf-8")
+    assert main(["audit", str(kernels), "--most", "1", "--json"]) == 1
+    told = json.loads(capfd.readouterr().out)
+    assert [finding["rule"] for finding in told["findings"]] == ["unsupported_syntax"]
+    assert sum(sum(one["counts"].values()) for one in told["categories"]) == 2
+    assert any("left out" in note for note in told["notes"])

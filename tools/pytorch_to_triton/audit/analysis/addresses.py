@@ -1,0 +1,122 @@
+"""Questions about addresses and masks."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.source import Kernel
+
+_TL = "triton.language."
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """`offsets < size` or `offsets <= size`, a part of a mask."""
+
+    comparison: ast.Compare
+    offsets: ast.expr
+    size: ast.expr
+    inclusive: bool
+
+
+def bounds(mask: ast.expr | None, kernel: Kernel) -> Iterator[Bound]:
+    """The upper bounds that a mask sets; `n > offsets` is one, too."""
+    for condition in conjuncts(mask, kernel) if mask else ():
+        if not isinstance(condition, ast.Compare):
+            continue
+        sides = [condition.left, *condition.comparators]
+        for left, op, right in zip(sides, condition.ops, sides[1:], strict=False):
+            match op:
+                case ast.Lt() | ast.LtE():
+                    yield Bound(condition, left, right, inclusive=isinstance(op, ast.LtE))
+                case ast.Gt() | ast.GtE():
+                    yield Bound(condition, right, left, inclusive=isinstance(op, ast.GtE))
+
+
+def conjuncts(mask: ast.expr, kernel: Kernel) -> Iterator[ast.expr]:
+    """The conditions that must all hold where the mask does."""
+    plain = values(kernel).bare(mask)
+    match plain:
+        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
+            yield from conjuncts(left, kernel)
+            yield from conjuncts(right, kernel)
+        case ast.BoolOp(op=ast.And(), values=conditions):
+            for condition in conditions:
+                yield from conjuncts(condition, kernel)
+        case _:
+            yield plain
+
+
+def addends(value: ast.expr, kernel: Kernel) -> list[ast.expr]:
+    """The parts that a sum adds up, each without casts and new axes.
+
+    Names are followed; what a loop adds to a pointer, as in `ptrs += BLOCK`, is left out.
+    """
+    plain = values(kernel).bare(value)
+    match plain:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return [*addends(left, kernel), *addends(right, kernel)]
+        case ast.Name() if (start := _start(plain, kernel)) is not None:
+            return addends(start, kernel)
+    return [plain]
+
+
+def block_start(part: ast.expr, kernel: Kernel) -> tuple[int, str] | None:
+    """The axis and the block size of `tl.program_id(axis) * BLOCK`."""
+    known = values(kernel)
+    match known.bare(part):
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            sides = (known.bare(left), known.bare(right))
+            for one, other in (sides, sides[::-1]):
+                axis = program_axis(one, kernel)
+                if axis is not None and isinstance(other, ast.Name | ast.Constant):
+                    return axis, ast.unparse(other)
+    return None
+
+
+def program_axis(part: ast.expr, kernel: Kernel) -> int | None:
+    """The axis of `tl.program_id(axis)`, where the part is nothing else."""
+    call = values(kernel).bare(part)
+    if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}program_id":
+        return whole_number(argument(call, 0, "axis"))
+    return None
+
+
+def range_length(part: ast.expr, kernel: Kernel) -> str | None:
+    """`BLOCK` of `tl.arange(0, BLOCK)`, where the part is nothing else."""
+    call = values(kernel).bare(part)
+    if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}arange":
+        end = argument(call, 1, "end")
+        if end is not None and whole_number(argument(call, 0, "start")) == 0:
+            return ast.unparse(values(kernel).bare(end))
+    return None
+
+
+def is_block(value: ast.expr, kernel: Kernel) -> bool:
+    """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
+    return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
+
+
+def is_loaded(node: ast.AST, kernel: Kernel) -> bool:
+    """Whether it is a value from memory."""
+    path = kernel.scope.path(node.func) or "" if isinstance(node, ast.Call) else ""
+    return path == f"{_TL}load" or path.startswith(f"{_TL}atomic_")
+
+
+def _start(name: ast.Name, kernel: Kernel) -> ast.expr | None:
+    """What a name holds before a loop adds to it; None where that is not all that happens to it."""
+    held = values(kernel).definitions(name)
+    starts = [one for one in held if not _adds_to(one, name.id)]
+    match starts:
+        case [ast.expr() as start] if len(held) > 1:
+            return start
+    return None
+
+
+def _adds_to(value: ast.AST, name: str) -> bool:
+    match value:
+        case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
+            return own == name
+    return False

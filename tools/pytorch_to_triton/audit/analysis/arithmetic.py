@@ -1,0 +1,347 @@
+"""What a kernel computes: which assignment a name holds where it stands, equal values, dtypes and terms."""
+
+import ast
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+
+from pytorch_to_triton.api.scope import parameters_of
+from pytorch_to_triton.audit.analysis.definitions import Definition, Definitions
+from pytorch_to_triton.audit.analysis.dtypes import (
+    FLOATS,
+    INTEGERS,
+    LITERAL,
+    LOW_PRECISION,
+    OPEN,
+    agreed,
+    divided,
+    promoted,
+)
+from pytorch_to_triton.audit.analysis.operations import Operation, operation_of
+from pytorch_to_triton.audit.source import Kernel
+
+_EXPONENTIAL = ("exp", "exp2", "log", "log2", "log1p", "sigmoid", "tanh")
+_FUNCTIONS = (*_EXPONENTIAL, "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "erf")
+"""They give floats."""
+_INFINITY = ("math.inf", "torch.inf", "numpy.inf")
+_QUOTIENTS = ("fdiv", "div_rn")
+_RESHAPING = ("reshape", "view", "broadcast_to", "expand_dims", "cast", "to")
+_KEEPS_DTYPE = (*_RESHAPING, "sum", "max", "min", "abs", "trans", "zeros_like")
+
+
+@lru_cache(maxsize=256)
+def values(kernel: Kernel) -> "Values":
+    """The values of a kernel, which several rules ask for."""
+    return Values(kernel)
+
+
+class Values:
+    """The values of one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._definitions = Definitions(kernel.node.body, parameters_of(kernel.node))
+        self._dtypes: dict[ast.AST, str | None] = {}
+        self._operations: dict[ast.Call, Operation | None] = {}
+        self._keys: dict[ast.AST, int] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._ahead: set[ast.AST] = set()
+
+    @cached_property
+    def expressions(self) -> tuple[ast.expr, ...]:
+        """All calls and arithmetic of the body; `x + y` for each `x += y` comes last."""
+        return (
+            *(node for node in self.kernel.nodes if isinstance(node, ast.BinOp | ast.Call)),
+            *self._augmented,
+        )
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """All calls of Triton's functions, in source order."""
+        return tuple(found for node in self.kernel.nodes if (found := self.operation(node)))
+
+    def written(self, value: ast.expr) -> ast.expr:
+        """Where a value stands in the source: y where `x + y` stands for `x += y`."""
+        return value.right if isinstance(value, ast.BinOp) and value in self._augmented else value
+
+    def definitions(self, name: ast.Name) -> tuple[Definition, ...]:
+        """What the name may hold where it stands; empty where nothing in the kernel says."""
+        return self._definitions.reached.get(name, ())
+
+    @cached_property
+    def _augmented(self) -> tuple[ast.BinOp, ...]:
+        return tuple(self._definitions.augmented.values())
+
+    def operation(self, node: ast.AST) -> Operation | None:
+        """The call as an operation; None where it calls something else."""
+        if not isinstance(node, ast.Call):
+            return None
+        if node not in self._operations:
+            self._operations[node] = operation_of(node, self.kernel.scope)
+        return self._operations[node]
+
+    def is_a(self, node: ast.AST, *names: str) -> bool:
+        """Whether it is a call of one of these functions."""
+        found = self.operation(node)
+        return found is not None and found.name in names
+
+    def operand(self, node: ast.AST, *names: str) -> ast.expr | None:
+        """The first operand where the value is a call of one of these functions; names are followed."""
+        if not isinstance(node, ast.expr):
+            return None
+        found = self.operation(self.bare(node))
+        return found.operands[0] if found and found.name in names and found.operands else None
+
+    def resolved(self, value: ast.expr) -> ast.expr:
+        """The expression that a name certainly stands for; else the value itself."""
+        seen: set[ast.AST] = set()
+        while isinstance(value, ast.Name) and value not in seen:
+            seen.add(value)
+            match self.definitions(value):
+                case (ast.expr() as only,):
+                    value = only
+                case _:
+                    break
+        return value
+
+    def bare(self, value: ast.expr) -> ast.expr:
+        """The value without names, casts, reshapes and new axes."""
+        for _ in range(50):
+            value = self.resolved(value)
+            found = self.operation(value)
+            if found and found.name in _RESHAPING and found.operands:
+                value = found.operands[0]
+            elif isinstance(value, ast.Subscript) and _only_adds_axes(value.slice):
+                value = value.value
+            else:
+                break
+        return value
+
+    def same(self, one: ast.expr, other: ast.expr) -> bool:
+        """Whether the two are certainly equal, but for casts."""
+        return self.key(one) == self.key(other)
+
+    def number(self, value: ast.expr) -> float | None:
+        """What a literal, or a name for one, comes to."""
+        match self.bare(value):
+            case ast.Constant(value=bool()):
+                return None
+            case ast.Constant(value=int(found) | float(found)):
+                return float(found)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                negated = self.number(operand)
+                return None if negated is None else -negated
+            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf" | "-inf" as text)]):
+                return float(text)
+            case ast.Attribute() as node if self.kernel.scope.path(node) in (
+                "math.inf",
+                "torch.inf",
+                "numpy.inf",
+            ):
+                return float("inf")
+        return None
+
+    def quotient(self, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+        """Dividend and divisor."""
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+            return value.left, value.right
+        found = self.operation(value)
+        if found and found.name in _QUOTIENTS and len(found.operands) == 2:
+            return found.operands[0], found.operands[1]
+        return None
+
+    def squared(self, value: ast.AST) -> ast.expr | None:
+        """x for x * x and x ** 2; names are followed."""
+        match self.bare(value) if isinstance(value, ast.expr) else value:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right) if self.same(left, right):
+                return left
+            case ast.BinOp(left=left, op=ast.Pow(), right=right) if self.number(right) == 2:
+                return left
+        return None
+
+    def terms(self, value: ast.expr) -> frozenset[ast.AST]:
+        """What is added up to the value: of sums, differences, tl.sum and what loops accumulate.
+
+        Each is bare, and every assignment that may reach a name counts.
+        """
+        found: set[ast.AST] = set()
+        ahead: list[Definition] = [value]
+        seen: set[ast.AST] = set()
+        while ahead:
+            node = ahead.pop()
+            if isinstance(node, ast.expr):
+                node = self.bare(node)
+            if node in seen:
+                continue
+            seen.add(node)
+            match node:
+                case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                    ahead += [left, right]
+                case ast.Name() if held := self.definitions(node):
+                    ahead += held
+                case ast.Call() if (
+                    (summed := self.operation(node)) and summed.name == "sum" and summed.operands
+                ):
+                    ahead.append(summed.operands[0])
+                case _:
+                    found.add(node)
+        return frozenset(found)
+
+    def origins(self, *nodes: ast.AST) -> frozenset[ast.AST]:
+        """All nodes that the values may be made from, themselves included, and parameters (ast.arg)."""
+        found: set[ast.AST] = set()
+        ahead: list[ast.AST] = [*nodes]
+        while ahead:
+            node = ahead.pop()
+            if node not in found:
+                found.add(node)
+                ahead += ast.iter_child_nodes(node)
+                if isinstance(node, ast.Name):
+                    ahead += self.definitions(node)
+        return frozenset(found)
+
+    def made_by(self, *nodes: ast.AST) -> frozenset[str]:
+        """The names of the operations among the origins of the values."""
+        return frozenset(found.name for node in self.origins(*nodes) if (found := self.operation(node)))
+
+    @cached_property
+    def selected(self) -> frozenset[ast.AST]:
+        """All that tl.where chooses from: what may be replaced where it is not wanted."""
+        choices = [one for call in self.operations if call.name == "where" for one in call.operands[1:]]
+        return self.origins(*choices)
+
+    def key(self, value: ast.AST) -> int:
+        """A number that two values share only where they are computed alike."""
+        if value in self._keys:
+            return self._keys[value]
+        if value in self._ahead:
+            return self._intern("loop", id(value))
+        self._ahead.add(value)
+        self._keys[value] = found = self._intern(*self._shape(value))
+        self._ahead.discard(value)
+        return found
+
+    def _shape(self, value: ast.AST) -> Iterable[object]:
+        match value:
+            case ast.Name(id=name):
+                held = self.definitions(value)
+                if len(held) == 1 and isinstance(held[0], ast.expr):
+                    return ("same", self.key(held[0]))
+                return ("name", name, *sorted(map(id, held)))
+            case ast.Constant(value=constant):
+                return ("constant", repr(float(constant)) if type(constant) is int else repr(constant))
+            case ast.Call() if (
+                (found := self.operation(value)) and found.name in ("to", "cast") and found.operands
+            ):
+                return ("same", self.key(found.operands[0]))
+            case ast.Call() if found := self.operation(value):
+                named = ((keyword.arg, self.key(keyword.value)) for keyword in value.keywords)
+                return (found.name, *map(self.key, found.operands), *named)
+            case ast.Attribute(attr=attribute, value=owner):
+                return ("attribute", attribute, self.key(owner))
+        return (type(value).__name__, *map(self.key, ast.iter_child_nodes(value)))
+
+    def _intern(self, kind: object, *rest: object) -> int:
+        if kind == "same":
+            (number,) = rest
+            assert isinstance(number, int)
+            return number
+        return self._numbers.setdefault((kind, *rest), len(self._numbers))
+
+    def dtype(self, value: ast.AST) -> str | None:
+        """The dtype that a value certainly has: `float16`, or `float` of unknown width; None: unknown."""
+        found = self._carried_dtype(value)
+        return found if found in FLOATS or found in INTEGERS else None
+
+    def _carried_dtype(self, value: ast.AST) -> str | None:
+        if value not in self._dtypes:
+            # What a loop carries keeps its dtype, so that its own update may be left out.
+            self._dtypes[value] = OPEN
+            self._dtypes[value] = self._computed_dtype(value)
+        return self._dtypes[value]
+
+    def _computed_dtype(self, value: ast.AST) -> str | None:
+        match value:
+            case ast.Constant(value=bool()) | ast.Compare() | ast.BoolOp():
+                return "int1"
+            case ast.Constant(value=int() | float()):
+                return LITERAL
+            case ast.arg(arg=name):
+                is_scalar = name in self.kernel.constexprs or self.kernel.is_launched
+                return LITERAL if is_scalar else None
+            case ast.Name() if held := self.definitions(value):
+                start = [one for one in held if not self._keeps_dtype(one)]
+                return agreed([self._carried_dtype(one) for one in start or held])
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                return self._carried_dtype(operand)
+            case ast.BinOp(left=left, op=op, right=right):
+                found = promoted(self._carried_dtype(left), self._carried_dtype(right))
+                return divided(found) if isinstance(op, ast.Div) else found
+            case ast.IfExp(body=body, orelse=orelse):
+                return agreed([self._carried_dtype(body), self._carried_dtype(orelse)])
+            case ast.Subscript(value=block, slice=index) if _only_adds_axes(index):
+                return self._carried_dtype(block)
+            case ast.Attribute(value=block, attr="T"):
+                return self._carried_dtype(block)
+            case ast.Call() if call := self.operation(value):
+                return self._dtype_of_call(call)
+        return None
+
+    def _keeps_dtype(self, definition: Definition) -> bool:
+        """Whether it updates the name that it is made from, of which a loop must not change the dtype.
+
+        tl.static_range is unrolled, and may change it.
+        """
+        if not isinstance(definition, ast.expr):
+            return False
+        used = (node for node in ast.walk(definition) if isinstance(node, ast.Name))
+        if not any(definition in self.definitions(name) for name in used):
+            return False
+        loops = self.kernel.flow.loops(self.written(definition))
+        return not any(isinstance(loop, ast.For) and self.is_a(loop.iter, "static_range") for loop in loops)
+
+    def _dtype_of_call(self, call: Operation) -> str | None:
+        first = call.operands[0] if call.operands else None
+        match call.name:
+            case "to" | "cast":
+                return self._named_dtype(call.option(1, "dtype"))
+            case "zeros":
+                return self._named_dtype(call.option(1, "dtype"))
+            case "full":
+                return self._named_dtype(call.option(2, "dtype"))
+            case "sum" if dtype := call.option(3, "dtype"):
+                return self._named_dtype(dtype)
+            case "arange" | "program_id" | "num_programs" | "cdiv" | "range" | "static_range":
+                return "int32"
+            case "where" if len(call.operands) == 3:
+                return promoted(*(self._carried_dtype(one) for one in call.operands[1:]))
+            case "dot" if call.option(2, "acc"):
+                return self._carried_dtype(call.operands[2]) if len(call.operands) > 2 else None
+            case "fdiv" | "div_rn" if len(call.operands) == 2:
+                return divided(promoted(*(self._carried_dtype(one) for one in call.operands)))
+            case name if first is not None and name in _FUNCTIONS:
+                found = self._carried_dtype(first)
+                return found if found in FLOATS else "float"
+            case "max" | "min" if first is not None and self._carried_dtype(first) in LOW_PRECISION:
+                return "float32"
+            case name if first is not None and name in _KEEPS_DTYPE:
+                return self._carried_dtype(first)
+        return None
+
+    def _named_dtype(self, node: ast.expr | None) -> str | None:
+        """The dtype that `tl.float16` or `x.dtype` names."""
+        if node is None:
+            return None
+        if isinstance(node, ast.Attribute) and node.attr == "dtype":
+            return self._carried_dtype(node.value)
+        name = (self.kernel.scope.path(node) or "").removeprefix("triton.language.")
+        return name if name in FLOATS or name in INTEGERS else None
+
+
+def _only_adds_axes(index: ast.expr) -> bool:
+    """`None, :`"""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(part, ast.Constant) and part.value is None)
+        or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
+        for part in parts
+    )

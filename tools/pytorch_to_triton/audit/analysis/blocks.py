@@ -1,0 +1,151 @@
+"""What a kernel's values certainly are: blocks, or at least values that only a run knows."""
+
+import ast
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from functools import lru_cache
+
+from pytorch_to_triton.audit.analysis.arguments import shape_of, whole_number
+from pytorch_to_triton.audit.source import Kernel
+
+
+class Kind(IntEnum):
+    """What is certain of a value; each says more than the one before."""
+
+    UNKNOWN = 0
+    """It may be known when the kernel is compiled, too."""
+    RUNTIME = 1
+    """A scalar or a block that only a run knows."""
+    BLOCK = 2
+    """A block of more than one element."""
+
+
+_ELEMENTWISE = frozenset(
+    f"triton.language.{prefix}{name}"
+    for prefix in ("", "math.")
+    for name in [
+        "abs",
+        "ceil",
+        "cos",
+        "erf",
+        "exp",
+        "exp2",
+        "floor",
+        "fma",
+        "log",
+        "log2",
+        "rsqrt",
+        "sigmoid",
+        "sin",
+        "sqrt",
+        "sqrt_rn",
+        "maximum",
+        "minimum",
+        "clamp",
+        "where",
+        "div_rn",
+        "fdiv",
+    ]
+)
+_RUNTIME = frozenset(
+    f"triton.language.{name}"
+    for name in ["program_id", "num_programs", "sum", "max", "min", "argmax", "argmin", "xor_sum"]
+)
+_METHODS = frozenset({"to", "exp", "log", "sqrt", "abs", "sin", "cos", "rsqrt", "sigmoid"})
+_STATIC = ast.Is | ast.IsNot | ast.In | ast.NotIn
+
+
+def kind(value: ast.expr, kernel: Kernel) -> Kind:
+    """What an expression in the body of a kernel certainly is."""
+    return _kind(value, kernel, kinds(kernel))
+
+
+@lru_cache(maxsize=16)
+def kinds(kernel: Kernel) -> Mapping[str, Kind]:
+    """What each name certainly is that the body assigns, wherever it is read.
+
+    Names start as blocks and are lowered to the least that is assigned to them, until nothing changes.
+    """
+    found = {name: Kind.BLOCK for name in kernel.scope.bindings if _assigned(name, kernel)}
+    while lowered := {
+        name: least
+        for name, before in found.items()
+        if (least := min(_kind(value, kernel, found) for value in _assigned(name, kernel))) < before
+    }:
+        found |= lowered
+    return found
+
+
+def runs_for_sure(node: ast.AST, kernel: Kernel) -> bool:
+    """Whether the compiler certainly meets a node: no condition around it is decided when compiling."""
+    return all(kind(test, kernel) > Kind.UNKNOWN for test in kernel.flow.conditions(node))
+
+
+def _assigned(name: str, kernel: Kernel) -> tuple[ast.expr, ...]:
+    """What plain assignments give a name; empty where anything else binds it."""
+    bindings = kernel.scope.bindings[name]
+    feeds = kernel.flow.feeds(name)
+    around = [kernel.flow.parents.get(value) for value in feeds]
+    if len(bindings) != len(feeds) or any(isinstance(one, ast.For | ast.comprehension) for one in around):
+        return ()
+    return tuple(
+        value for value, one in zip(feeds, around, strict=True) if not isinstance(one, ast.AugAssign)
+    )
+
+
+def _kind(value: ast.expr, kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
+    match value:
+        case ast.Name(id=name):
+            return names.get(name, Kind.UNKNOWN)
+        case ast.BinOp(left=left, right=right):
+            return _most((left, right), kernel, names)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            if any(isinstance(op, _STATIC) for op in ops):
+                return Kind.UNKNOWN
+            return _most((left, *others), kernel, names)
+        case ast.UnaryOp(operand=operand) | ast.NamedExpr(value=operand):
+            return _kind(operand, kernel, names)
+        case ast.BoolOp(values=parts):
+            return min(_kind(part, kernel, names) for part in parts)
+        case ast.IfExp(body=body, orelse=orelse):
+            return min(_kind(body, kernel, names), _kind(orelse, kernel, names))
+        case ast.Subscript(value=inner, slice=index) if _adds_axes(index):
+            return _kind(inner, kernel, names)
+        case ast.Call():
+            return _kind_of_call(value, kernel, names)
+    return Kind.UNKNOWN
+
+
+def _kind_of_call(call: ast.Call, kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
+    path = kernel.scope.path(call.func)
+    if path is None:
+        match call.func:
+            case ast.Attribute(value=owner, attr=name) if name in _METHODS:
+                return _kind(owner, kernel, names)
+        return Kind.UNKNOWN
+    if path in _RUNTIME:
+        return Kind.RUNTIME
+    if path == "triton.language.load":
+        return max(Kind.RUNTIME, _most(call.args[:1], kernel, names))
+    if path in _ELEMENTWISE:
+        return _most(call.args, kernel, names)
+    if path == "triton.language.arange" and len(call.args) == 2:
+        start, end = (whole_number(one) for one in call.args)
+        return Kind.UNKNOWN if start is not None and end is not None and end - start == 1 else Kind.BLOCK
+    if path in ("triton.language.zeros", "triton.language.full"):
+        return Kind.BLOCK if any(whole_number(size) != 1 for size in shape_of(path, call)) else Kind.UNKNOWN
+    return Kind.BLOCK if path == "triton.language.dot" else Kind.UNKNOWN
+
+
+def _most(values: Iterable[ast.expr], kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
+    return max((_kind(value, kernel, names) for value in values), default=Kind.UNKNOWN)
+
+
+def _adds_axes(index: ast.expr) -> bool:
+    """`[:, None]` and the like."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
+        or (isinstance(part, ast.Constant) and part.value is None)
+        for part in parts
+    )

@@ -1,0 +1,135 @@
+"""Questions about the functions that launch kernels, and about the files around them."""
+
+import ast
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from pytorch_to_triton.api.scope import Scope, own_nodes, parameters_of
+from pytorch_to_triton.audit.source import Function, Kernel, Launch, SourceFile
+
+_TRIAL = re.compile(
+    r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|main|demo|check|verify|example)(?:_|$)"
+)
+_MADE = frozenset(
+    f"torch.{name}{like}"
+    for name in ("empty", "zeros", "ones", "full", "rand", "randn")
+    for like in ("", "_like")
+) | {"torch.tensor", "torch.arange", "torch.empty_strided"}
+_MADE_BY_METHOD = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "contiguous"})
+_OF_TENSORS = frozenset(
+    {
+        "stride",
+        "numel",
+        "data_ptr",
+        "contiguous",
+        "is_contiguous",
+        "element_size",
+        "is_cuda",
+        "dtype",
+        "shape",
+    }
+)
+_LEVELS = 4
+"""How many folders up tests and benchmarks are looked for."""
+_HOMES = ("tests", "test", "benchmarks", "benchmark")
+_MOST_FILES = 400
+TESTS = ("test_*.py", "*_test.py")
+BENCHMARKS = ("*bench*.py",)
+"""How files of tests and of benchmarks are called."""
+
+
+def launchers(file: SourceFile) -> Mapping[Function, list[Launch]]:
+    """The functions that launch kernels of the file, with what they launch."""
+    found: defaultdict[Function, list[Launch]] = defaultdict(list)
+    for launch in file.launches:
+        if launch.function:
+            found[launch.function].append(launch)
+    return found
+
+
+def offered(file: SourceFile) -> frozenset[str]:
+    """The public functions and classes of a file, kernels left out."""
+    kernels = {kernel.node for kernel in file.kernels}
+    return frozenset(
+        node.name
+        for node in file.tree.body
+        if isinstance(node, Function | ast.ClassDef) and node not in kernels and not node.name.startswith("_")
+    )
+
+
+def is_named_near(names: frozenset[str], path: Path, *patterns: str) -> bool:
+    """Whether a file near by whose own name matches uses one of the names."""
+    named = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+    return any(named.search(_text(file, changed)) for file, changed in files_near(path, *patterns))
+
+
+def is_trial(file: SourceFile, function: Function | None = None) -> bool:
+    """Whether names say that it is a test, a benchmark, a demonstration or the like."""
+    folders = {"tests", "test", "benchmarks", "benchmark", "examples"}
+    if _TRIAL.search(file.path.stem) or folders & {*file.path.parts[:-1]}:
+        return True
+    return function is not None and bool(_TRIAL.search(function.name))
+
+
+def has_comment(function: Function, file: SourceFile) -> bool:
+    """Whether a docstring, or a comment above or at its first statement, says what it is for."""
+    first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
+    around = file.lines[max(first - 2, 0) : function.body[0].lineno]
+    return ast.get_docstring(function) is not None or any("#" in line for line in around)
+
+
+def makes_tensor(value: ast.expr | None, scope: Scope) -> bool:
+    """Whether an expression certainly makes a tensor: `torch.empty_like(x)`, `x.contiguous()`."""
+    match value:
+        case ast.Call(func=func) if scope.path(func) in _MADE:
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _MADE_BY_METHOD
+    return False
+
+
+@lru_cache(maxsize=256)
+def tensor_parameters(function: Function) -> frozenset[str]:
+    """The parameters that are used as only tensors are, `x.stride(0)`, and never assigned."""
+    names = {parameter.arg for parameter in parameters_of(function)}
+    used: set[str] = set()
+    for node in own_nodes(function.body):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in _OF_TENSORS:
+                used.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.discard(name)
+    return frozenset(names & used)
+
+
+def stored(kernel: Kernel) -> frozenset[str]:
+    """The parameters that a kernel writes through."""
+    return frozenset(access.pointer for access in kernel.accesses if access.writes and access.pointer)
+
+
+def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
+    """Files near by whose names match, each with the time of its last change in nanoseconds.
+
+    Near by is beside it, and in folders of tests and benchmarks up to the project's own.
+    """
+    folder = path.absolute().parent
+    found: dict[Path, int] = {}
+    for near in (folder, *folder.parents[:_LEVELS]):
+        homes = [home for name in _HOMES if (home := near / name).is_dir()]
+        files = [file for pattern in patterns for home in homes for file in home.rglob(pattern)]
+        if near == folder:
+            files += [file for pattern in patterns for file in folder.glob(pattern)]
+        found |= {file: file.stat().st_mtime_ns for file in files}
+        if (near / ".git").exists() or (near / "pyproject.toml").exists():
+            break
+    return tuple(itertools.islice(found.items(), _MOST_FILES))
+
+
+@lru_cache(maxsize=_MOST_FILES)
+def _text(file: Path, changed_ns: int) -> str:
+    """The text of a file as it was when it was last changed."""
+    return file.read_text(encoding="utf-8", errors="replace")

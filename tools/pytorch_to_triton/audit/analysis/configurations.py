@@ -1,0 +1,152 @@
+"""triton.autotune, triton.Config and the options of a launch, as a file spells them out."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.tuning import setting
+from pytorch_to_triton.audit.source import Kernel, SourceFile
+
+OPTIONS = frozenset(
+    {
+        "num_warps",
+        "num_stages",
+        "num_ctas",
+        "maxnreg",
+        "warp_size",
+        "debug",
+        "arch",
+        "ptx_version",
+        "ptx_options",
+        "ir_override",
+        "enable_fp_fusion",
+        "enable_reflect_ftz",
+        "launch_cooperative_grid",
+        "launch_pdl",
+        "supported_fp8_dtypes",
+        "deprecated_fp8_dot_operand_dtypes",
+        "default_dot_input_precision",
+        "allowed_dot_input_precisions",
+        "max_num_imprecise_acc_default",
+        "extern_libs",
+        "backend_name",
+        "sanitize_overflow",
+        "instrumentation_mode",
+        "sched4reg",
+        "clc",
+        "fpsan_homomorphic_casts",
+        "min_shared_mem",
+        "waves_per_eu",
+        "matrix_instr_nonkdim",
+        "kpack",
+        "allow_flush_denorm",
+        "schedule_hint",
+        "llvm_fn_attrs",
+        "wgp_cu_mode",
+        "grid",
+        "warmup",
+    }
+)
+"""What a launch may pass besides the kernel's parameters: the options of the NVIDIA and AMD backends."""
+FOREIGN_OPTIONS = frozenset(
+    {
+        "grf_mode",
+        "generate_native_code",
+        "advanced_path",
+        "one_matrix_per_load_for_bt",
+        "threads_per_warp",
+        "cluster_dims",
+        "num_buffers_warp_spec",
+        "num_consumer_groups",
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "enable_warp_specialization",
+        "enable_persistent",
+        "multibuffer",
+        "pipeline",
+        "ctas_per_cga",
+        "allow_fp8e4nv",
+        "minRegAutoWS",
+        "maxRegAutoWS",
+        "pingpongAutoWS",
+        "early_tma_store_merging",
+    }
+)
+"""Options of other backends and of forks; what takes them cannot be told from a file."""
+
+_CONFIG = frozenset({"triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config"})
+_KNOWN = frozenset({"triton.jit", "triton.runtime.jit.jit", "triton.autotune", "triton.heuristics"})
+_POSITIONS = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """One `triton.Config(...)`; that of a comprehension stands for all it makes."""
+
+    call: ast.Call
+
+    @property
+    def values(self) -> Mapping[str, ast.expr]:
+        """What it gives the kernel's parameters, by name; what is not spelled out is left out."""
+        match argument(self.call, 0, "kwargs"):
+            case ast.Dict(keys=keys, values=values):
+                return {
+                    key.value: value
+                    for key, value in zip(keys, values, strict=True)
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                }
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                return {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
+        return {}
+
+    @property
+    def num_warps(self) -> ast.expr | None:
+        """How many warps it asks for; None where that is left to Triton."""
+        return argument(self.call, _POSITIONS.index("num_warps"), "num_warps")
+
+
+def is_plain(kernel: Kernel) -> bool:
+    """Whether nothing but triton.jit, triton.autotune and triton.heuristics changes what a launch passes."""
+    return kernel.plain and kernel.decorators.keys() <= _KNOWN
+
+
+def configurations(kernel: Kernel) -> tuple[Configuration, ...]:
+    """All that autotuning chooses from; empty where they are not spelled out in the file."""
+    configs = setting(kernel, "configs")
+    calls = _calls(configs, kernel.file) if configs else None
+    return tuple(Configuration(call) for call in calls or ())
+
+
+def all_configurations(file: SourceFile) -> Iterator[Configuration]:
+    """Every triton.Config of a file, wherever it stands."""
+    for node in file.nodes:
+        if isinstance(node, ast.Call) and file.scope.path(node.func) in _CONFIG:
+            yield Configuration(node)
+
+
+def _calls(configs: ast.expr, file: SourceFile) -> list[ast.Call] | None:
+    """The calls of triton.Config that make up a list; None where anything else does."""
+    match configs:
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            calls = [one for one in elements if isinstance(one, ast.Call) and _is_config(one, file)]
+            return calls if len(calls) == len(elements) else None
+        case ast.ListComp(elt=ast.Call() as call) if _is_config(call, file):
+            return [call]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _calls(left, file), _calls(right, file)
+            return None if first is None or second is None else first + second
+        case ast.Call(func=ast.Name(id=name)) if binding := file.scope.find(name):
+            match binding.node:
+                case (
+                    ast.FunctionDef(
+                        body=[*_, ast.Return(value=ast.List() | ast.ListComp() as made)]
+                    ) as made_by
+                ):
+                    returns = [node for node in ast.walk(made_by) if isinstance(node, ast.Return)]
+                    return _calls(made, file) if len(returns) == 1 else None
+    return None
+
+
+def _is_config(call: ast.Call, file: SourceFile) -> bool:
+    return file.scope.path(call.func) in _CONFIG

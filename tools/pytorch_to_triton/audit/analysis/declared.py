@@ -1,0 +1,107 @@
+"""Which dtypes the pointers of a kernel may have, by INPUTS and by what the launching function makes."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from pytorch_to_triton.api.scope import parameters_of
+from pytorch_to_triton.audit.analysis.arithmetic import Values
+from pytorch_to_triton.audit.analysis.tensors import allocation
+from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
+
+_ANY = "any"
+"""Of a tensor that callers pass and no declaration narrows."""
+_KEEPS = frozenset(
+    {
+        "contiguous",
+        "view",
+        "reshape",
+        "flatten",
+        "transpose",
+        "permute",
+        "squeeze",
+        "unsqueeze",
+        "expand",
+        "t",
+    }
+)
+"""Methods of a tensor that leave its dtype."""
+_LIKE = frozenset(f"torch.{name}_like" for name in ("empty", "zeros", "ones", "full"))
+_MADE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
+
+
+def dtypes_of(pointer: str, kernel: Kernel) -> frozenset[str]:
+    """The dtypes of what the file's launches pass for a pointer; empty where one of them is not known.
+
+    A caller's tensor that nothing narrows may have `any`.
+    """
+    found: set[str] = set()
+    for launch in kernel.launches:
+        value = launch.given(kernel).get(pointer)
+        dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
+        if not dtypes:
+            return frozenset()
+        found |= dtypes
+    return frozenset(found)
+
+
+def loaded_from(value: ast.expr, known: Values) -> str | None:
+    """The pointer from which all that a name may hold was loaded as it is; None where anything else is."""
+    held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
+    calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
+    pointers = {calls.get(one) for one in held if isinstance(one, ast.Call)}
+    return pointers.pop() if len(pointers) == 1 and all(isinstance(one, ast.Call) for one in held) else None
+
+
+@lru_cache(maxsize=16)
+def declared(file: SourceFile) -> Mapping[str, frozenset[str]]:
+    """The dtypes in INPUTS, by the parameter of run: `"x": "float32|float16[M, N]"`."""
+    binding = file.scope.find("INPUTS")
+    if binding is None or not isinstance(binding.value, ast.Dict):
+        return {}
+    return dict(_entries(binding.value))
+
+
+def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
+    for key, value in zip(inputs.keys, inputs.values, strict=True):
+        match key, value:
+            case ast.Constant(value=str(name)), ast.Constant(value=str(text)) if "[" in text:
+                yield name, frozenset(one.strip() for one in text.partition("[")[0].split("|"))
+
+
+def _of_tensor(value: ast.expr, launch: Launch, file: SourceFile) -> frozenset[str]:
+    """The dtypes of a tensor in the launching function; empty where they are not known."""
+    if not isinstance(value, ast.Name):
+        return frozenset()
+    name = value.id
+    if launch.function and name in {one.arg for one in parameters_of(launch.function)}:
+        if not all(_keeps(one, name) for one in launch.flow.feeds(name)):
+            return frozenset()
+        given = declared(file) if launch.function.name == "run" else {}
+        return given.get(name, frozenset({_ANY}))
+    made = allocation(name, launch)
+    return _of_new_tensor(*made, launch, file) if made else frozenset()
+
+
+def _keeps(value: ast.expr, name: str) -> bool:
+    """Whether a value is the tensor of that name, or a view or copy of it."""
+    match value:
+        case ast.Name(id=own):
+            return own == name
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _KEEPS:
+            return _keeps(owner, name)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _keeps(body, name) and _keeps(orelse, name)
+    return False
+
+
+def _of_new_tensor(path: str, call: ast.Call, launch: Launch, file: SourceFile) -> frozenset[str]:
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
+    match named:
+        case ast.Attribute(value=owner, attr="dtype") if path in _LIKE | _MADE:
+            return _of_tensor(owner, launch, file)
+        case ast.Attribute() if path in _LIKE | _MADE:
+            return frozenset({(launch.scope.path(named) or "").removeprefix("torch.")} - {""})
+        case None if path in _LIKE and call.args:
+            return _of_tensor(call.args[0], launch, file)
+    return frozenset()

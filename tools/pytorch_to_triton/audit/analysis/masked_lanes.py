@@ -1,0 +1,271 @@
+"""What the lanes hold that the mask of a load left out, through the arithmetic that follows."""
+
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pytorch_to_triton.audit.analysis.addresses import is_block
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.source import Access, Kernel
+
+_FUNCTIONS: Mapping[str, Callable[[float], float]] = {
+    "exp": math.exp,
+    "exp2": lambda x: 2.0**x,
+    "abs": abs,
+    "sqrt": math.sqrt,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+}
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: lambda x, y: x + y,
+    ast.Sub: lambda x, y: x - y,
+    ast.Mult: lambda x, y: x * y,
+    ast.Div: lambda x, y: x / y,
+}
+_DEEPEST = 10
+"""Names and operators that are followed one behind the other."""
+_REDUCED = frozenset({"sum", "max", "min"})
+NOT_ZERO = "not zero"
+UNDEFINED = "undefined"
+Content = float | str
+"""A number, NOT_ZERO, or UNDEFINED."""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A block some lanes of which were not loaded."""
+
+    load: Access
+    hold: Content
+    """What is in those lanes."""
+
+
+def lanes(value: ast.expr, kernel: Kernel) -> Lanes | None:
+    """The lanes of a value that a mask left out; None where there are none, or where it cannot be told."""
+    return _lanes(value, kernel, depth=_DEEPEST)
+
+
+def is_masked_along(load: Access, axis: ast.expr | None, kernel: Kernel) -> bool:
+    """Whether the mask leaves out lanes of the axis that a reduction sums up; no axis: of any."""
+    if load.mask is None or not is_block(load.mask, kernel):
+        return False
+    places = list(_axes_of_ranges(load.mask, kernel))
+    rank = max((rank for _, rank in _axes_of_ranges(load.address, kernel)), default=1)
+    if axis is None:
+        return True
+    number = whole_number(axis)
+    if number is None:
+        return False
+    if not places:
+        return rank == 1
+    return any(place == (number % own_rank) for place, own_rank in places)
+
+
+def is_never_negative(value: ast.expr, kernel: Kernel) -> bool:
+    """Whether a value is an absolute one, a square, a power of e or the like."""
+    known = values(kernel)
+    value = known.bare(value)
+    if known.squared(value) is not None:
+        return True
+    match value:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() | ast.Div(), right=right):
+            return is_never_negative(left, kernel) and is_never_negative(right, kernel)
+        case ast.Compare():
+            return True
+    called = known.operation(value)
+    if called and called.name == "maximum":
+        floors = [known.number(one) for one in called.operands]
+        return any(floor is not None and floor >= 0 for floor in floors)
+    number = known.number(value)
+    return bool(called and called.name in _FUNCTIONS) or (number is not None and number >= 0)
+
+
+def _lanes(value: ast.expr, kernel: Kernel, *, depth: int) -> Lanes | None:
+    known = values(kernel)
+    value = _followed(value, kernel)
+    if depth <= 0:
+        return None
+    match value:
+        case ast.Name():
+            return _accumulated(value, kernel, depth=depth - 1)
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if held := _lanes(operand, kernel, depth=depth - 1):
+            return replace(held, hold=-held.hold) if isinstance(held.hold, float) else held
+        case ast.BinOp():
+            return _combined(value, kernel, depth=depth - 1)
+    load = _load(value, kernel)
+    if load is not None:
+        return _loaded(load, kernel)
+    called = known.operation(value)
+    if called and called.name in _FUNCTIONS and called.operands:
+        held = _lanes(called.operands[0], kernel, depth=depth - 1)
+        return _applied(called, held) if held else None
+    return None
+
+
+def _followed(value: ast.expr, kernel: Kernel) -> ast.expr:
+    """Names and casts are followed; what changes the shape is not."""
+    known = values(kernel)
+    while True:
+        value = known.resolved(value)
+        called = known.operation(value)
+        if called is None or called.name not in ("to", "cast") or not called.operands:
+            return value
+        value = called.operands[0]
+
+
+def _load(value: ast.expr, kernel: Kernel) -> Access | None:
+    return next(
+        (access for access in kernel.accesses if access.call is value and access.name == "load"), None
+    )
+
+
+def _loaded(load: Access, kernel: Kernel) -> Lanes | None:
+    if load.mask is None or not is_block(load.mask, kernel):
+        return None
+    if load.other is None:
+        return Lanes(load, UNDEFINED)
+    number = values(kernel).number(load.other)
+    return None if number is None else Lanes(load, number)
+
+
+def _applied(called: Operation, held: Lanes) -> Lanes | None:
+    if held.hold == UNDEFINED:
+        return held
+    if isinstance(held.hold, str):
+        # Of what is not zero, only a power is known to be something.
+        return held if called.name in ("exp", "exp2", "abs", "sigmoid") else None
+    try:
+        return replace(held, hold=float(_FUNCTIONS[called.name](held.hold)))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _combined(value: ast.BinOp, kernel: Kernel, *, depth: int) -> Lanes | None:
+    one, other = _lanes(value.left, kernel, depth=depth), _lanes(value.right, kernel, depth=depth)
+    held = one or other
+    if held is None:
+        return None
+    for side in (one, other):
+        if side and side.hold == UNDEFINED:
+            return side
+    if one and other:
+        content = _of_both(value.op, one.hold, other.hold)
+    elif one:
+        content = _of_left(value.op, one, value.right, kernel, depth=depth)
+    else:
+        assert other is not None
+        content = _of_right(value.op, value.left, other, kernel, depth=depth)
+    return None if content is None else replace(held, hold=content)
+
+
+def _of_both(op: ast.operator, one: Content, other: Content) -> Content | None:
+    if isinstance(one, float) and isinstance(other, float):
+        return _computed(op, one, other)
+    if isinstance(op, ast.Mult | ast.Div):
+        return 0.0 if one == 0.0 or (other == 0.0 and isinstance(op, ast.Mult)) else NOT_ZERO
+    if isinstance(op, ast.Add | ast.Sub) and 0.0 in (one, other):
+        return NOT_ZERO
+    return None
+
+
+def _of_left(op: ast.operator, held: Lanes, right: ast.expr, kernel: Kernel, *, depth: int) -> Content | None:
+    hold = held.hold
+    number = values(kernel).number(right)
+    if number is not None:
+        if isinstance(op, ast.Pow):
+            return hold if hold == NOT_ZERO else _power(hold, number)
+        return _of_both(op, hold, number) if number != 0 or not isinstance(op, ast.Div) else None
+    if isinstance(hold, float) and math.isinf(hold):
+        return hold if isinstance(op, ast.Add | ast.Sub) else None
+    if hold == 0.0 and isinstance(op, ast.Mult | ast.Div):
+        return 0.0
+    if not _is_total(right, held.load, kernel, depth=depth):
+        return None
+    if isinstance(op, ast.Add | ast.Sub):
+        return NOT_ZERO if hold == 0.0 else None
+    return NOT_ZERO if isinstance(op, ast.Mult | ast.Div) else None
+
+
+def _of_right(op: ast.operator, left: ast.expr, held: Lanes, kernel: Kernel, *, depth: int) -> Content | None:
+    hold = held.hold
+    if isinstance(op, ast.Add | ast.Mult):
+        return _of_left(op, held, left, kernel, depth=depth)
+    number = values(kernel).number(left)
+    if isinstance(op, ast.Sub):
+        if isinstance(hold, float) and number is not None:
+            return number - hold
+        if isinstance(hold, float) and math.isinf(hold):
+            return -hold
+        return NOT_ZERO if hold == 0.0 and _is_total(left, held.load, kernel, depth=depth) else None
+    return None
+
+
+def _power(hold: Content, number: float) -> Content | None:
+    try:
+        return float(hold**number) if isinstance(hold, float) else None
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _computed(op: ast.operator, one: float, other: float) -> float | None:
+    function = _ARITHMETIC.get(type(op))
+    try:
+        return None if function is None else function(one, other)
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _is_total(value: ast.expr, load: Access, kernel: Kernel, *, depth: int) -> bool:
+    """Whether it is the sum or the maximum of all that a block holds, or a multiple: not zero but by chance.
+
+    What is summed up along one axis of several is another block, unless it is the load's own rows.
+    """
+    known = values(kernel)
+    value = known.bare(value)
+    match value:
+        case ast.BinOp(left=left, op=ast.Div() | ast.Mult()):
+            return _is_total(left, load, kernel, depth=depth)
+    called = known.operation(value)
+    if called is None or called.name not in _REDUCED or not called.operands:
+        return False
+    held = _lanes(called.operands[0], kernel, depth=depth)
+    if held and held.load is load:
+        return True
+    return not any(_adds_axis(node) for node in known.origins(value))
+
+
+def _accumulated(name: ast.Name, kernel: Kernel, *, depth: int) -> Lanes | None:
+    """Of a name that starts at zero and that a loop adds blocks to."""
+    known = values(kernel)
+    found: list[Lanes] = []
+    for held in known.definitions(name):
+        match held:
+            case ast.BinOp(left=ast.Name(id=own), op=ast.Add(), right=step) if own == name.id:
+                if (part := _lanes(step, kernel, depth=depth)) and part.hold in (NOT_ZERO, UNDEFINED):
+                    found.append(part)
+            case ast.expr() if known.is_a(known.bare(held), "zeros", "full", "zeros_like") or (
+                known.number(held) is not None
+            ):
+                continue
+            case _:
+                return None
+    return found[0] if found else None
+
+
+def _axes_of_ranges(value: ast.expr, kernel: Kernel) -> Iterator[tuple[int, int]]:
+    """For each `[:, None]` of what holds a range, the axis that it is on and how many axes there are."""
+    for node in values(kernel).origins(value):
+        match node:
+            case ast.Subscript(value=inner, slice=ast.Tuple(elts=parts)) if _adds_axis(node):
+                if is_block(inner, kernel):
+                    places = (place for place, part in enumerate(parts) if isinstance(part, ast.Slice))
+                    yield from ((place, len(parts)) for place in places)
+
+
+def _adds_axis(node: ast.AST) -> bool:
+    match node:
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+    return False

@@ -1,0 +1,133 @@
+"""Which values of a kernel may be as large as the data that it loads."""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.source import Kernel
+
+Seen = frozenset[ast.AST]
+
+
+def is_unbounded(found: Values, value: ast.AST) -> bool:
+    """Whether a value certainly grows with loaded data: nothing is subtracted and nothing limits it.
+
+    The parameter of a helper does where every call in the file passes such a value.
+    """
+    return _grows(found, value, frozenset()) is True
+
+
+def calls_of(kernel: Kernel) -> Iterator[tuple[Values, ast.Call]]:
+    """Where other kernels of the file call this one, each with the values of its caller."""
+    name = kernel.node.name
+    for caller in kernel.file.kernels:
+        for node in caller.nodes:
+            match node:
+                case ast.Call(func=ast.Name(id=called)) if called == name:
+                    binding = caller.scope.find(name)
+                    if binding and binding.node is kernel.node:
+                        yield values(caller), node
+
+
+def _grows(found: Values, value: ast.AST, seen: Seen) -> bool | None:
+    """None: a factor or a constant, which says nothing."""
+    if isinstance(value, ast.expr):
+        value = found.bare(value)
+    if value in seen:
+        return None
+    seen = seen | {value}
+    match value:
+        case ast.Constant() | ast.Attribute():
+            return None
+        case ast.arg(arg=name):
+            kernel = found.kernel
+            if name in kernel.constexprs or kernel.is_launched:
+                return None
+            return _passed_grows(kernel, name, seen)
+        case ast.Name() if held := found.definitions(value):
+            return _all([_grows(found, one, seen) for one in held])
+        case ast.Name(id=name):
+            return None if found.kernel.scope.find(name) else False
+        case ast.UnaryOp() | ast.BinOp() if _is_negated_square(found, value):
+            return False
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return _grows(found, operand, seen)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _all([_grows(found, one, seen) for one in (left, right)])
+        case ast.BinOp(left=left, op=ast.Div(), right=right) if _grows(found, right, seen) is None:
+            return _grows(found, left, seen)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right) if found.number(right) is not None:
+            # Anything but a literal may well be the maximum.
+            return _grows(found, left, seen)
+        case ast.Call():
+            return _result_grows(found, value, seen)
+    return False
+
+
+def _is_negated_square(found: Values, value: ast.expr) -> bool:
+    """Whether the value is a product with a minus sign in which something is squared, `-x * x / 2`."""
+    factors = [*_factors(found, value)]
+    is_negated = any(isinstance(one, ast.USub) or _is_negative(found, one) for one in factors)
+    repeated = len({found.key(one) for one in factors}) < len(factors)
+    return is_negated and (repeated or any(_has_square(found, one) for one in factors))
+
+
+def _factors(found: Values, value: ast.expr) -> Iterator[ast.AST]:
+    """The factors of a product or quotient, and a minus sign for each one that is negated."""
+    match found.bare(value):
+        case ast.UnaryOp(op=ast.USub() as minus, operand=operand) if found.number(value) is None:
+            yield minus
+            yield from _factors(found, operand)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            yield from _factors(found, left)
+            yield from _factors(found, right)
+        case ast.BinOp(left=left, op=ast.Div()):
+            yield from _factors(found, left)
+        case factor:
+            yield factor
+
+
+def _is_negative(found: Values, factor: ast.AST) -> bool:
+    number = found.number(factor) if isinstance(factor, ast.expr) else None
+    return number is not None and number < 0
+
+
+def _has_square(found: Values, factor: ast.AST) -> bool:
+    terms = found.terms(factor) if isinstance(factor, ast.expr) else ()
+    return any(found.squared(term) is not None for term in terms)
+
+
+def _passed_grows(kernel: Kernel, name: str, seen: Seen) -> bool | None:
+    """Whether all calls of a helper pass a value that grows for a parameter."""
+    place = kernel.parameters.index(name)
+    passed = [
+        (caller, next((one.value for one in call.keywords if one.arg == name), None) or call.args[place])
+        for caller, call in calls_of(kernel)
+        if place < len(call.args) or any(one.arg == name for one in call.keywords)
+    ]
+    return bool(passed) and _all([_grows(caller, value, seen) for caller, value in passed])
+
+
+def _result_grows(found: Values, call: ast.Call, seen: Seen) -> bool | None:
+    made = found.operation(call)
+    if made is None:
+        return None if isinstance(call.func, ast.Name) and call.func.id == "float" else False
+    match made.name:
+        case "load":
+            return True
+        case "where" if len(made.operands) == 3:
+            return _all([_grows(found, one, seen) for one in made.operands[1:]])
+        case "dot" if len(made.operands) > 1:
+            return _all([_grows(found, one, seen) for one in made.operands[:2]])
+        case "sum" | "trans" if made.operands:
+            return _grows(found, made.operands[0], seen)
+        case "zeros" | "full":
+            return None
+    return False
+
+
+def _all(parts: list[bool | None]) -> bool | None:
+    """True where at least one grows and nothing speaks against any."""
+    if False in parts:
+        return False
+    return True if True in parts else None

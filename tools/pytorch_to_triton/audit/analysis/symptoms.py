@@ -1,0 +1,279 @@
+"""What a validation found wrong, each thing as one symptom; the rule of a symptom's name tells it.
+
+One fault shows in many cases. Where a case goes wrong whose plain counterpart (random values, contiguous
+tensors, the same sizes) goes wrong too, it shows the same symptom as that one.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pytorch_to_triton.audit.fault import Line
+from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.verdict import (
+    Breach,
+    CaseResult,
+    CaseStatus,
+    Kind,
+    Mismatch,
+    Verdict,
+    Violation,
+    Where,
+)
+from pytorch_to_triton.validate.conclusion import (
+    ONLY,
+    WITHHELD,
+    WRONG,
+    core_of,
+    most_telling,
+    only_group,
+    wrong_of,
+)
+from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
+
+Symptom = Literal[
+    "out_of_bounds", "offset_overflow", "race", "undefined_values", "unwritten_output", "layout_ignored",
+    "tail_wrong", "wrong_results", "unstable_results", "low_precision_results", "not_reproducible",
+    "results_overwritten", "input_changed", "crashes", "size_refused", "left_to_pytorch", "misbehaves",
+    "uncompilable_python",
+]  # fmt: skip
+BREACHES: Mapping[Breach, Symptom] = {
+    "load_outside": "out_of_bounds",
+    "store_outside": "out_of_bounds",
+    "overrun": "out_of_bounds",
+    "race": "race",
+    "reads_uninitialised": "undefined_values",
+    "not_reproducible": "not_reproducible",
+    "overwrites_results": "results_overwritten",
+    "fails_gradcheck": "wrong_results",
+    "torch_operator": "left_to_pytorch",
+    "no_triton_kernel": "left_to_pytorch",
+    "output_without_kernel": "left_to_pytorch",
+    "python_in_kernel": "uncompilable_python",
+    "hides_operators": "misbehaves",
+    "inputs_changed": "misbehaves",
+    "tampers": "misbehaves",
+    "patches": "misbehaves",
+    "changes_flags": "misbehaves",
+    "leaves_running": "misbehaves",
+    "native_code": "misbehaves",
+    "inspects_the_process": "misbehaves",
+    "starts_processes": "misbehaves",
+    "network": "misbehaves",
+    "touches_files": "misbehaves",
+}
+_FEW: tuple[Where, ...] = ("one_index", "every_nth", "diagonal", "scattered")
+_IDLE: tuple[Breach, ...] = ("no_triton_kernel", "output_without_kernel")
+_OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "drawn", "beyond", "batch")
+_UNUSUAL: tuple[Group, ...] = ("empty", "batch", "beyond")
+"""Sizes that the declaration does not name, and that it does not exclude."""
+_VARIED: tuple[Group, ...] = ("special", "layout", "far", "option", "repeat")
+"""Cases that differ from a plain one of the same sizes."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One thing that one case, or the process as a whole, showed."""
+
+    symptom: Symptom
+    what: Breach | Kind | CaseStatus
+    case: CaseResult | None
+    """None: the process as a whole."""
+    says: str
+    instead: str
+    subject: str = ""
+    """The output, or the tensor, that it is about."""
+    at: Line | None = None
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A symptom at one place, in all cases that show it."""
+
+    at: Line | None
+    """None: the verdict names no line."""
+    signs: tuple[Sign, ...]
+    """The most telling first."""
+    proof: str
+
+    @property
+    def telling(self) -> Sign:
+        return self.signs[0]
+
+    @property
+    def subjects(self) -> str:
+        """`out[0], out[1]`: what it is about."""
+        return ", ".join(dict.fromkeys(sign.subject for sign in self.signs if sign.subject))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A verdict as symptoms."""
+
+    verdict: Verdict
+
+    @cached_property
+    def signs(self) -> tuple[Sign, ...]:
+        """Everything that is wrong; empty where nothing is."""
+        whole = (_of_violation(BREACHES[found.breach], found, None) for found in self.verdict.violations)
+        return (*(sign for case in self.verdict.cases for sign in self._of_case(case)), *whole)
+
+    def sightings(self, symptom: Symptom) -> list[Sighting]:
+        """What was seen of one symptom, by place."""
+        by_place: defaultdict[Line | None, list[Sign]] = defaultdict(list)
+        for sign in self.signs:
+            if sign.symptom == symptom:
+                by_place[sign.at].append(sign)
+        return [self._sighting(at, signs) for at, signs in by_place.items()]
+
+    def _of_case(self, case: CaseResult) -> Iterator[Sign]:
+        following = self._following(case)
+        for found in case.violations:
+            if found.breach not in following:
+                yield _of_violation(self._symptom_of_violation(found, case), found, case)
+        # Lanes outside of a tensor are poisoned, and races leave anything: wrong values follow from both.
+        if any(found.breach in MEMORY for found in case.violations):
+            return
+        for mismatch in case.mismatches:
+            symptom = self._symptom_of_mismatch(mismatch, case)
+            yield Sign(symptom, mismatch.kind, case, mismatch.says, self._advice(mismatch), mismatch.output)
+        if case.status in ("crashed", "timed_out", "raised") and not self._is_explained(case):
+            yield Sign(self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice())
+
+    def _following(self, case: CaseResult) -> Collection[Breach]:
+        """Breaches that follow from wrong values: what nobody wrote is what memory held before."""
+        unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
+        idle = any(found.breach in _IDLE for one in self._wrong for found in one.violations)
+        follows: list[Breach] = ["reads_uninitialised"] * unwritten
+        return (*follows, *_IDLE * idle)
+
+    def _symptom_of_violation(self, found: Violation, case: CaseResult) -> Symptom:
+        if found.breach not in MEMORY or found.breach == "race" or case.group != "far":
+            return BREACHES[found.breach]
+        near = any(
+            (other.file, other.line) == (found.file, found.line) and other.breach in MEMORY
+            for one in self.verdict.cases
+            if one.group != "far"
+            for other in one.violations
+        )
+        return "out_of_bounds" if near else "offset_overflow"
+
+    def _symptom_of_mismatch(self, found: Mismatch, case: CaseResult) -> Symptom:
+        if found.kind == "mutates_input":
+            return "input_changed"
+        if case.group == "special" and not self._plain_mismatches:
+            return "unstable_results"
+        if case.group in ("layout", "far") and not self._is_plainly_wrong(case):
+            if self._strides_are_ignored:
+                return "layout_ignored"
+            if case.group == "far":
+                return "offset_overflow"
+        return "unwritten_output" if found.kind == "unwritten" else self._of_values
+
+    @cached_property
+    def _of_values(self) -> Symptom:
+        """Of wrong values that no layout, no offset and no special value explains: the same for all cases."""
+        found = self._plain_mismatches or [m for case in self.verdict.cases for m in case.mismatches]
+        places = [mismatch.where for mismatch in found if mismatch.where not in (None, "everywhere")]
+        if all(mismatch.kind == "unwritten" for mismatch in found):
+            return "unwritten_output"
+        if not self._plain_mismatches and any(case.group == "special" for case in self._wrong):
+            return "unstable_results"
+        if all(mismatch.kind == "low_precision" for mismatch in found):
+            return "low_precision_results"
+        mostly_tails = 2 * places.count("tail") > len(places)
+        return "tail_wrong" if mostly_tails or self._only_odd_fail else "wrong_results"
+
+    @cached_property
+    def _wrong(self) -> list[CaseResult]:
+        """The cases whose values are wrong."""
+        return [case for case in self.verdict.cases if case.mismatches]
+
+    @cached_property
+    def _plain_mismatches(self) -> list[Mismatch]:
+        """Wrong values of plain cases."""
+        plain = [case for case in self._wrong if case.group not in _VARIED]
+        return [m for case in plain for m in case.mismatches if m.kind != "mutates_input"]
+
+    @cached_property
+    def _strides_are_ignored(self) -> bool:
+        """Another layout alone makes much of an output wrong.
+
+        Tensors that are expanded have equal rows, and a few elements may come of another draw of the values.
+        """
+        return any(
+            mismatch.where not in _FEW and mismatch.kind != "low_precision"
+            for case in self._wrong
+            if case.group == "layout" and not case.name.endswith("expanded")
+            if not self._is_plainly_wrong(case)
+            for mismatch in case.mismatches
+        )
+
+    def _symptom_of_end(self, case: CaseResult) -> Symptom:
+        if WITHHELD in case.why:
+            return "left_to_pytorch"
+        if case.status == "raised" and case.group in _UNUSUAL:
+            return "size_refused"
+        far = case.status == "crashed" and case.group == "far" and not self._is_plainly_wrong(case)
+        return "offset_overflow" if far else "crashes"
+
+    def _is_explained(self, case: CaseResult) -> bool:
+        """Whether a violation of the process is what stopped the candidate."""
+        return any(core_of(found.says) in case.why for found in self.verdict.violations)
+
+    def _is_plainly_wrong(self, case: CaseResult) -> bool:
+        """Whether the plain case of the same sizes is wrong too; where there is none, any plain case."""
+        plain = [one for one in self.verdict.cases if one.group not in _VARIED]
+        alike = [one for one in plain if f"{case.name} ".startswith(f"{one.name} ")]
+        nearest = max(alike, key=lambda one: len(one.name), default=None)
+        return any(one.status in WRONG for one in ([nearest] if nearest else plain))
+
+    @cached_property
+    def _only_odd_fail(self) -> bool:
+        """The sizes that the declaration asks for are right, and most odd ones are not."""
+        plain = [case for case in self.verdict.cases if case.group not in _VARIED]
+        right = [case for case in plain if case.group in CLAIMED and case.status == "passed"]
+        odd = [bool(case.mismatches) for case in plain if case.group == "odd"]
+        only = all(case.group in _OF_SIZE for case in plain if case.mismatches)
+        return only and bool(right) and 2 * sum(odd) > len(odd)
+
+    def _advice(self, mismatch: Mismatch | None = None) -> str:
+        """What to do where the rule knows nothing better."""
+        wrong = wrong_of(self.verdict.cases)
+        group = only_group(wrong)
+        if group in ONLY and len(wrong) < len(self.verdict.cases):
+            return ONLY[group]
+        return f"Look for the likely cause: {mismatch.causes[0]}" if mismatch and mismatch.causes else ""
+
+    def _sighting(self, at: Line | None, signs: Sequence[Sign]) -> Sighting:
+        ranked = sorted(signs, key=_rank)
+        telling = ranked[0]
+        names = {sign.case.name for sign in signs if sign.case}
+        wrong = wrong_of(self.verdict.cases)
+        shrunk = self.verdict.smallest
+        if telling.case is None:
+            proof = telling.says
+        elif len(self.verdict.cases) == 1:
+            proof = f"In {telling.case.name}: {telling.says}"
+        else:
+            count = f"{len(names)} of {len(self.verdict.cases)} cases"
+            proof = f"In {count}, as in {telling.case.name}: {telling.says}"
+        if shrunk and wrong and shrunk != (telling.case and telling.case.name):
+            proof += f" The smallest case found is {shrunk}." * (most_telling(wrong).name in names)
+        return Sighting(at, tuple(ranked), proof)
+
+
+def _of_violation(symptom: Symptom, found: Violation, case: CaseResult | None) -> Sign:
+    at = Line(found.line, Path(found.file)) if found.file and found.line else None
+    return Sign(symptom, found.breach, case, found.says, found.instead, found.tensor, at)
+
+
+def _rank(sign: Sign) -> tuple[bool, int]:
+    """A declared case first, then the smallest."""
+    if sign.case is None:
+        return True, 0
+    elements = sum(output.elements for output in sign.case.outputs)
+    return sign.case.group not in CLAIMED, elements

@@ -1,0 +1,64 @@
+"""Which accesses without a mask may leave their tensor."""
+
+import ast
+
+from pytorch_to_triton.audit.analysis.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.source import Access, Kernel
+
+_TL = "triton.language."
+_CLAMPS = frozenset({"where", "minimum", "clamp"})
+
+
+def may_overrun(access: Access, kernel: Kernel) -> bool:
+    """Whether nothing in the source keeps a block's offsets within the tensor.
+
+    What keeps them is a mask, a remainder, a clamp, a range of literal length, or one whose length every
+    launch takes from a shape. A branch whose other branch has a mask counts as masked.
+    """
+    if access.mask is not None or _hides_arguments(access.call) or _is_elsewhere_masked(access, kernel):
+        return False
+    made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    if any(_is_clamp(node, kernel) for node in made_from):
+        return False
+    lengths = [_length(node, kernel) for node in made_from if isinstance(node, ast.Call)]
+    return any(length is not None and not _is_exact(length, kernel) for length in lengths)
+
+
+def _hides_arguments(call: ast.Call) -> bool:
+    return any(isinstance(one, ast.Starred) for one in call.args) or any(
+        keyword.arg in (None, "boundary_check") for keyword in call.keywords
+    )
+
+
+def _is_elsewhere_masked(access: Access, kernel: Kernel) -> bool:
+    """Whether it is in a branch, and the kernel has masked accesses through the same pointer."""
+    return bool(kernel.flow.conditions(access.call)) and any(
+        other.mask is not None and other.pointer == access.pointer and other.name == access.name
+        for other in kernel.accesses
+    )
+
+
+def _is_clamp(node: ast.AST, kernel: Kernel) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Mod()):
+            return True
+        case ast.Call(func=function):
+            return (kernel.scope.path(function) or "").removeprefix(_TL) in _CLAMPS
+    return False
+
+
+def _length(call: ast.Call, kernel: Kernel) -> ast.expr | None:
+    """Where a tl.arange ends."""
+    return argument(call, 1, "end") if kernel.scope.path(call.func) == f"{_TL}arange" else None
+
+
+def _is_exact(length: ast.expr, kernel: Kernel) -> bool:
+    """Whether it is a literal, or a size that all launches pass as it is."""
+    if whole_number(length) is not None:
+        return True
+    if not isinstance(length, ast.Name) or not kernel.launches:
+        return False
+    given = [(launch, launch.given(kernel).get(length.id)) for launch in kernel.launches]
+    return all(value is not None and size_of(value, launch) is not None for launch, value in given)

@@ -1,0 +1,138 @@
+"""A matrix product is written as a product of two broadcast blocks that tl.sum adds up.
+
+The block of all products has three axes and has to lie in registers before it is summed, and the tensor
+cores, which are many times faster, stay unused.
+
+Instead, give tl.dot the two blocks, with the summed axis last in the first and first in the second.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.dtypes import INTEGERS
+from pytorch_to_triton.audit.analysis.movement import dims
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel, Launch
+
+SEVERITY = "medium"
+CATEGORY = "performance"
+_KERNEL = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    k = tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :]).to(tl.float32)
+    b = tl.load(b_ptr + n[:, None] * K + k[None, :]).to(tl.float32)
+    c = {product}
+    tl.store(c_ptr + m[:, None] * N + n[None, :], c)
+
+def run(a, b, c):
+    kernel[(1,)](a, b, c, M=32, N=32, K={inner})
+"""
+_PRODUCT = "tl.sum(a[:, None, :] * b[None, :, :], axis=2)"
+BAD = (
+    _KERNEL.format(product=_PRODUCT, inner=16),
+    _KERNEL.format(product="tl.sum(a[:, None, :] * b[None], 2)", inner=64).replace(
+        "b[None]", "b[None, :, :]"
+    ),
+    _KERNEL.format(product=_PRODUCT, inner="width").replace("    kernel[", "    width = 32\n    kernel["),
+    _KERNEL.format(product="tl.sum(products, -1)", inner=32).replace(
+        "    c = ", "    products = a[:, None, :] * b[None, :, :]\n    c = "
+    ),
+)
+GOOD = (
+    _KERNEL.format(product="tl.dot(a, tl.trans(b))", inner=16),
+    # tl.dot needs 16 at least.
+    _KERNEL.format(product=_PRODUCT, inner=8),
+    _KERNEL.format(product=_PRODUCT, inner="a.shape[1]"),
+    _KERNEL.format(product=_PRODUCT.replace("tl.sum", "tl.max"), inner=16),
+    _KERNEL.format(product=_PRODUCT.replace("*", "+"), inner=16),
+    _KERNEL.format(product=_PRODUCT, inner=16).replace("tl.float32", "tl.int32"),
+    # A matrix and a vector.
+    _KERNEL.format(product="tl.sum(a * tl.sum(b, axis=0)[None, :], axis=1)", inner=16),
+)
+_LEAST = 16
+"""What tl.dot needs along each axis."""
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches tell."""
+    known = values(kernel)
+    for call in known.operations:
+        axis = whole_number(call.option(1, "axis"))
+        factors = _factors(known, call.operands[0]) if call.name == "sum" and call.operands else None
+        if factors is None or axis is None or axis % 3 != _shared_axis(*factors):
+            continue
+        one, other = factors
+        sizes = _sizes(kernel, one, other)
+        if sizes and min(sizes) >= _LEAST and not any(_is_integer(known, side) for side in factors):
+            first, second = ast.unparse(one.value), ast.unparse(other.value)
+            yield Fault(
+                call.call,
+                f"This is the matrix product of {first} and {second}: its {' * '.join(map(str, sizes))} "
+                "products lie in registers, and no tensor core is used.",
+                f"Write tl.dot of {first} and {second}, transposed so that the summed axis meets.",
+            )
+
+
+def _factors(known: Values, value: ast.expr) -> tuple[ast.Subscript, ast.Subscript] | None:
+    """The two sides of `a[:, None, :] * b[None, :, :]`, each with one new axis."""
+    match known.resolved(value):
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            one, other = known.resolved(left), known.resolved(right)
+            if isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
+                return (one, other) if {_new_axis(one), _new_axis(other)} - {None} else None
+    return None
+
+
+def _new_axis(block: ast.Subscript) -> int | None:
+    """The one of three axes that `[:, None, :]` adds."""
+    match block.slice:
+        case ast.Tuple(elts=[_, _, _] as parts):
+            added = [axis for axis, part in enumerate(parts) if isinstance(part, ast.Constant)]
+            return added[0] if len(added) == 1 else None
+    return None
+
+
+def _shared_axis(one: ast.Subscript, other: ast.Subscript) -> int | None:
+    """The axis that both blocks have; None where they are not of two axes each, added at different places."""
+    first, second = _new_axis(one), _new_axis(other)
+    return None if first is None or second is None or first == second else 3 - first - second
+
+
+def _sizes(kernel: Kernel, one: ast.Subscript, other: ast.Subscript) -> list[int] | None:
+    """The least that each axis of the products can be; None where the launches do not tell."""
+    first, second = dims(one, kernel), dims(other, kernel)
+    if first is None or second is None or len(first) != len(second):
+        return None
+    new = _new_axis(one)
+    sizes = [_least(second[axis] if axis == new else first[axis], kernel) for axis in range(len(first))]
+    return None if None in sizes else [size for size in sizes if size is not None]
+
+
+def _least(size: ast.expr | None, kernel: Kernel) -> int | None:
+    """The least that a size of a block is in the launches of a kernel."""
+    if not isinstance(size, ast.Name):
+        return whole_number(size)
+    passed = [_number(launch.given(kernel).get(size.id), launch) for launch in kernel.launches]
+    return min((one for one in passed if one is not None), default=None) if None not in passed else None
+
+
+def _number(value: ast.expr | None, launch: Launch) -> int | None:
+    """What a launch passes, where a literal of its function or of the file is all that it may be."""
+    if not isinstance(value, ast.Name):
+        return whole_number(value)
+    match launch.flow.feeds(value.id):
+        case [only]:
+            return whole_number(only)
+        case []:
+            binding = launch.scope.find(value.id)
+            return whole_number(binding.value) if binding else None
+    return None
+
+
+def _is_integer(known: Values, block: ast.Subscript) -> bool:
+    return known.dtype(block) in INTEGERS
