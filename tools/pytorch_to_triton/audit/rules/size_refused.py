@@ -1,7 +1,7 @@
 """A call raises at sizes beside the declared ones: empty tensors, or larger ones.
 
-PyTorch takes them, so whoever puts the kernel in its place meets the error one day: at an empty batch, or with
-a longer row.
+PyTorch takes them, so whoever puts the kernel in its place meets the error one day: at an empty batch, or
+with a longer row.
 
 Instead, return early where there is nothing to do, loop over tiles, or say in REQUIRES which sizes are meant.
 """
