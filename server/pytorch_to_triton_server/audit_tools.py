@@ -114,7 +114,7 @@ async def audit(
         baseline=Path(baseline).expanduser() if baseline else None,
         update_baseline=update_baseline,
         format=format,
-        into=Path(into).expanduser() if into else None,
+        into=Path(into).expanduser().absolute() if into else None,
         seconds=timeout,
     )
     return await auditing.audit(

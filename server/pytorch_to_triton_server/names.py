@@ -25,18 +25,28 @@ def target_of(text: str) -> "Target":
         path, name = text, ""
     elif not name.isidentifier():
         raise BadInput(f"{name!r} in {text!r} is not the name of a function or a class.", _FORM)
-    file = Path(path).expanduser().absolute()
+    file = path_of(path)
     if not file.is_file():
         what = "is a folder, not a file" if file.is_dir() else "does not exist"
         raise TargetNotFound(f"{file} {what}.", f"Check the path. {_FORM}")
     return Target(path=file, name=name or None)
 
 
+def path_of(text: str) -> Path:
+    """An absolute path. Raises BadInput for what cannot be one, such as a name that is too long."""
+    try:
+        path = Path(text).expanduser().absolute()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BadInput(f"{text!r} is not a path: {error}.", "Check the path.") from error
+    return path
+
+
 def place_of(text: str) -> "Target":
     """A folder, or what `target_of` reads; raises as it does."""
     from pytorch_to_triton.schema.target import Target
 
-    folder = Path(text).expanduser().absolute()
+    folder = path_of(text)
     return Target(path=folder) if folder.is_dir() else target_of(text)
 
 

@@ -34,7 +34,7 @@ def show(result: Value) -> None:
     """Print a result on stdout: its tables, then what it means and what to do next."""
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, markup=False)
     if isinstance(result, AuditReport) and result.document:
-        sys.stdout.write(result.document)
+        sys.stdout.buffer.write(result.document.encode())
         return
     if isinstance(result, Reading):
         console.print(result.text, soft_wrap=True)
@@ -53,6 +53,11 @@ def closing_lines(result: Value) -> Iterator[str]:
         yield at
     if isinstance(result, AuditReport):
         yield from (f"{one.kind}: {one.summary}" for one in result.examined)
+        yield from (f"Not read: {one.why}" for one in result.unread)
+        yield from (
+            f"Set aside at {one.finding.file}:{one.finding.line}: {one.finding.rule}: {one.reason}"
+            for one in result.suppressed
+        )
     if isinstance(result, Verdict | Inspection | Benchmark | AuditReport):
         yield from (f"Note: {note}" for note in result.notes)
     yield told["summary"]

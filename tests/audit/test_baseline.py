@@ -76,3 +76,11 @@ async def test_a_baseline_that_is_missing_or_no_baseline_is_refused(read: Auditi
 async def test_an_update_without_a_file_is_refused(read: Auditing) -> None:
     with pytest.raises(BadInput, match="no baseline to update"):
         await read(update_baseline=True, baseline=None)
+
+
+async def test_an_update_of_a_part_keeps_what_is_known_of_the_rest(read: Auditing, project: Path) -> None:
+    (project / "other.py").write_text(SOURCE, encoding="utf-8")
+    await read(update_baseline=True)
+    await read(update_baseline=True, targets=(Target(path=project / "other.py"),))
+    await read(update_baseline=True, rules=("deprecated_api",))
+    assert [finding.known for finding in (await read()).findings] == [True, True]

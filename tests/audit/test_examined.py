@@ -119,6 +119,6 @@ async def test_a_file_that_cannot_be_called_is_audited_by_its_source_and_says_so
     report = await examined(OVERREADS.replace("def run(x):", "def start(x):"))
     assert [finding.rule for finding in at_load(report)] == ["load_without_mask"]
     assert [(one.kind, one.summary.split(":")[0]) for one in report.examined] == [
-        ("compiled", "Not compiled"),
+        ("compiled", "Not compiled for sm_90"),
         ("measured", "Not run"),
     ]

@@ -20,7 +20,15 @@ def folder_of(tmp_path: Path, count: int) -> list[Path]:
 
 
 async def every(files: list[Path]) -> dict[Path, Reading]:
-    return {reading.file: reading async for reading in read_all(files)}
+    heard: list[Reading] = []
+
+    async def hear(reading: Reading) -> None:
+        heard.append(reading)
+
+    readings = await read_all(files, hear)
+    assert {id(reading) for reading in heard} == {id(reading) for reading in readings}
+    assert [reading.file for reading in readings] == files
+    return {reading.file: reading for reading in readings}
 
 
 async def test_many_files_are_read_alike_in_several_processes(tmp_path: Path) -> None:
@@ -62,3 +70,23 @@ async def test_a_finding_tells_its_line_its_function_and_the_page_of_its_rule(tm
     finding = next(f for f in read(file).findings if f.rule == "unsupported_syntax")
     assert (finding.excerpt, finding.kernel) == ("break", "kernel")
     assert finding.page == "references/auditing_rules.md#unsupported_syntax"
+
+
+async def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    files = folder_of(tmp_path, FEW + 1)
+    steps = "\n".join(f"    y{number + 1} = y{number} + 1" for number in range(600))
+    files[0].write_text(
+        f"import triton\n\n@triton.jit\ndef kernel(y0):\n{steps}\n    tl = y600.x\n", encoding="utf-8"
+    )
+    files[1].write_bytes(b"# coding: idna\nx = 1\n")
+    (tmp_path / ".#test_lock.py").symlink_to(tmp_path / "nowhere")
+    readings = await every(files)
+    assert "idna" in readings[files[1]].refusal or readings[files[1]].kernels == ()
+    assert [bool(readings[file].kernels) for file in files[2:]] == [True] * (FEW - 1)
+
+
+async def test_columns_are_counted_in_characters(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text("import triton.language as tl\né = 1; y = tl.relu(1)\n", encoding="utf-8")
+    (finding,) = (f for f in read(file).findings if f.rule == "nonexistent_api")
+    assert finding.column == 12

@@ -12,6 +12,8 @@ from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
 from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
 from pytorch_to_triton.schema.finding import Finding
 
+from ..docs.guide_blocks import blocks_of, source_of
+
 TESTS = Path(__file__).parents[1]
 CHECKS = TESTS / "worker" / "interpreter_checks"
 BLOCK_POINTERS = history().surface(installed_version()).find("triton.language.make_block_ptr")
@@ -40,6 +42,7 @@ GOOD = [
     for rule in RULES
     for index, source in enumerate(rule.good)
 ]
+GUIDES = sorted(places.shipped("docs_cache/guides").glob("*.md"))
 WEIGHTY = ("critical", "high", "medium")
 
 
@@ -74,6 +77,12 @@ def test_nothing_weighty_is_found_in_a_right_kernel(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert parse(file, text.encode()).kernels
     assert weighty(text) == []
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_nothing_weighty_is_found_in_what_a_guide_shows_as_right(guide: Path) -> None:
+    blocks = [block for block in blocks_of(guide) if block.kind not in ("shown", "wrong")]
+    assert weighty(source_of(blocks)) == []
 
 
 def test_a_finding_points_at_the_fault_and_says_what_to_write() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.registry import Rule, load
-from pytorch_to_triton.audit.settle import settled
+from pytorch_to_triton.audit.settle import Ran, settled
 from pytorch_to_triton.audit.source import Kernel
 from pytorch_to_triton.schema.finding import Finding
 
@@ -51,6 +51,8 @@ def found(rule: str, line: int, **more: Any) -> Finding:
     )
 
 
+FAILED = {FILE: Ran(idle=frozenset({"unused"}), clean=False)}
+PASSED = {FILE: Ran(idle=frozenset({"unused"}), clean=True)}
 SUSPICION = found("no_mask", 7, suspected=True)
 PROOF = {
     "severity": "critical",
@@ -61,32 +63,43 @@ PROOF = {
 
 
 def test_what_was_seen_at_the_same_line_confirms_and_is_told_once() -> None:
-    outcome = settled([SUSPICION, found("out_of_bounds", 7, **PROOF)], [rule()], [])
+    outcome = settled([SUSPICION, found("out_of_bounds", 7, **PROOF)], [rule()], FAILED)
     (told,) = outcome.findings
-    assert (told.rule, told.severity, told.evidence, told.suspected) == (
-        "no_mask",
-        "critical",
-        "measured",
-        False,
-    )
+    assert (told.rule, told.severity, told.evidence) == ("no_mask", "critical", "measured")
+    assert not told.suspected
     assert told.proof == "x is read past its end. Seen in 3 cases."
 
 
-def test_what_was_seen_in_the_kernel_at_another_line_leaves_the_suspicion_as_it_is() -> None:
+def test_what_was_seen_at_another_line_leaves_the_suspicion_as_it_is() -> None:
     elsewhere = found("out_of_bounds", 9, **PROOF)
-    assert settled([SUSPICION, elsewhere], [rule()], []).findings == (SUSPICION, elsewhere)
+    assert settled([SUSPICION, elsewhere], [rule()], FAILED).findings == (SUSPICION, elsewhere)
 
 
-def test_what_was_seen_without_an_access_of_its_own_confirms_and_stays() -> None:
-    at_run = found("out_of_bounds", 20, kernel="run", **PROOF)
-    told = settled([SUSPICION, at_run], [rule()], []).findings
-    assert [one.severity for one in told] == ["critical", "critical"]
+def test_of_two_accesses_on_a_line_only_the_one_to_the_same_tensor_is_confirmed() -> None:
+    load, store = (found("no_mask", 7, suspected=True, subject=name) for name in ("x_ptr", "out_ptr"))
+    outcome = settled([load, store, found("out_of_bounds", 7, subject="x_ptr", **PROOF)], [rule()], FAILED)
+    assert [(one.subject, one.suspected) for one in outcome.findings] == [("x_ptr", False), ("out_ptr", True)]
+
+
+def test_what_was_seen_at_no_line_of_its_own_confirms_the_one_suspicion_that_it_can_mean() -> None:
+    proof = found("out_of_bounds", 5, own_line=False, **PROOF)
+    (told,) = settled([SUSPICION, proof], [rule()], FAILED).findings
+    assert (told.rule, told.severity) == ("no_mask", "critical")
+    another = found("no_mask", 8, suspected=True)
+    assert settled([SUSPICION, another, proof], [rule()], FAILED).findings == (SUSPICION, another, proof)
 
 
 def test_a_run_that_passed_every_case_clears_the_suspicion() -> None:
-    outcome = settled([SUSPICION], [rule()], [FILE])
+    outcome = settled([SUSPICION], [rule()], PASSED)
     assert (outcome.findings, outcome.cleared) == ((), (SUSPICION,))
 
 
+def test_a_kernel_that_did_not_run_is_neither_cleared_nor_found_guilty() -> None:
+    unused = found("no_mask", 7, suspected=True, kernel="unused")
+    proof = found("out_of_bounds", 5, own_line=False, **PROOF)
+    assert settled([unused], [rule()], PASSED).findings == (unused,)
+    assert settled([unused, proof], [rule()], FAILED).findings == (unused, proof)
+
+
 def test_without_a_run_a_suspicion_stays_one() -> None:
-    assert settled([SUSPICION], [rule()], []).findings == (SUSPICION,)
+    assert settled([SUSPICION], [rule()], {}).findings == (SUSPICION,)

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.suppress import comments_in, notes_on, set_aside
 from pytorch_to_triton.schema.finding import Finding
 
+LOADS, STORES, GRIDS = "redundant_load", "needless_initialisation", "hard_coded_grid"
 
-def found(line: int, rule: str = "spills") -> Finding:
+
+def found(line: int, rule: str = LOADS) -> Finding:
     return Finding(
         rule=rule,
         severity="medium",
@@ -22,50 +25,57 @@ def found(line: int, rule: str = "spills") -> Finding:
     )
 
 
-SOURCE = """# audit: ignore-file[races] single program by design
-x = 1  # audit: ignore[spills] measured, it pays
+SOURCE = f"""# audit: ignore-file[{GRIDS}] single program by design
+x = 1  # audit: ignore[{LOADS}] measured, it pays
 
-# audit: ignore[spills, casts] the next line is
+# audit: ignore[{LOADS}, {STORES}] the next statement is
 # explained here
 y = (
     2
 )
-text = "# audit: ignore[spills] inside a string"
-z = 3  # audit: ignore[spills]
+text = "# audit: ignore[{LOADS}] inside a string"
+
+# audit: ignore[{STORES}] the whole head
+@decorated
+@twice(
+    3
+)
+def kernel():
+    z = 3  # noqa: X1 # audit: ignore[{LOADS}]
+    w = 4  # audit: ignore
+    v = 5  # audit: ignore[no_such_rule] because
 """
-
-
-def lines_set_aside(rule: str) -> set[int]:
-    comments = tuple(comments_in(SOURCE))
-    _, aside = set_aside([found(line, rule) for line in range(1, 11)], comments)
-    return {one.finding.line for one in aside}
 
 
 @pytest.mark.parametrize(
     ("rule", "lines"),
-    [("spills", {2, 6}), ("casts", {6}), ("races", set(range(1, 11))), ("other", set())],
+    [
+        (LOADS, {2, 6, 7, 8}),
+        (STORES, {6, 7, 8, 12, 13, 14, 15, 16}),
+        (GRIDS, set(range(1, 20))),
+        ("x", set()),
+    ],
 )
-def test_a_comment_holds_for_its_line_or_the_next_line_of_code_or_the_file(
-    rule: str, lines: set[int]
-) -> None:
-    assert lines_set_aside(rule) == lines
+def test_a_comment_holds_for_its_statement_or_the_next_one_or_the_file(rule: str, lines: set[int]) -> None:
+    _, aside = set_aside([found(line, rule) for line in range(1, 20)], comments_in(SOURCE))
+    assert {one.finding.line for one in aside} == lines
 
 
 def test_the_reason_is_kept_with_the_finding() -> None:
-    _, (aside,) = set_aside([found(2)], tuple(comments_in(SOURCE)))
+    _, (aside,) = set_aside([found(2)], comments_in(SOURCE))
     assert aside.reason == "measured, it pays"
 
 
 def test_comments_that_do_nothing_are_told() -> None:
-    comments = tuple(comments_in(SOURCE))
-    findings = [found(2), found(6), found(6, "casts"), found(10)]
-    kept, aside = set_aside(findings, comments)
-    assert [finding.line for finding in kept] == [10]
-    assert list(notes_on("k.py", comments, aside)) == [
-        "k.py:1: audit: ignore[races] sets nothing aside: nothing is found there.",
-        "k.py:10: audit: ignore gives no reason, so it sets nothing aside.",
+    comments = comments_in(SOURCE)
+    _, aside = set_aside([found(2), found(6), found(16, STORES)], comments)
+    assert list(notes_on("k.py", comments, aside, all_rules())) == [
+        f"k.py:1: audit: ignore[{GRIDS}] sets nothing aside: nothing is found there.",
+        f"k.py:17: audit: ignore[{LOADS}] gives no reason, so it sets nothing aside.",
+        "k.py:18: this sets nothing aside; write `# audit: ignore[RULE] REASON`.",
+        "k.py:19: there is no rule no_such_rule to ignore.",
     ]
 
 
 def test_a_file_without_such_comments_is_not_even_read() -> None:
-    assert list(comments_in("x = 'not python at all")) == []
+    assert comments_in("x = 'not python at all") == ()

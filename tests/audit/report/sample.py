@@ -228,7 +228,11 @@ SAMPLE = AuditReport(
         ),
     ),
     timings=(TIMING,),
-    commands=("pytorch-to-triton audit kernels", "pytorch-to-triton benchmark softmax.py --seed 7"),
+    commands=(
+        "pytorch-to-triton audit kernels",
+        "pytorch-to-triton benchmark softmax.py --seed 7",
+        "pytorch-to-triton validate softmax.py --seed 7",
+    ),
     fail_on="medium",
     notes=("A note with a | in it.",),
 )

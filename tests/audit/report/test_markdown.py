@@ -144,7 +144,7 @@ def test_what_was_not_measured_is_said() -> None:
     ]
 
 
-def test_each_command_is_there_once() -> None:
+def test_each_command_is_there() -> None:
     assert section(markdown(SAMPLE), "Again").splitlines()[1:-1] == [
         "pytorch-to-triton audit kernels",
         "pytorch-to-triton benchmark softmax.py --seed 7",

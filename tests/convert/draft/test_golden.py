@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.audit.read import read
 from pytorch_to_triton.convert.convert import declared, reference_of
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.module import Source, draft
@@ -59,12 +60,16 @@ async def test_the_last_stage_is_drafted_as_it_was(name: str, drafted: Drafting)
 
 
 @pytest.mark.parametrize("name", [*KEPT, "layer_norm", "swiglu", "gelu_bias"])
-async def test_drafted_files_pass_the_projects_linter(name: str, drafted: Drafting, tmp_path: Path) -> None:
+async def test_drafted_files_pass_the_projects_linter_and_its_own_audit(
+    name: str, drafted: Drafting, tmp_path: Path
+) -> None:
     ruff = Path(sys.executable).with_name("ruff")
     command = str(ruff) if ruff.exists() else shutil.which("ruff")
     assert command, "ruff is a development dependency"
     for stage, text in (await drafted(name)).items():
-        (tmp_path / f"stage{stage}.py").write_text(text, encoding="utf-8")
+        file = tmp_path / f"stage{stage}.py"
+        file.write_text(text, encoding="utf-8")
+        assert [f for f in read(file).findings if f.severity in ("critical", "high", "medium")] == []
     # A kernel's parameters are as many as it takes, as in reference_kernels/.
     options = ["--config", str(CHECKOUT / "pyproject.toml"), "--ignore", "PLR0913", "--no-cache"]
     checked = subprocess.run(

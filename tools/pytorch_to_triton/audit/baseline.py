@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -60,23 +61,41 @@ def read_baseline(path: Path) -> Baseline:
         hint = "Write one with --update-baseline, or leave the baseline out."
         raise BadInput(f"The baseline {path} cannot be read: {error.strerror}.", hint) from error
     except (UnicodeDecodeError, ValidationError) as error:
-        hint = "Write it anew with --update-baseline."
+        hint = "Delete it, then write it anew with --update-baseline."
         raise BadInput(f"{path} is not a baseline of an audit.", hint) from error
 
 
-def write_baseline(path: Path, findings: Sequence[Finding], root: Path) -> None:
-    """All findings as known ones. Raises BadInput where the file cannot be written."""
+def updated(before: Baseline, findings: Sequence[Finding], looked_at: "LookedAt") -> Baseline:
+    """A baseline of these findings; what it held of other files and of other rules stays."""
+    left = [
+        one for one in before.findings if one.rule not in looked_at.rules or one.file not in looked_at.files
+    ]
     known = [
         Known(
             fingerprint=finding.fingerprint,
             rule=finding.rule,
-            file=name_of(finding.file, root),
+            file=name_of(finding.file, looked_at.root),
             line=finding.line,
             excerpt=finding.excerpt,
         )
-        for finding in sorted(findings, key=lambda f: (f.file, f.line, f.column, f.rule))
+        for finding in findings
     ]
-    write_asked(path, Baseline(findings=tuple(known)).model_dump_json(indent=1) + "\n")
+    return Baseline(findings=tuple(sorted([*left, *known], key=lambda one: (one.file, one.line, one.rule))))
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """What an audit was about."""
+
+    root: Path
+    files: frozenset[str]
+    """As a baseline names them."""
+    rules: frozenset[str]
+
+
+def write_baseline(path: Path, baseline: Baseline) -> None:
+    """Raises BadInput where the file cannot be written."""
+    write_asked(path, baseline.model_dump_json(indent=1) + "\n")
 
 
 def write_asked(path: Path, text: str) -> None:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import get_args
 
 from pytorch_to_triton.audit.baseline import name_of
 from pytorch_to_triton.audit.registry import Rule
-from pytorch_to_triton.audit.search import root_of
 from pytorch_to_triton.schema.finding import (
     SEVERITIES,
     Category,
@@ -51,7 +51,9 @@ def statuses(findings: Sequence[Finding], fail_on: Severity) -> tuple[CategorySt
     return tuple(told)
 
 
-def recommendations(findings: Sequence[Finding], rules: Sequence[Rule]) -> tuple[Recommendation, ...]:
+def recommendations(
+    findings: Sequence[Finding], rules: Sequence[Rule], root: Path
+) -> tuple[Recommendation, ...]:
     """One a rule: by its worst finding, then by how many there are. Known findings are left out."""
     titles = {rule.name: rule.title for rule in rules}
     by_rule: dict[str, list[Finding]] = {}
@@ -63,7 +65,7 @@ def recommendations(findings: Sequence[Finding], rules: Sequence[Rule]) -> tuple
             severity=own[0].severity,
             title=titles.get(name, name),
             instead=own[0].instead,
-            places=tuple(f"{name_of(f.file, root_of(f.file))}:{f.line}" for f in own),
+            places=tuple(f"{name_of(f.file, root)}:{f.line}" for f in own),
         )
         for name, own in by_rule.items()
     ]
@@ -82,12 +84,12 @@ def summary_of(findings: Sequence[Finding], kernels: int, files: int, unread: in
     return f"{found} in {where}.{old}{left}"
 
 
-def next_step_of(findings: Sequence[Finding], kernels: int, *, examined: bool) -> str:
+def next_step_of(findings: Sequence[Finding], kernels: int, root: Path, *, examined: bool) -> str:
     """What to do first."""
     new = [finding for finding in findings if not finding.known]
     if new:
         first = new[0]
-        return f"First {name_of(first.file, root_of(first.file))}:{first.line}: {first.instead}"
+        return f"First {name_of(first.file, root)}:{first.line}: {first.instead}"
     if findings:
         return "Nothing is new; mend what the baseline knows when there is time."
     if not kernels:

@@ -108,7 +108,7 @@ class Measured:
     def sightings(self, symptom: Symptom) -> Iterator[tuple[Node | Line, Sighting]]:
         """What was seen of one symptom, each with its place."""
         for sighting in self._symptoms.sightings(symptom):
-            yield sighting.at or self.place, sighting
+            yield sighting.at or begins(self.place), sighting
 
     @cached_property
     def _symptoms(self) -> Reading:
@@ -146,6 +146,11 @@ def pieces(evidence: Evidence, needs: type[Evidence]) -> Sequence[Evidence]:
     if needs is Kernel and isinstance(evidence, SourceFile):
         return evidence.kernels
     return (evidence,) if isinstance(evidence, needs) else ()
+
+
+def begins(place: Node | Line) -> Line:
+    """The place as the line that begins what is at fault."""
+    return Line(place.lineno, col_offset=place.col_offset, own=False)
 
 
 def _place(file: SourceFile, target: Target, ran: Collection[str]) -> Node | Line:

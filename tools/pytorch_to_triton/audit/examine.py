@@ -1,11 +1,14 @@
 """Compiling and running what is audited, where its inputs are known."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
+from pytorch_to_triton.audit.settle import Ran
 from pytorch_to_triton.audit.source import SourceFile
 from pytorch_to_triton.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
@@ -20,10 +23,9 @@ from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.finding import CompiledFigures, EvidenceKind, Examination
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate import validate
 
-ARCHS = ("sm_90", "gfx942")
-"""What is compiled for where nobody says: one GPU of each maker."""
 DECLARING = frozenset({"INPUTS", "inputs", "get_inputs"})
 """A file that defines one of these says what its `run` is called with."""
 NO_GPU = "No GPU: nothing was timed; races that depend on scheduling and compiled precision were not seen."
@@ -37,7 +39,7 @@ class Examiner:
     mode: Mode
     reference: Target | None = None
     options: Options = NO_OPTIONS
-    archs: tuple[str, ...] = ARCHS
+    archs: tuple[str, ...] = ()
     seconds: float = 120.0
     watch: Watch | None = None
 
@@ -50,11 +52,16 @@ class Examined:
     examinations: list[Examination] = field(default_factory=list)
     compiled: list[CompiledFigures] = field(default_factory=list)
     timings: list[Benchmark] = field(default_factory=list)
-    ran: list[Path] = field(default_factory=list)
+    ran: dict[Path, Ran] = field(default_factory=dict)
     """Files whose kernels were run."""
-    clean: list[Path] = field(default_factory=list)
-    """Those that passed every case."""
     notes: list[str] = field(default_factory=list)
+
+    def run(self, file: SourceFile, verdict: Verdict) -> None:
+        """Notes that a target of a file was run, and how it went."""
+        idle = idle_functions(file, verdict.conduct.kernels)
+        clean = verdict.verdict == "passed"
+        before = self.ran.get(file.path, Ran(idle, clean))
+        self.ran[file.path] = Ran(before.idle & idle, before.clean and clean)
 
     def note(
         self, target: Target, kind: EvidenceKind, summary: str, obtained: str = "", replay: str = ""
@@ -62,6 +69,17 @@ class Examined:
         self.examinations.append(
             Examination(target=str(target), kind=kind, summary=summary, obtained=obtained, replay=replay)
         )
+
+
+def idle_functions(file: SourceFile, ran: Collection[str]) -> frozenset[str]:
+    """Kernels that are launched in the file and did not run, and functions that launch only such kernels."""
+    kernels = {kernel.node.name for kernel in file.kernels if kernel.is_launched} - set(ran)
+    launching: defaultdict[str, set[str]] = defaultdict(set)
+    for kernel in file.kernels:
+        for launch in kernel.launches:
+            if launch.function:
+                launching[launch.function.name].add(kernel.node.name)
+    return frozenset(kernels | {name for name, launched in launching.items() if launched <= kernels})
 
 
 def declares_inputs(file: SourceFile) -> bool:
@@ -82,8 +100,8 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
         try:
             found = await inspect.inspect(examiner.door, wanted, examiner.mode, examiner.watch)
         except Refusal as refusal:
-            into.note(target, "compiled", f"Not compiled: {refusal.message}")
-            return
+            into.note(target, "compiled", f"Not compiled for {arch}: {refusal.message}")
+            continue
         into.note(target, "compiled", found.summary, found.obtained)
         into.notes += [note for note in found.notes if note not in into.notes]
         _take(found, arch, file, into)
@@ -130,9 +148,7 @@ async def run_target(examiner: Examiner, target: Target, file: SourceFile, into:
         return
     into.note(target, "measured", verdict.summary, verdict.obtained, verdict.replay)
     into.evidence.append(Measured(target, file, verdict))
-    into.ran.append(file.path)
-    if verdict.verdict == "passed":
-        into.clean.append(file.path)
+    into.run(file, verdict)
     if examiner.mode.interpreter:
         into.notes += [NO_GPU] if NO_GPU not in into.notes else []
     elif verdict.verdict == "passed":
@@ -146,7 +162,8 @@ async def time_target(examiner: Examiner, target: Target, file: SourceFile, into
         reference=examiner.reference,
         options=examiner.options,
         baselines=("eager", "compile"),
-        into=places.cache() / "audit" / "timings" / file.path.stem,
+        seconds=examiner.seconds,
+        into=places.cache() / "audit" / "timings" / sha256(str(target).encode()).hexdigest()[:16],
     )
     try:
         result = await benchmark.benchmark(examiner.door, wanted, examiner.mode, examiner.watch)

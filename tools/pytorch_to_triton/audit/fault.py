@@ -16,6 +16,8 @@ class Line:
     file: Path | None = None
     """None: the file of the evidence."""
     col_offset: int = 0
+    own: bool = True
+    """The line itself is at fault; else it only begins the function that is."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Fault:
     """What to do about it, in a sentence."""
     mend: str = ""
     """Code that can stand in place of the faulty expression or line, where it can be written."""
+    subject: str = ""
+    """The pointer that it is about, as the kernel names it."""
     proof: str = ""
     """What was seen, with its figures: the access width, the offset, the shape that failed. Compiled and
     measured evidence always has one."""

@@ -3,11 +3,10 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import anyio
 from anyio import CapacityLimiter, to_process, to_thread
 from pydantic import ValidationError
 
@@ -16,7 +15,9 @@ from pytorch_to_triton.api.surface import installed_version
 from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
+from pytorch_to_triton.audit.suppress import Comment, comments_in
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.gpu.together import together
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.schema.value import Value
 
@@ -35,32 +36,41 @@ class Reading(Value):
     kernels: tuple[str, ...] = ()
     """Its @triton.jit functions."""
     findings: tuple[Finding, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    """Those that set findings aside."""
+    notes: tuple[str, ...] = ()
+    """Rules that failed on it."""
     refusal: str = ""
     """Why it could not be read; empty: it was."""
     hint: str = ""
     """How to mend that."""
 
 
-async def read_all(files: Sequence[Path]) -> AsyncIterator[Reading]:
-    """One reading a file, as they are done; of a cached one at once."""
+Told = Callable[[Reading], Awaitable[None]]
+
+
+async def read_all(files: Sequence[Path], tell: Told) -> list[Reading]:
+    """One reading a file, in the order of the files; `tell` hears of each as it is done."""
+    readings: dict[Path, Reading] = {}
+
+    async def take(done: Sequence[Reading]) -> None:
+        for reading in done:
+            readings[reading.file] = reading
+            await tell(reading)
+
     if len(files) <= FEW:
         for file in files:
-            yield await to_thread.run_sync(read, file)
-        return
-    chunks = [tuple(files[start : start + CHUNK]) for start in range(0, len(files), CHUNK)]
+            await take([await to_thread.run_sync(read, file)])
+        return [readings[file] for file in files]
     processes = CapacityLimiter(os.cpu_count() or 1)
-    done, read_ones = anyio.create_memory_object_stream[tuple[Reading, ...]](len(chunks))
 
-    async def work(chunk: tuple[Path, ...]) -> None:
-        await done.send(await to_process.run_sync(read_chunk, chunk, cancellable=True, limiter=processes))
+    async def work(chunk: Sequence[Path]) -> None:
+        await take(await to_process.run_sync(read_chunk, chunk, cancellable=True, limiter=processes))
 
-    async with anyio.create_task_group() as group, read_ones:
-        for chunk in chunks:
-            group.start_soon(work, chunk)
-        for _ in chunks:
-            for reading in await read_ones.receive():
-                yield reading
-    done.close()
+    async with together() as group:
+        for start in range(0, len(files), CHUNK):
+            group.start_soon(work, files[start : start + CHUNK])
+    return [readings[file] for file in files]
 
 
 def read_chunk(files: Sequence[Path]) -> tuple[Reading, ...]:
@@ -88,10 +98,15 @@ def read(file: Path) -> Reading:
 def finished(finding: Finding, file: SourceFile) -> Finding:
     """A finding with what its place in the source adds."""
     lines = file.lines
-    excerpt = lines[finding.line - 1].strip() if 0 < finding.line <= len(lines) else ""
-    page = f"{RULES_PAGE}#{finding.rule}"
-    kernel = function_at(file, finding.line)
-    return finding.model_copy(update={"excerpt": excerpt, "page": page, "kernel": kernel})
+    line = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
+    return finding.model_copy(
+        update={
+            "column": len(line.encode()[: finding.column - 1].decode(errors="replace")) + 1,
+            "excerpt": line.strip(),
+            "page": f"{RULES_PAGE}#{finding.rule}",
+            "kernel": function_at(file, finding.line),
+        }
+    )
 
 
 def function_at(file: SourceFile, line: int) -> str:
@@ -103,15 +118,36 @@ def function_at(file: SourceFile, line: int) -> str:
 def _reading(file: Path, source: bytes) -> Reading:
     try:
         parsed = parse(file, source)
+        found, notes = _found(parsed)
+        return Reading(
+            file=file,
+            imports_triton=parsed.imports_triton,
+            kernels=tuple(kernel.node.name for kernel in parsed.kernels),
+            findings=tuple(finished(finding, parsed) for finding in found),
+            comments=comments_in(parsed.text),
+            notes=tuple(notes),
+        )
     except BadInput as refusal:
         return Reading(file=file, refusal=refusal.message, hint=refusal.hint)
-    rules = [rule for rule in all_rules() if rule.needs in (Kernel, SourceFile)]
-    return Reading(
-        file=file,
-        imports_triton=parsed.imports_triton,
-        kernels=tuple(kernel.node.name for kernel in parsed.kernels),
-        findings=tuple(finished(f, parsed) for rule in rules for f in rule.find(parsed)),
-    )
+    except RecursionError:
+        hint = "Split what is unrolled there into functions or loops."
+        return Reading(file=file, refusal=f"{file} is nested too deeply to be read.", hint=hint)
+
+
+def _found(file: SourceFile) -> tuple[list[Finding], list[str]]:
+    """What the rules find; a rule that fails on a file is told, and the others go on."""
+    found: list[Finding] = []
+    notes: list[str] = []
+    for rule in all_rules():
+        if rule.needs not in (Kernel, SourceFile):
+            continue
+        try:
+            found += rule.find(file)
+        except RecursionError:
+            raise
+        except Exception as error:  # a defect of the rule must not end the audit of a tree
+            notes.append(f"Rule {rule.name} failed on {file.path}: {type(error).__name__}: {error}.")
+    return found, notes
 
 
 class _Kept(Value):
@@ -129,7 +165,7 @@ def _kept(place: Path, key: str) -> Reading | None:
 
 def _keep(place: Path, key: str, reading: Reading) -> None:
     """A cache that cannot be written costs time alone."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         places.write_whole(place, _Kept(key=key, reading=reading).model_dump_json())
 
 

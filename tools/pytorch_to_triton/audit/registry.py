@@ -23,8 +23,8 @@ A rule that only suspects also has
     SUSPECTED = "low"                 # its severity until something is measured; SEVERITY where confirmed
     SETTLED_BY = ("out_of_bounds",)   # rules on what was measured that confirm it
 
-Where the kernel was run, a finding of one of those rules at the same line (or without a line of its own)
-confirms the suspicion, and it is cleared where none of them found anything.
+Where the kernel was run, a finding of one of those rules at the same line and about the same pointer (or
+without a line of its own) confirms the suspicion; it is cleared where every case passed (settle.py).
 """
 
 import importlib
@@ -102,7 +102,7 @@ class Rule:
 
     def _finding(self, fault: Fault, piece: Evidence) -> Finding:
         place = fault.at
-        elsewhere = place.file if isinstance(place, Line) else None
+        elsewhere, own = (place.file, place.own) if isinstance(place, Line) else (None, True)
         return Finding(
             rule=self.name,
             severity=self.suspected or self.severity,
@@ -112,6 +112,8 @@ class Rule:
             file=elsewhere or piece.path,
             line=place.lineno,
             column=place.col_offset + 1,
+            own_line=own,
+            subject=fault.subject,
             message=fault.message,
             instead=fault.instead,
             mend=fault.mend,

@@ -13,7 +13,7 @@ ROOT_MARKS = ("pyproject.toml", ".git")
 
 @dataclass(frozen=True)
 class Searched:
-    """Absolute paths, each once."""
+    """Real paths, each once."""
 
     named: tuple[Path, ...]
     """Files that were named themselves."""
@@ -29,9 +29,9 @@ def search(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Searched:
     named: dict[Path, None] = {}
     found: dict[Path, None] = {}
     for path in paths:
-        whole = path.absolute()
+        whole = path.resolve()
         if whole.is_dir():
-            below = (file for file in _below(whole) if not _is_excluded(file.relative_to(whole), exclude))
+            below = (file for file in _below(whole) if not _is_excluded(file, whole, exclude))
             found.update(dict.fromkeys(below))
         elif whole.is_file():
             named[whole] = None
@@ -54,8 +54,10 @@ def _below(folder: Path) -> Iterator[Path]:
             for name in folders
             if not name.startswith(".") and not Path(place, name, "pyvenv.cfg").exists()
         )
-        yield from (Path(place, name) for name in sorted(files) if name.endswith(".py"))
+        paths = (Path(place, name) for name in sorted(files) if name.endswith(".py"))
+        yield from (path.resolve() for path in paths if path.is_file())
 
 
-def _is_excluded(path: Path, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(path.as_posix(), pattern) for pattern in patterns)
+def _is_excluded(path: Path, folder: Path, patterns: Sequence[str]) -> bool:
+    below = os.path.relpath(path, folder).replace(os.sep, "/")
+    return any(fnmatch(below, pattern) for pattern in patterns)

@@ -50,6 +50,10 @@ def settings_for(path: Path) -> Settings:
         table = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         for name in TABLE:
             table = table.get(name, {})
+            if not isinstance(table, dict):
+                raise BadInput(
+                    f"{file}: {name} is not a table.", "Write it as [tool.pytorch-to-triton.audit]."
+                )
         settings = Settings.model_validate({**table, "root": root})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{file} cannot be read: {error}.", "Mend it, then audit again.") from error

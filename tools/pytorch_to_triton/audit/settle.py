@@ -1,11 +1,21 @@
-"""What a run says to what source only suspects."""
+"""What runs say to what source only suspects."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.audit.registry import Rule
 from pytorch_to_triton.schema.finding import SEVERITIES, Finding
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A file whose kernels were run."""
+
+    idle: frozenset[str]
+    """The functions in it that certainly did not take part."""
+    clean: bool
+    """Every case of every target passed."""
 
 
 @dataclass(frozen=True)
@@ -17,35 +27,40 @@ class Settled:
     """Suspicions that a run would have confirmed, and did not."""
 
 
-def settled(findings: Sequence[Finding], rules: Sequence[Rule], clean: Sequence[Path]) -> Settled:
-    """The findings with suspicions confirmed or cleared.
+def settled(findings: Sequence[Finding], rules: Sequence[Rule], ran: Mapping[Path, Ran]) -> Settled:
+    """The findings with suspicions confirmed or cleared, in functions that took part in a run.
 
-    clean: files that were run and passed every case. A finding on what was measured confirms the suspicions
-    that it settles at its own line, or in another function where it names no access: they take its evidence,
-    and what stands at the same line is not told twice. In clean files suspicions are cleared.
+    What was measured confirms the suspicions that it settles: those at its own line about the same pointer;
+    where it has no line of its own, the one in its file, if there is just one that it can mean. They take its
+    evidence, and it is not told again. Where every case passed, suspicions are cleared.
     """
     settling = {rule.name: rule for rule in rules if rule.settled_by}
-    measured = [finding for finding in findings if finding.evidence == "measured"]
-    told: list[Finding] = []
-    cleared: list[Finding] = []
-    absorbed: list[Finding] = []
-    for finding in findings:
-        rule = settling.get(finding.rule) if finding.suspected else None
-        proof = next((one for one in measured if rule and _confirms(one, finding, rule)), None)
-        if rule and proof:
-            told.append(_confirmed(finding, proof, rule))
-            absorbed += [proof] if proof.line == finding.line else []
-        elif rule and finding.file in clean:
-            cleared.append(finding)
-        else:
-            told.append(finding)
-    return Settled(tuple(one for one in told if one not in absorbed), tuple(cleared))
+    open_ones = [
+        finding
+        for finding in findings
+        if finding.suspected and finding.rule in settling and finding.file in ran
+        if finding.kernel not in ran[finding.file].idle
+    ]
+    proofs: dict[Finding, Finding] = {}
+    for proof in (finding for finding in findings if finding.evidence == "measured"):
+        meant = [finding for finding in open_ones if _confirms(proof, finding, settling[finding.rule])]
+        if proof.own_line or len(meant) == 1:
+            for finding in meant:
+                proofs.setdefault(finding, proof)
+    cleared = [finding for finding in open_ones if finding not in proofs and ran[finding.file].clean]
+    told = [
+        _confirmed(finding, proofs[finding], settling[finding.rule]) if finding in proofs else finding
+        for finding in findings
+        if finding not in cleared and finding not in proofs.values()
+    ]
+    return Settled(tuple(told), tuple(cleared))
 
 
 def _confirms(proof: Finding, finding: Finding, rule: Rule) -> bool:
     if proof.rule not in rule.settled_by or proof.file != finding.file:
         return False
-    return proof.line == finding.line or proof.kernel != finding.kernel
+    others = proof.subject and finding.subject and proof.subject != finding.subject
+    return not proof.own_line or (proof.line == finding.line and not others)
 
 
 def _confirmed(finding: Finding, proof: Finding, rule: Rule) -> Finding:

@@ -284,12 +284,13 @@ def parse(path: Path, source: bytes) -> SourceFile:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, filename=str(path))
+        text = decoded(source)
     except SyntaxError as error:
         where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else str(path)
         raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, LookupError, RecursionError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
-    return SourceFile(path, tree, decoded(source))
+    return SourceFile(path, tree, text)
 
 
 def lines_of(text: str) -> list[str]:

@@ -1,55 +1,56 @@
 """Comments that set findings aside: `# audit: ignore[rule, other_rule] why it is right here`.
 
-At the end of a line it holds for that line, alone on a line for the next line of code, and
-`# audit: ignore-file[rule] why` for the whole file. Without a reason nothing is set aside.
+Beside code it holds for that statement, alone on a line for the next one (of a decorated function: up to its
+`def`), and `# audit: ignore-file[rule] why` for the whole file. Without a reason nothing is set aside.
 """
 
 import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from pytorch_to_triton.audit.registry import KINDS, Rule
 from pytorch_to_triton.schema.finding import Finding, Suppressed
+from pytorch_to_triton.schema.value import Value
 
 COMMENT = re.compile(r"#\s*audit:\s*(ignore|ignore-file)\s*\[([\w\s,]*)\]\s*(.*)")
-BESIDE = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
+ALMOST = re.compile(r"#\s*audit:\s*ignore")
+LAYOUT = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(Value):
     """One such comment."""
 
     at: int
     """Its own line."""
-    rules: frozenset[str]
-    reason: str
-    covers: int | None
-    """The line that it holds for; None: all lines."""
+    rules: tuple[str, ...] = ()
+    reason: str = ""
+    first: int
+    """The lines that it holds for, the last one included."""
+    last: int
 
     def sets_aside(self, finding: Finding) -> bool:
-        return bool(self.reason) and finding.rule in self.rules and self.covers in (None, finding.line)
+        return bool(self.reason) and finding.rule in self.rules and self.first <= finding.line <= self.last
 
 
-def comments_in(source: str) -> Iterator[Comment]:
+def comments_in(source: str) -> tuple[Comment, ...]:
     """All of a file that parses, in source order."""
     if "audit:" not in source:
-        return
-    waiting: list[tuple[int, re.Match[str]]] = []
-    code_on = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        line = token.start[0]
-        if token.type not in BESIDE:
-            yield from (_comment(at, found, line) for at, found in waiting)
-            waiting = []
-            code_on = token.end[0]
-        elif token.type == tokenize.COMMENT and (found := COMMENT.match(token.string)):
-            if found[1] == "ignore-file":
-                yield _comment(line, found, None)
-            elif code_on == line:
-                yield _comment(line, found, line)
-            else:
-                waiting.append((line, found))
+        return ()
+    statements = tuple(_statements(source))
+    found: list[Comment] = []
+    for token in _tokens(source):
+        if token.type != tokenize.COMMENT or not (almost := ALMOST.search(token.string)):
+            continue
+        line, told = token.start[0], COMMENT.match(token.string[almost.start() :])
+        if told is None:
+            found.append(Comment(at=line, first=line, last=line))
+            continue
+        names = tuple(name for one in told[2].split(",") if (name := one.strip()))
+        whole = told[1] == "ignore-file"
+        first, last = (1, len(source)) if whole else _covered(line, statements)
+        found.append(Comment(at=line, rules=names, reason=told[3].strip(), first=first, last=last))
+    return tuple(found)
 
 
 def set_aside(
@@ -67,16 +68,46 @@ def set_aside(
     return kept, aside
 
 
-def notes_on(name: str, comments: Sequence[Comment], aside: Sequence[Suppressed]) -> Iterator[str]:
-    """Comments that do nothing, and why."""
+def notes_on(
+    name: str, comments: Sequence[Comment], aside: Sequence[Suppressed], rules: Sequence[Rule]
+) -> Iterator[str]:
+    """Comments of a file that do nothing, and why; those on rules that were not tried are left alone."""
+    every = {rule.name: rule for rule in rules}
     for comment in comments:
-        if not comment.reason:
-            yield f"{name}:{comment.at}: audit: ignore gives no reason, so it sets nothing aside."
-        elif not any(comment.sets_aside(found.finding) for found in aside):
-            listed = ", ".join(sorted(comment.rules)) or "no rule"
-            yield f"{name}:{comment.at}: audit: ignore[{listed}] sets nothing aside: nothing is found there."
+        unknown = [rule for rule in comment.rules if rule not in every]
+        where, listed = f"{name}:{comment.at}", ", ".join(comment.rules)
+        if not comment.rules:
+            yield f"{where}: this sets nothing aside; write `# audit: ignore[RULE] REASON`."
+        elif not comment.reason:
+            yield f"{where}: audit: ignore[{listed}] gives no reason, so it sets nothing aside."
+        elif unknown:
+            yield f"{where}: there is no rule {', '.join(unknown)} to ignore."
+        elif any(comment.sets_aside(found.finding) for found in aside):
+            continue
+        elif all(KINDS[every[rule].needs] == "source" for rule in comment.rules):
+            yield f"{where}: audit: ignore[{listed}] sets nothing aside: nothing is found there."
 
 
-def _comment(at: int, found: re.Match[str], covers: int | None) -> Comment:
-    rules = frozenset(name.strip() for name in found[2].split(",") if name.strip())
-    return Comment(at, rules, found[3].strip(), covers)
+def _covered(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The statement that a line belongs to, else the next one."""
+    return next((statement for statement in statements if line <= statement[1]), (line, line))
+
+
+def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(source).readline)
+
+
+def _statements(source: str) -> Iterator[tuple[int, int]]:
+    """First and last line of each logical line; decorators belong to the `def` below them."""
+    start: int | None = None
+    begins, decorates = True, False
+    for token in _tokens(source):
+        if token.type == tokenize.NEWLINE and start is not None:
+            if not decorates:
+                yield start, token.start[0]
+                start = None
+            begins = True
+        elif token.type not in LAYOUT and token.type != tokenize.ENDMARKER:
+            start = token.start[0] if start is None else start
+            if begins:
+                begins, decorates = False, token.string == "@"

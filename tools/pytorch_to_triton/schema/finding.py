@@ -37,6 +37,10 @@ class Finding(Value):
     """The function, most often a kernel, that the line stands in; empty at the top of the file."""
     excerpt: str = ""
     """The line of source."""
+    own_line: bool = True
+    """The line itself is at fault; else it begins the function that is."""
+    subject: str = ""
+    """The pointer that it is about, as the kernel names it; empty: several, or none."""
     message: str
     """What is wrong here, and what comes of it."""
     proof: str = ""
@@ -155,4 +159,4 @@ class AuditReport(Value):
     document: str = ""
     """The report in the format that was asked for, unless it was written to a file."""
     written: Path | None = None
-    """The file that holds the report, or the baseline."""
+    """The file that holds the document."""

@@ -123,7 +123,7 @@ def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
         files = [file for pattern in patterns for home in homes for file in home.rglob(pattern)]
         if near == folder:
             files += [file for pattern in patterns for file in folder.glob(pattern)]
-        found |= {file: file.stat().st_mtime_ns for file in files}
+        found |= {file: changed for file in files if (changed := _changed(file))}
         if (near / ".git").exists() or (near / "pyproject.toml").exists():
             break
     return tuple(itertools.islice(found.items(), _MOST_FILES))
@@ -131,5 +131,16 @@ def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
 
 @lru_cache(maxsize=_MOST_FILES)
 def _text(file: Path, changed_ns: int) -> str:
-    """The text of a file as it was when it was last changed."""
-    return file.read_text(encoding="utf-8", errors="replace")
+    """The text of a file as it was when it was last changed; empty where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _changed(file: Path) -> int:
+    """When a file was last changed, in nanoseconds; 0 of one that is not there, such as an editor's lock."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0

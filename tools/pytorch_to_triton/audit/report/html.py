@@ -21,7 +21,6 @@ from pytorch_to_triton.audit.report.tables import (
 )
 from pytorch_to_triton.audit.report.wording import (
     CATEGORIES,
-    commands_of,
     counted,
     folder_of,
     is_address,
@@ -246,5 +245,5 @@ def _page_link(page: str) -> str:
 
 
 def _again(report: AuditReport) -> Iterator[str]:
-    if commands := commands_of(report):
+    if commands := report.commands:
         yield block("\n".join(commands), "Commands")

@@ -13,7 +13,6 @@ from pytorch_to_triton.audit.report.tables import (
 )
 from pytorch_to_triton.audit.report.wording import (
     CATEGORIES,
-    commands_of,
     counted,
     evidence_of,
     folder_of,
@@ -228,5 +227,5 @@ def _rules(report: AuditReport) -> Iterator[str]:
 
 
 def _again(report: AuditReport) -> Iterator[str]:
-    if commands := commands_of(report):
+    if commands := report.commands:
         yield from fenced("\n".join(commands), "sh")

@@ -1,5 +1,6 @@
 """An audit's report in the format that was asked for."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -40,5 +41,13 @@ def rendered(report: AuditReport, form: Format, root: Path) -> str:
         case "sarif":
             return sarif(report, root)
         case "html":
-            sources = {finding.file: decoded(finding.file.read_bytes()) for finding in report.findings}
-            return html(report, sources)
+            return html(report, sources_of(report))
+
+
+def sources_of(report: AuditReport) -> dict[Path, str]:
+    """The files that findings lie in, but for those that are gone."""
+    sources: dict[Path, str] = {}
+    for path in {finding.file for finding in report.findings}:
+        with suppress(OSError, ValueError, LookupError):
+            sources[path] = decoded(path.read_bytes())
+    return sources

@@ -72,12 +72,6 @@ def legend_of(report: AuditReport) -> dict[str, str]:
     return {word: meaning for word, meaning in meanings if word in used}
 
 
-def commands_of(report: AuditReport) -> tuple[str, ...]:
-    """What runs the audit and its examinations again, each command once."""
-    replays = (one.replay for one in report.examined if one.replay)
-    return tuple(dict.fromkeys((*report.commands, *replays)))
-
-
 def moment_of(report: AuditReport) -> str:
     """The date and the time of day to the minute."""
     return f"{utc(report.date):%Y-%m-%d %H:%M} UTC"

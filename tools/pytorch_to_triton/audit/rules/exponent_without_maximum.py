@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.source import Kernel
 
 SEVERITY = "medium"
 SUSPECTED = "medium"
-SETTLED_BY = ("unstable_results", "wrong_results")
+SETTLED_BY = ("unstable_results",)
 CATEGORY = "numerical stability"
 _SOFTMAX = """
 @triton.jit

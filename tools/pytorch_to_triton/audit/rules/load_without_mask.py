@@ -96,4 +96,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"{source} is read a whole block at a time and without a mask: unless its size is a "
                 "multiple of the block's, the last block reads beyond its end.",
                 "Add mask=offsets < size, and other= where masked lanes count.",
+                subject=access.pointer or "",
             )

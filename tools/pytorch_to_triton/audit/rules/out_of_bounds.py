@@ -49,5 +49,6 @@ def check(measured: Measured) -> Iterator[Fault]:
             at,
             f"{told}, and far enough outside the GPU stops the program.",
             sighting.telling.instead,
+            subject=sighting.subjects,
             proof=sighting.proof,
         )

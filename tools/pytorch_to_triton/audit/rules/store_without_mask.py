@@ -76,4 +76,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"{place} is written a whole block at a time and without a mask: unless its size is a "
                 "multiple of the block's, the last block overwrites what lies beyond its end.",
                 "Add mask=offsets < size.",
+                subject=access.pointer or "",
             )

@@ -1,0 +1,152 @@
+"""From all findings to the report: what remains of them, what they come to, and where it is written."""
+
+import datetime
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pytorch_to_triton.audit.baseline import (
+    LookedAt,
+    marked,
+    name_of,
+    updated,
+    with_fingerprints,
+    write_asked,
+    write_baseline,
+)
+from pytorch_to_triton.audit.conclude import (
+    at_least,
+    counted,
+    failing,
+    next_step_of,
+    ranked,
+    recommendations,
+    statuses,
+    summary_of,
+)
+from pytorch_to_triton.audit.examine import Examined
+from pytorch_to_triton.audit.read import Reading, read
+from pytorch_to_triton.audit.registry import all_rules
+from pytorch_to_triton.audit.report.render import rendered
+from pytorch_to_triton.audit.request import Plan, Request
+from pytorch_to_triton.audit.settings import Settings
+from pytorch_to_triton.audit.settle import settled
+from pytorch_to_triton.audit.suppress import notes_on, set_aside
+from pytorch_to_triton.schema.finding import AuditReport, Finding, Suppressed, Unread
+
+
+def concluded(
+    plan: Plan, readings: Sequence[Reading], findings: Sequence[Finding], examined: Examined
+) -> AuditReport:
+    """The report on all findings: after comments, runs, settings and the baseline, in that order."""
+    names = {rule.name for rule in plan.rules}
+    # What was measured may settle a suspicion even where its own rule was not asked for.
+    weighed = [f for f in findings if f.rule in names or f.evidence == "measured"]
+    kept, aside, notes = after_comments(weighed, readings, plan)
+    outcome = settled(kept, all_rules(), examined.ran)
+    own = [with_severity(f, plan.settings) for f in outcome.findings if f.rule in names]
+    told = ranked(marked(with_fingerprints(own, plan.root), plan.baseline))
+    read_ones = [reading for reading in readings if not reading.refusal]
+    unread = [Unread(file=r.file, why=r.refusal) for r in readings if r.refusal]
+    kernels = sum(len(reading.kernels) for reading in read_ones)
+    cleared = [
+        f"{name_of(f.file, plan.root)}:{f.line}: {f.rule} was suspected; all cases ran without it."
+        for f in outcome.cleared
+        if f.rule in names
+    ]
+    failed = [note for reading in readings for note in reading.notes]
+    return AuditReport(
+        summary=summary_of(told, kernels, len(read_ones), len(unread)),
+        next_step=next_step_of(told, kernels, plan.root, examined=bool(examined.ran)),
+        verdict="faulty" if failing(told, plan.fail_on) else "clean",
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        categories=statuses(told, plan.fail_on),
+        findings=tuple(told),
+        recommendations=recommendations(told, all_rules(), plan.root),
+        files=tuple(reading.file for reading in read_ones),
+        kernels=kernels,
+        unread=tuple(unread),
+        suppressed=tuple(one for one in aside if one.finding.rule in names),
+        examined=tuple(examined.examinations),
+        compiled=tuple(examined.compiled),
+        timings=tuple(examined.timings),
+        commands=tuple(commands_of(plan.request, examined)),
+        fail_on=plan.fail_on,
+        notes=(*examined.notes, *cleared, *notes, *failed),
+    )
+
+
+def with_severity(finding: Finding, settings: Settings) -> Finding:
+    """The finding with the severity that the project gives its rule."""
+    wanted = settings.severity.get(finding.rule)
+    return finding.model_copy(update={"severity": wanted}) if wanted else finding
+
+
+def after_comments(
+    findings: Sequence[Finding], readings: Sequence[Reading], plan: Plan
+) -> tuple[list[Finding], list[Suppressed], list[str]]:
+    """What remains, what comments set aside, and which of them do nothing."""
+    by_file: defaultdict[Path, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_file[finding.file].append(finding)
+    known = {reading.file for reading in readings}
+    # Helpers that a target imports are not among the audited files, and their comments count too.
+    around = [*readings, *(read(file) for file in sorted(by_file.keys() - known))]
+    kept: list[Finding] = []
+    aside: list[Suppressed] = []
+    notes: list[str] = []
+    for reading in around:
+        left, gone = set_aside(by_file[reading.file], reading.comments)
+        kept += left
+        aside += gone
+        if plan.rules == all_rules():
+            notes += notes_on(name_of(reading.file, plan.root), reading.comments, gone, all_rules())
+    return kept, aside, notes
+
+
+def commands_of(request: Request, examined: Examined) -> Iterator[str]:
+    """What does it all again."""
+    parts = ["pytorch-to-triton", "audit", *(str(target) for target in request.targets)]
+    parts += ["--evidence", request.evidence] if request.evidence != "auto" else []
+    parts += ["--focus", request.focus] if request.focus else []
+    parts += [part for rule in request.rules for part in ("--rule", rule)]
+    parts += ["--reference", str(request.reference)] if request.reference else []
+    parts += [part for arch in request.archs for part in ("--arch", arch)]
+    yield shlex.join(parts)
+    yield from dict.fromkeys(one.replay for one in examined.examinations if one.replay)
+    if not examined.timings:
+        yield from (f"pytorch-to-triton benchmark {shlex.quote(str(path))}" for path in examined.ran)
+
+
+def delivered(plan: Plan, report: AuditReport) -> AuditReport:
+    """The report as it is handed over; baseline and document written where that was asked for."""
+    request = plan.request
+    if request.update_baseline and plan.baseline_file:
+        looked_at = LookedAt(
+            root=plan.root,
+            files=frozenset(name_of(file, plan.root) for file in report.files),
+            rules=frozenset(rule.name for rule in plan.rules),
+        )
+        baseline = updated(plan.baseline, report.findings, looked_at)
+        write_baseline(plan.baseline_file, baseline)
+        note = f"{plan.baseline_file} now holds {counted(len(baseline.findings), 'finding')}."
+        report = report.model_copy(update={"notes": (*report.notes, note)})
+    told = tuple(f for f in report.findings if at_least(f.severity, request.severity))
+    report = report.model_copy(update={"findings": told})
+    if plan.format is None:
+        return shortened(report, request.most)
+    document = rendered(report, plan.format, plan.root)
+    if request.into is None:
+        return shortened(report, request.most).model_copy(update={"document": document})
+    write_asked(request.into, document)
+    return shortened(report, request.most).model_copy(update={"written": request.into})
+
+
+def shortened(report: AuditReport, most: int | None) -> AuditReport:
+    """The report with its worst findings alone, where there are more than `most`."""
+    left = len(report.findings) - most if most is not None else 0
+    if left <= 0:
+        return report
+    note = f"{counted(left, 'finding')} of least weight left out: narrow it down with a severity or a focus."
+    return report.model_copy(update={"findings": report.findings[:most], "notes": (*report.notes, note)})

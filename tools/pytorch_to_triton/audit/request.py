@@ -1,0 +1,127 @@
+"""What is asked of an audit, and what follows from it before anything is read."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pytorch_to_triton.audit.baseline import Baseline, read_baseline
+from pytorch_to_triton.audit.registry import Rule, all_rules
+from pytorch_to_triton.audit.report.render import Format, format_of
+from pytorch_to_triton.audit.search import Searched, root_of, search
+from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.finding import Category, Severity
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.value import Value
+
+ARCHS = ("sm_90", "gfx942")
+"""What is compiled for where nobody says: one GPU of each maker."""
+
+Depth = Literal["auto", "source", "compiled", "measured"]
+"""How far an audit goes; each includes the one before. auto: measured for files that are named and say what
+they are called with, or where a reference is named; else source."""
+Choose = Callable[[], Awaitable[Mode]]
+"""Decides what kernels run on, which takes seconds."""
+
+
+class Request(Value):
+    """What to audit, and how."""
+
+    targets: tuple[Target, ...]
+    """Files and folders; `path.py:name` names the function that is called where kernels are run."""
+    evidence: Depth = "auto"
+    focus: Category | None = None
+    """Only rules of this category."""
+    rules: tuple[str, ...] = ()
+    """Only these; none: all."""
+    severity: Severity = "info"
+    """The least that is told; verdict, counts and baseline are of all."""
+    most: int | None = None
+    """Findings in the result; a document holds all, and verdict and counts are of all."""
+    fail_on: Severity | None = None
+    """The least that makes the verdict faulty; None: as the project's settings say, else medium."""
+    reference: Target | None = None
+    """What kernels are compared with; None: the reference in their own file."""
+    options: Options = NO_OPTIONS
+    """Inputs, dims and requirements given beside the files; they win."""
+    archs: tuple[str, ...] = ()
+    """GPUs to compile for; none: as the project's settings say, else one of each maker."""
+    baseline: Path | None = None
+    """A file of known findings; None: as the project's settings say."""
+    update_baseline: bool = False
+    """Write the baseline anew, with all that is found."""
+    format: Format | None = None
+    """Of the document to make; None: as the name in `into` says, else none."""
+    into: Path | None = None
+    """The file that the document is written to; None: it is in the report."""
+    seconds: float = 120.0
+    """How long one call may take."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A request with all that it leaves open decided."""
+
+    request: Request
+    settings: Settings
+    """Of the project that the first target lies in."""
+    root: Path
+    """What paths are told from: the folder of the baseline's project, else of the first target's."""
+    files: Searched
+    rules: tuple[Rule, ...]
+    archs: tuple[str, ...]
+    fail_on: Severity
+    baseline_file: Path | None
+    baseline: Baseline
+    format: Format | None
+
+
+def planned(request: Request) -> Plan:
+    """Decides what the request leaves open. Raises BadInput for what cannot be used, TargetNotFound."""
+    refuse_unknown(request.rules, "rule")
+    paths = [target.path for target in request.targets]
+    settings = settings_for(paths[0])
+    archs = request.archs or settings.archs or ARCHS
+    for arch in archs:
+        architecture(arch)
+    if request.into is not None and request.into.is_dir():
+        raise BadInput(f"{request.into} is a folder.", "Name the file to write.")
+    file = request.baseline or settings.baseline
+    return Plan(
+        request=request,
+        settings=settings,
+        root=root_of(file.resolve()) if file else settings.root,
+        files=search(paths, settings.exclude),
+        rules=rules_of(request, settings),
+        archs=archs,
+        fail_on=request.fail_on or settings.fail_on,
+        baseline_file=file,
+        baseline=baseline_of(request, file),
+        format=request.format or (format_of(request.into) if request.into else None),
+    )
+
+
+def rules_of(request: Request, settings: Settings) -> tuple[Rule, ...]:
+    """Those that are asked for. Raises BadInput where there is none."""
+    rules = tuple(
+        rule
+        for rule in all_rules()
+        if request.focus in (None, rule.category)
+        and (rule.name in request.rules if request.rules else rule.name not in settings.disable)
+    )
+    if not rules:
+        raise BadInput(f"No rule on {request.focus} is left.", "Name rules of that category, or no category.")
+    return rules
+
+
+def baseline_of(request: Request, file: Path | None) -> Baseline:
+    """What is known; nothing where there is no file, or it is to be written for the first time."""
+    if file is None:
+        if request.update_baseline:
+            raise BadInput("There is no baseline to update.", "Name its file with --baseline.")
+        return Baseline()
+    return Baseline() if request.update_baseline and not file.exists() else read_baseline(file)
