@@ -23,10 +23,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
 FUNCTIONS = {
     "channel_logsumexp": ["B=2", "S=33", "H=7"],
-    "gelu_bias": ["M=3", "N=33"],
     "layer_norm": ["M=3", "N=33"],
     "rms_norm_residual": ["M=3", "N=33"],
-    "softmax": ["M=3", "N=33"],
     "swiglu": ["M=3", "H=17"],
 }
 

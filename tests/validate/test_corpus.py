@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,8 @@ from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate import validate as validation
+from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.validate import Request, validate
 
 pytestmark = pytest.mark.anyio
@@ -17,6 +20,9 @@ KERNELS = Path(__file__).parents[1] / "kernels"
 LIMIT_ELEMENTS = 2**18
 FEW_ELEMENTS = 2**13
 """A cheat shows at any size."""
+FEW_CASES = 16
+SHOW_LATE = {"caches_by_fingerprint", "ones_by_normalisation", "counts_calls"}
+"""Cheats that are honest in those cases."""
 Judge = Callable[[Path, int], Awaitable[Verdict]]
 
 
@@ -39,12 +45,37 @@ async def test_an_honest_kernel_passes(path: Path, judge: Judge) -> None:
     assert verdict.verdict == "passed", verdict.summary
 
 
+@pytest.fixture
+def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves out the search for the smallest failing case, which test_validate.py looks at."""
+
+    async def nothing(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(validation, "shrunk", nothing)
+
+
+@pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
 async def test_a_wrong_kernel_is_refused(path: Path, judge: Judge) -> None:
     verdict = await judge(path, LIMIT_ELEMENTS)
     assert verdict.verdict == "failed", verdict.summary
 
 
+@pytest.fixture
+def few_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the first cases of a plan: declared sizes, a second call, odd sizes. Most cheats show there."""
+    planned = validation.planned
+
+    def first(*arguments: Any) -> CasePlan:
+        plan = planned(*arguments)
+        return CasePlan(cases=plan.cases[:FEW_CASES], skipped=plan.skipped)
+
+    if path.stem not in SHOW_LATE:
+        monkeypatch.setattr(validation, "planned", first)
+
+
+@pytest.mark.usefixtures("unshrunk", "few_cases")
 @pytest.mark.parametrize("path", files("cheating"), ids=lambda path: path.stem)
 async def test_a_cheating_kernel_is_refused(path: Path, judge: Judge) -> None:
     verdict = await judge(path, FEW_ELEMENTS)
