@@ -223,3 +223,9 @@ async def test_what_cannot_be_meant_is_refused(
 ) -> None:
     with pytest.raises(BadInput, match=told):
         await read(tree, **asked)
+
+
+async def test_a_folder_without_triton_code_is_refused(read: Auditing, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="imports triton"):
+        await read(tmp_path)

@@ -103,3 +103,15 @@ def test_a_kernel_that_did_not_run_is_neither_cleared_nor_found_guilty() -> None
 
 def test_without_a_run_a_suspicion_stays_one() -> None:
     assert settled([SUSPICION], [rule()], {}).findings == (SUSPICION,)
+
+
+def test_what_was_seen_of_two_tensors_is_told_until_both_are_suspected() -> None:
+    load, store = (found("no_mask", 7, suspected=True, subject=name) for name in ("x_ptr", "out_ptr"))
+    proof = found("out_of_bounds", 7, subject="x_ptr, out_ptr", **PROOF)
+    told = settled([load, proof], [rule()], FAILED).findings
+    assert [(one.rule, one.severity) for one in told] == [
+        ("no_mask", "critical"),
+        ("out_of_bounds", "critical"),
+    ]
+    both = settled([load, store, proof], [rule()], FAILED).findings
+    assert [(one.rule, one.severity) for one in both] == [("no_mask", "critical")] * 2

@@ -57,7 +57,10 @@ async def audit(door: Door, request: Request, choose: Choose, watch: Watch) -> A
 
 
 async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
-    """What source says of each file, in the order of the search. Raises BadInput for a named file."""
+    """What source says of each file, in the order of the search.
+
+    Raises BadInput for a named file that cannot be read, and where there is nothing to audit.
+    """
     files = (*plan.files.named, *plan.files.found)
     done = 0
 
@@ -70,7 +73,12 @@ async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
     for reading in readings:
         if reading.refusal and reading.file in plan.files.named:
             raise BadInput(reading.refusal, reading.hint)
-    return [r for r in readings if r.refusal or r.imports_triton or r.file in plan.files.named]
+    kept = [r for r in readings if r.refusal or r.imports_triton or r.file in plan.files.named]
+    if not kept:
+        below = ", ".join(str(target.path) for target in plan.request.targets)
+        hint = "Name the folder that holds the kernels, and look at `exclude` in the project's settings."
+        raise BadInput(f"No Python file below {below} imports triton.", hint)
+    return kept
 
 
 def targets_of(plan: Plan, readings: Sequence[Reading], examined: Examined) -> Iterator[Target]:

@@ -102,8 +102,10 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
         except Refusal as refusal:
             into.note(target, "compiled", f"Not compiled for {arch}: {refusal.message}")
             continue
-        into.note(target, "compiled", found.summary, found.obtained)
-        into.notes += [note for note in found.notes if note not in into.notes]
+        summary = found.summary if found.arch in found.summary else f"For {found.arch}: {found.summary}"
+        into.note(target, "compiled", summary, found.obtained)
+        notes = (f"Of what was compiled: {note}" for note in found.notes)
+        into.notes += [note for note in notes if note not in into.notes]
         _take(found, arch, file, into)
 
 

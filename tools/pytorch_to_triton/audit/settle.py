@@ -51,16 +51,26 @@ def settled(findings: Sequence[Finding], rules: Sequence[Rule], ran: Mapping[Pat
     told = [
         _confirmed(finding, proofs[finding], settling[finding.rule]) if finding in proofs else finding
         for finding in findings
-        if finding not in cleared and finding not in proofs.values()
+        if finding not in cleared and not _is_told(finding, proofs)
     ]
     return Settled(tuple(told), tuple(cleared))
+
+
+def _is_told(proof: Finding, proofs: Mapping[Finding, Finding]) -> bool:
+    """Whether suspicions have taken all that a finding says: one on two pointers needs two."""
+    taken = [finding for finding, found in proofs.items() if found == proof]
+    return bool(taken) and _subjects(proof) <= {name for one in taken for name in _subjects(one)}
+
+
+def _subjects(finding: Finding) -> set[str]:
+    return set(filter(None, finding.subject.split(", ")))
 
 
 def _confirms(proof: Finding, finding: Finding, rule: Rule) -> bool:
     if proof.rule not in rule.settled_by or proof.file != finding.file:
         return False
-    others = proof.subject and finding.subject and proof.subject != finding.subject
-    return not proof.own_line or (proof.line == finding.line and not others)
+    mine, seen = _subjects(finding), _subjects(proof)
+    return not proof.own_line or (proof.line == finding.line and (not mine or not seen or bool(mine & seen)))
 
 
 def _confirmed(finding: Finding, proof: Finding, rule: Rule) -> Finding:

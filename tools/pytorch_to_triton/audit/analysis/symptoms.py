@@ -68,6 +68,7 @@ BREACHES: Mapping[Breach, Symptom] = {
 _FEW: tuple[Where, ...] = ("one_index", "every_nth", "diagonal", "scattered")
 _IDLE: tuple[Breach, ...] = ("no_triton_kernel", "output_without_kernel")
 _OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "drawn", "beyond", "batch")
+_ENDS: tuple[CaseStatus, ...] = ("crashed", "timed_out", "raised")
 _UNUSUAL: tuple[Group, ...] = ("empty", "batch", "beyond")
 """Sizes that the declaration does not name, and that it does not exclude."""
 _VARIED: tuple[Group, ...] = ("special", "layout", "far", "option", "repeat")
@@ -140,15 +141,18 @@ class Reading:
         for mismatch in case.mismatches:
             symptom = self._symptom_of_mismatch(mismatch, case)
             yield Sign(symptom, mismatch.kind, case, mismatch.says, self._advice(mismatch), mismatch.output)
-        if case.status in ("crashed", "timed_out", "raised") and not self._is_explained(case):
+        if case.status in _ENDS and not self._is_explained(case):
             yield Sign(self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice())
 
     def _following(self, case: CaseResult) -> Collection[Breach]:
-        """Breaches that follow from wrong values: what nobody wrote is what memory held before."""
+        """Breaches that follow from wrong values, or from a call that ended early.
+
+        What nobody wrote is what memory held before, and no kernel is launched after an error.
+        """
         unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
         idle = any(found.breach in _IDLE for one in self._wrong for found in one.violations)
         follows: list[Breach] = ["reads_uninitialised"] * unwritten
-        return (*follows, *_IDLE * idle)
+        return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
     def _symptom_of_violation(self, found: Violation, case: CaseResult) -> Symptom:
         if found.breach not in MEMORY or found.breach == "race" or case.group != "far":
@@ -215,7 +219,12 @@ class Reading:
     def _symptom_of_end(self, case: CaseResult) -> Symptom:
         if WITHHELD in case.why:
             return "left_to_pytorch"
-        if case.status == "raised" and case.group in _UNUSUAL:
+        usual = [one for one in self.verdict.cases if one.group not in _UNUSUAL]
+        if (
+            case.status == "raised"
+            and case.group in _UNUSUAL
+            and not any(one.status in _ENDS for one in usual)
+        ):
             return "size_refused"
         far = case.status == "crashed" and case.group == "far" and not self._is_plainly_wrong(case)
         return "offset_overflow" if far else "crashes"

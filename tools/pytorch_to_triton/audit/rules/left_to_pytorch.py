@@ -33,7 +33,12 @@ def run(x):
     return %s
 """
 BAD = (_FILE % "x + x", _FILE % "out + 0")
-GOOD = (_FILE % "out", _FILE % "out.view(4, 10).reshape(40)")
+GOOD = (
+    _FILE % "out",
+    _FILE % "out.view(4, 10).reshape(40)",
+    # It fails before it comes to its kernel.
+    _FILE.replace("    kernel[", "    assert x.numel() % 16 == 0\n    kernel[").replace("%s", "out"),
+)
 
 
 def check(measured: Measured) -> Iterator[Fault]:
