@@ -17,7 +17,9 @@ from pytorch_to_triton.validate.validate import Request, validate
 pytestmark = pytest.mark.anyio
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-LIMIT_ELEMENTS = 2**18
+MANY_ELEMENTS = 2**18
+"""Sums in half precision go wrong in long rows alone."""
+SOME_ELEMENTS = 2**16
 FEW_ELEMENTS = 2**13
 """A cheat shows at any size."""
 FEW_CASES = 16
@@ -41,7 +43,7 @@ def judge(door: Door, interpreter: Mode) -> Judge:
 
 @pytest.mark.parametrize("path", files("honest"), ids=lambda path: path.stem)
 async def test_an_honest_kernel_passes(path: Path, judge: Judge) -> None:
-    verdict = await judge(path, LIMIT_ELEMENTS)
+    verdict = await judge(path, SOME_ELEMENTS)
     assert verdict.verdict == "passed", verdict.summary
 
 
@@ -58,7 +60,7 @@ def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
 async def test_a_wrong_kernel_is_refused(path: Path, judge: Judge) -> None:
-    verdict = await judge(path, LIMIT_ELEMENTS)
+    verdict = await judge(path, MANY_ELEMENTS)
     assert verdict.verdict == "failed", verdict.summary
 
 
