@@ -114,7 +114,7 @@ async def test_a_job_without_end_times_out_and_is_gone(
 async def test_what_a_job_started_ends_with_it(door: Door, compiled: Mode, hostile: Hostile) -> None:
     outcome = await door.ask(hostile("leave_a_child"), compiled, seconds=LONG_SECONDS)
     assert outcome.answer is not None
-    assert is_gone(outcome.answer["child"])
+    await until_gone(outcome.answer["child"])
 
 
 async def test_an_exception_names_the_users_line_and_no_other_frames(

@@ -1,5 +1,6 @@
 """A call that outlasts a request becomes a job, which can be waited for and cancelled."""
 
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ async def pid_in(marker: Path) -> int:
 
 
 async def until_gone(pid: int) -> None:
-    with anyio.fail_after(20):
-        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    with anyio.fail_after(20), contextlib.suppress(psutil.NoSuchProcess):
+        while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
             await anyio.sleep(0.01)
 
 
