@@ -2,10 +2,17 @@
 
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+REQUESTS = "requests.jsonl"
+END = "end"
+"""The request after which there is none."""
+_QUICKEST_LOOK, _SLOWEST_LOOK = 0.0005, 0.01
+"""Seconds between two looks for a request: quick at first, then slower."""
 
 
 class Report:
@@ -33,7 +40,24 @@ class Report:
     def during(self, what: str) -> None:
         """Name what is being done from here on; a failure, a crash and a time-out will mention it."""
         self.doing = what
-        self._write({"during": what})
+        self._write({"during": what, "at": time.time()})
+
+    def requests(self) -> Iterator[dict[str, Any]]:
+        """Each line of `requests.jsonl` in the run folder, as it is appended, until one says END."""
+        pause, unread = _QUICKEST_LOOK, b""
+        with (self.folder / REQUESTS).open("rb") as file:
+            while True:
+                unread += file.read()
+                line, end, rest = unread.partition(b"\n")
+                if not end:
+                    time.sleep(pause)
+                    pause = min(2 * pause, _SLOWEST_LOOK)
+                    continue
+                unread, pause = rest, _QUICKEST_LOOK
+                request = json.loads(line)
+                if request == END:
+                    return
+                yield request
 
     def _write(self, line: dict[str, Any]) -> None:
         data = memoryview((json.dumps(line, allow_nan=False) + "\n").encode())

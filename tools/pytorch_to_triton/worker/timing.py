@@ -36,8 +36,9 @@ def work(
 
     `subjects` are {label, target, role, compiled}; `compiled` is a mode of torch.compile or None. `cases` are
     the JSON of schema/case.py, each with a `seed`. `setting` holds `passes`, `tf32`, `seconds` (what one
-    command may take), `round_seconds` (what the rounds of a size may take) and the error `budget` of job
-    `compare`. A subject that fails is named with the reason and takes part no more.
+    command may take), `round_seconds` (what the rounds of a size may take), how many `samples` are wanted of
+    each subject, whether launches, graphs and kernels are looked at too (`full`), and the error `budget`
+    (compare.py). A subject that fails is named with the reason and takes part no more.
     """
     timing = Timing(report, report.folder / "exchange", setting)
     with timing.enlisted([subject["label"] for subject in subjects]) as crew:
@@ -96,23 +97,26 @@ class Timing:
         """All that is measured at one size."""
         crew.gather()
         clerk, seed = crew.clerk, case["seed"]
+        self.report.during("generating inputs")
         self.report.progress(0, None, f"{case['name']}: drawing inputs")
         try:
             draws = clerk.ask("draw", seconds=crew.seconds, case=case, seed=seed)
         except Lost as why:
             raise NothingToTime(f"the inputs of {case['name']} cannot be drawn: {why}") from why
-        rounds = all_rounds(self.report, crew, draws, self.setting["round_seconds"])
+        rounds = all_rounds(self.report, crew, draws, self.setting)
         told = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
         if not crew.members:
             return {**told, "empty_ms": 0.0, "subjects": {}, "check_note": ""}
+        self.report.during("checking results")
         names = {label: f"result{number}" for number, label in enumerate(crew.members)}
         crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
         measured = {label: self.facts(rounds, label) for label in crew.members}
-        self.report.progress(0, None, "replaying as graphs and looking at kernels")
-        for found in crew.one_by_one("graph", count=REPLAYS):
-            measured[found.label] |= found.answer
-        for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
-            measured[found.label] |= found.answer
+        if self.setting["full"]:
+            self.report.progress(0, None, "replaying as graphs and looking at kernels")
+            for found in crew.one_by_one("graph", count=REPLAYS):
+                measured[found.label] |= found.answer
+            for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
+                measured[found.label] |= found.answer
         for label, left in crew.all_alike("leave").items():
             measured[label] |= left
         self.report.progress(0, None, "checking what the timed calls returned")
