@@ -23,9 +23,7 @@ def loaded(reference: Callable[..., Any] | nn.Module) -> Loaded:
     if isinstance(reference, nn.Module):
         signature, name = inspect.signature(reference.forward), type(reference).__name__
         return Loaded("module", name, file, contents, signature, ModuleCall(reference), reference)
-    return Loaded(
-        "function", reference.__name__, file, contents, inspect.signature(reference), reference
-    )
+    return Loaded("function", reference.__name__, file, contents, inspect.signature(reference), reference)
 
 
 def oracle(

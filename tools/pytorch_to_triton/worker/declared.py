@@ -9,13 +9,15 @@ Autograd sits above: it sees the reported dtypes, and its gradients are computed
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .exchange import Call, mapped
-from .result_dtypes import result_dtypes
+from .result_dtypes import result_dtypes, tensors_in
 
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
@@ -35,8 +37,11 @@ WIDE = {
 SHORT = frozenset(WIDE) - {torch.float32, torch.complex64}
 
 
-class NotFollowed(Exception):
-    """What a reference does with its tensors has no counterpart on those that hold another dtype."""
+class NotFollowed(BaseException):
+    """What a reference does with its tensors has no counterpart on those that hold another dtype.
+
+    No reference catches it and goes on in another way.
+    """
 
 
 class DeclaredTensor(torch.Tensor):
@@ -44,38 +49,46 @@ class DeclaredTensor(torch.Tensor):
 
     held: torch.Tensor
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
     def __new__(cls, held: torch.Tensor, dtype: torch.dtype) -> "DeclaredTensor":
         if held.layout != torch.strided:
             raise NotFollowed(f"a tensor of layout {held.layout}")
-        tensor: DeclaredTensor = torch.Tensor._make_wrapper_subclass(
-            cls,
-            held.shape,
-            strides=held.stride(),
-            storage_offset=int(held.storage_offset()),
-            dtype=dtype,
-            device=held.device,
-        )
+        # Views of ordinary tensors are ordinary ones also in inference mode.
+        with torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext():
+            tensor: DeclaredTensor = torch.Tensor._make_wrapper_subclass(
+                cls,
+                held.shape,
+                strides=held.stride(),
+                storage_offset=int(held.storage_offset()),
+                dtype=dtype,
+                device=held.device,
+            )
         tensor.held = held
         return tensor
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Args = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Args = (), kwargs: Any = None
+    ) -> Any:
         raise NotFollowed(f"{func} outside of the mode that knows how to compute it")
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"DeclaredTensor({self.held!r}, dtype={self.dtype})"
 
     def tolist(self) -> Any:
         return self.held.tolist()
 
+    def __deepcopy__(self, memo: Any) -> torch.Tensor:
+        copy: torch.Tensor = memo.setdefault(id(self), self.detach().clone())
+        return copy.requires_grad_(self.requires_grad)
+
     def data_ptr(self) -> int:
         raise NotFollowed("the address of a tensor")
 
     @property
-    def data(self) -> torch.Tensor:  # type: ignore[override]
+    def data(self) -> torch.Tensor:
         return self.detach()
 
     @data.setter
@@ -154,7 +167,7 @@ class DeclaredDtypes(TorchDispatchMode):
         """The result of `func` as the reference sees it."""
         if not has_new_floats(result, under):
             return known(result, under)
-        return reported(result, under, iter(result_dtypes(func, args, kwargs)))
+        return reported(result, under, iter(result_dtypes(func, args, kwargs, count(result))))
 
     def narrowed(self, values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """`values` after a cast to `dtype`, held as before."""
@@ -243,6 +256,16 @@ def softmax(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return mode.wrapped(func(x, dim, False), under, func, args, kwargs)
 
 
+def turned(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """What views a tensor in another way in place: both of them."""
+    if isinstance(args[0], DeclaredTensor):
+        func(held(args[0]), *args[1:], **kwargs)
+        with no_dispatch():
+            func(*args, **kwargs)
+        return args[0]
+    return func(*args, **kwargs)
+
+
 def refused(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which draw."""
     raise NotFollowed(str(func))
@@ -257,13 +280,17 @@ COMPUTED: Mapping[Any, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     aten.native_dropout: dropped,
     aten.nextafter: drawn,
     aten.nextafter_: drawn,
+    aten.squeeze_: turned,
+    aten.unsqueeze_: turned,
+    aten.transpose_: turned,
+    aten.t_: turned,
     aten.set_: refused,
     aten._scaled_dot_product_flash_attention: refused,
     aten._scaled_dot_product_flash_attention_for_cpu: refused,
     aten._scaled_dot_product_efficient_attention: refused,
     aten._scaled_dot_product_cudnn_attention: refused,
 }
-"""Operators that are computed in a way of their own; `drawn` also suits those that ask how numbers are spaced."""
+"""Computed in a way of their own; `drawn` also suits what asks how numbers are spaced."""
 
 
 def has_new_floats(result: Any, under: Underneath) -> bool:
@@ -274,6 +301,10 @@ def has_new_floats(result: Any, under: Underneath) -> bool:
         and id(result) not in under.outer
         and (result.is_floating_point() or result.is_complex())
     )
+
+
+def count(result: Any) -> int:
+    return sum(1 for _ in tensors_in(result))
 
 
 def known(result: Any, under: Underneath) -> Any:
@@ -309,7 +340,5 @@ KINDS: dict[Any, bool] = {}
 def is_composite(func: Any) -> bool:
     """Whether the operator is made of others: under torch.inference_mode it arrives whole."""
     if func not in KINDS:
-        KINDS[func] = torch._C._dispatch_has_kernel_for_dispatch_key(
-            func.name(), "CompositeImplicitAutograd"
-        )
+        KINDS[func] = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
     return KINDS[func]

@@ -1,4 +1,4 @@
-"""Which dtypes the results of an operator have, without computing it: PyTorch's own rule, asked once a kind."""
+"""Which dtypes the results of an operator have, without computing it: PyTorch's own rule."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,15 +11,17 @@ KNOWN: dict[Any, tuple[torch.dtype, ...]] = {}
 VALUES = (bool, str, torch.dtype, torch.layout, torch.memory_format, type(None))
 
 
-def result_dtypes(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.dtype, ...]:
-    """The dtypes of the tensors that `func` returns, nested ones in order.
+def result_dtypes(
+    func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], count: int
+) -> tuple[torch.dtype, ...]:
+    """The dtypes of the `count` tensors that `func` returns, nested ones in order.
 
     Sizes and numbers do not matter, so meta tensors are enough; where an operator has no meta kernel, it is
     run once on tensors of the dtypes that its arguments report.
     """
-    kind = (func, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
+    kind = (func, count, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
     if kind not in KNOWN:
-        with _disable_current_modes():  # type: ignore[no-untyped-call]
+        with _disable_current_modes():
             KNOWN[kind] = tuple(tensor.dtype for tensor in tensors_in(asked(func, args, kwargs)))
     return KNOWN[kind]
 

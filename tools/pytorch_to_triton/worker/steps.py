@@ -21,7 +21,7 @@ class Steps(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", str(func))
         if name != "__get__":
-            self.taken.append((name, described(args), described(kwargs or {}), described(result)))
+            self.taken.append((name, described(args), described(kwargs or {}), shapes(result)))
         return result
 
 
@@ -34,6 +34,12 @@ def described(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple((key, described(item)) for key, item in value.items())
     return value if isinstance(value, bool | int | float | str) else type(value).__name__
+
+
+def shapes(result: Any) -> list[tuple[int, ...]]:
+    """Of the tensors that a function returned; an address or a number read says nothing by itself."""
+    items = result if isinstance(result, list | tuple) else [result]
+    return [tuple(item.shape) for item in items if isinstance(item, torch.Tensor)]
 
 
 def same_steps(ours: Any, theirs: Any) -> bool:
