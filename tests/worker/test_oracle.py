@@ -1,5 +1,7 @@
 """The float64 truth: it takes the branches of the case's own dtypes, and rounds nothing."""
 
+import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,34 @@ def test_a_reference_that_is_the_same_at_every_dtype_is_run_in_float64(
             found = precise[path].tensor
             assert found is not None
             assert torch.allclose(found.double(), leaf.double(), rtol=1e-11, atol=1e-11), path
+
+
+@pytest.mark.gpu
+@pytest.mark.anyio
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("dtype", DTYPES, ids=named)
+@pytest.mark.parametrize("reference", [*MANY, *(row.reference for row in ROWS[:-1])], ids=named)
+async def test_on_a_gpu_references_are_followed_too(
+    reference: Callable[..., Any], dtype: torch.dtype, tmp_path: Path
+) -> None:
+    x, index = x_of(dtype)[:6, :8].contiguous(), torch.tensor([3, 1, 4, 1, 5, 0])
+    many = {"x": x, "y": x_of(dtype).flatten()[-48:].view(8, 6), "w": x[1] + 0.5, "index": index}
+    given = many if reference in MANY else {"x": x_of(dtype), "w": torch.linspace(0.5, 2, 16)}
+
+    @functools.wraps(reference)
+    def on_the_gpu(*arguments: Any) -> Any:
+        with torch.device("cuda"):
+            return reference(*arguments)
+
+    made = dataclasses.replace(oracle(on_the_gpu, given, tmp_path), device="cuda")
+    own = made.run_as_it_is(CASE, SEED)
+    precise, _ = made.followed(CASE, own, SEED)
+    for path, output in own.outputs.items():
+        if output.traits["type"] == "Tensor" and output.tensor is not None:
+            found = precise[path].tensor
+            assert found is not None
+            error = (output.tensor.double() - found.double()).abs() / (1 + found.double().abs())
+            assert float(error.max()) < 32 * torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("row", ROWS, ids=named)
