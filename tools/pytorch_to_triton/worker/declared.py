@@ -87,6 +87,9 @@ class DeclaredTensor(torch.Tensor):
     def data_ptr(self) -> int:
         raise NotFollowed("the address of a tensor")
 
+    def numpy(self, *, force: bool = False) -> Any:
+        raise NotFollowed("an array of a tensor's memory")
+
     @property
     def data(self) -> torch.Tensor:
         return self.detach()
@@ -161,7 +164,9 @@ class DeclaredDtypes(TorchDispatchMode):
                 parts = func.decompose(*args, **kwargs)
             if parts is not NotImplemented:
                 return parts
-        return COMPUTED.get(func.overloadpacket, computed)(self, func, args, kwargs)
+        if func.namespace not in ("aten", "prims"):
+            raise NotFollowed(f"{func}, which may look at the dtype itself")
+        return COMPUTED.get(func.overloadpacket.__name__, computed)(self, func, args, kwargs)
 
     def wrapped(self, result: Any, under: Underneath, func: Any, args: Args, kwargs: Kwargs) -> Any:
         """The result of `func` as the reference sees it."""
@@ -179,8 +184,6 @@ def computed(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any
     """Any operator: on what its arguments hold."""
     if torch.Tag.nondeterministic_seeded in func.tags:
         return drawn(mode, func, args, kwargs)
-    if func.namespace not in ("aten", "prims"):
-        raise NotFollowed(f"{func}, which may look at the dtype itself")
     under = Underneath()
     wide_args, wide_kwargs = under.of(args), {name: under.of(value) for name, value in kwargs.items()}
     if under.floating:
@@ -271,24 +274,23 @@ def refused(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     raise NotFollowed(str(func))
 
 
-aten = torch.ops.aten
-COMPUTED: Mapping[Any, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
-    aten._to_copy: cast,
-    aten.copy_: copied,
-    aten._softmax: softmax,
-    aten._log_softmax: softmax,
-    aten.native_dropout: dropped,
-    aten.nextafter: drawn,
-    aten.nextafter_: drawn,
-    aten.squeeze_: turned,
-    aten.unsqueeze_: turned,
-    aten.transpose_: turned,
-    aten.t_: turned,
-    aten.set_: refused,
-    aten._scaled_dot_product_flash_attention: refused,
-    aten._scaled_dot_product_flash_attention_for_cpu: refused,
-    aten._scaled_dot_product_efficient_attention: refused,
-    aten._scaled_dot_product_cudnn_attention: refused,
+COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
+    "_to_copy": cast,
+    "copy_": copied,
+    "_softmax": softmax,
+    "_log_softmax": softmax,
+    "native_dropout": dropped,
+    "nextafter": drawn,
+    "nextafter_": drawn,
+    "squeeze_": turned,
+    "unsqueeze_": turned,
+    "transpose_": turned,
+    "t_": turned,
+    "set_": refused,
+    "_scaled_dot_product_flash_attention": refused,
+    "_scaled_dot_product_flash_attention_for_cpu": refused,
+    "_scaled_dot_product_efficient_attention": refused,
+    "_scaled_dot_product_cudnn_attention": refused,
 }
 """Computed in a way of their own; `drawn` also suits what asks how numbers are spaced."""
 
