@@ -78,9 +78,9 @@ async def test_on_a_gpu_references_are_followed_too(reference: Callable[..., Any
     given = many if reference in MANY else {"x": x_of(dtype), "w": torch.linspace(0.5, 2, 16)}
 
     @functools.wraps(reference)
-    def on_the_gpu(*arguments: Any) -> Any:
+    def on_the_gpu(**arguments: Any) -> Any:
         with torch.device("cuda"):
-            return reference(*arguments)
+            return reference(**arguments)
 
     made = dataclasses.replace(oracle(on_the_gpu, given, tmp_path), device="cuda")
     own = made.run_as_it_is(CASE, SEED)
