@@ -28,6 +28,7 @@ from pytorch_to_triton_server.parameters import (
     Python,
     Reference,
     Seed,
+    Thorough,
     Timeout,
 )
 from pytorch_to_triton_server.speed_tools import benchmark
@@ -63,6 +64,7 @@ async def validate(
         tuple[str, ...],
         Field(description="A PyTorch operator that the kernel's wrapper may call, e.g. mm; `any` allows all"),
     ] = (),
+    thorough: Thorough = False,
     device: Choice = "auto",
     seed: Seed = None,
     timeout: Timeout = 120.0,
@@ -77,8 +79,9 @@ async def validate(
     """
     from pytorch_to_triton.schema.declaration import parse_options
     from pytorch_to_triton.validate import validate as validation
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton_server.machine import choose_mode, warm
 
+    warm(call.door, device, python)
     request = validation.Request(
         candidate=target_of(kernel),
         reference=target_of(reference) if reference else None,
@@ -88,6 +91,7 @@ async def validate(
         cases=case,
         allow_torch=frozenset(allow_torch),
         backward=backward,
+        thorough=thorough,
     )
     mode = await choose_mode(call.door, device, python)
     return await validation.validate(call.door, request, mode, call.watch)
@@ -103,6 +107,7 @@ async def convert(
     into: Annotated[
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
+    thorough: Thorough = False,
     device: Choice = "auto",
     seed: Seed = None,
     timeout: Timeout = 300.0,
@@ -116,14 +121,16 @@ async def convert(
     """
     from pytorch_to_triton.convert import convert as conversion
     from pytorch_to_triton.schema.declaration import parse_options
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton_server.machine import choose_mode, warm
 
+    warm(call.door, device, python)
     request = conversion.ConversionRequest(
         target=target_of(target),
         options=parse_options(input, dim),
         into=folder_of(into),
         seed=seed,
         seconds=timeout,
+        thorough=thorough,
     )
     mode = await choose_mode(call.door, device, python)
     return await conversion.convert(call.door, request, mode, call.watch)

@@ -55,6 +55,14 @@ async def choose_mode(door: Door, choice: DeviceChoice, python: str | None = Non
     return interpreter
 
 
+def warm(door: Door, choice: DeviceChoice, python: str | None = None) -> None:
+    """Start what a validation will need: on a device kernels run under the interpreter too."""
+    executable = _path_of(python) if python else sys.executable
+    if choice != "interpreter" and _has_driver():
+        door.warm(Mode(python=executable, interpreter=False))
+    door.warm(Mode(python=executable, interpreter=True))
+
+
 async def look(door: Door) -> Machine:
     """Ask torch and Triton what is here. Raises EnvironmentLacks where they are not installed."""
     mode = await choose_mode(door, "auto")

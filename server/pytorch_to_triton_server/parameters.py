@@ -35,3 +35,10 @@ Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may ta
 Python = Annotated[
     str | None, Field(description="A Python with torch and triton to run the code; default: this one")
 ]
+Thorough = Annotated[
+    bool,
+    Field(
+        description="On a GPU, also watch small cases under compute-sanitizer, where it is installed: "
+        "some ten seconds more"
+    ),
+]

@@ -55,7 +55,9 @@ class Trial:
     tf32: bool = False
     """Whether float32 products may run in TF32, for everybody."""
     depth: Literal["full", "brief"] = "full"
-    """brief: who is how fast, and nothing of launches, graphs and single kernels."""
+    """brief: who is how fast, and nothing of launches, graphs, single kernels and results.
+
+    For targets that are validated apart."""
 
 
 @dataclass(frozen=True)

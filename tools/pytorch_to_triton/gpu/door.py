@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
-from pytorch_to_triton.gpu.conversation import REQUESTS, Conversation
+from pytorch_to_triton.gpu.conversation import Conversation, Line
 from pytorch_to_triton.gpu.forkserver import ForkServer, ForkServerGone, RunningJob
 from pytorch_to_triton.gpu.outcome import Progress, describe_end, read_outcome, write_end
 from pytorch_to_triton.gpu.run_folder import RunFolders
@@ -79,15 +79,20 @@ class Door:
         """
         await anyio.to_thread.run_sync(self._folders.make_room)
         with self._folders.new(job, mode) as folder:
-            (folder / REQUESTS).touch()
-            running = await self._start(folder, mode)
-            conversation = Conversation(folder, running, watch)
+            line = Line(folder)
+            try:
+                running = await self._start(folder, mode)
+            except BaseException:
+                line.close()
+                raise
+            conversation = Conversation(folder, line, running, watch)
             began = time.time()
             try:
                 yield conversation
             finally:
                 await running.kill()
                 running.close()
+                line.close()
                 self._note(job.kind, mode, began, conversation.progress)
 
     def warm(self, mode: Mode) -> None:

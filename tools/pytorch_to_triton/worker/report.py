@@ -4,15 +4,16 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 REQUESTS = "requests.jsonl"
+ASKED, ANSWERED = "asked.fifo", "answered.fifo"
+"""Where somebody waits for this job: requests come through the first, a byte a line goes out by the other."""
 END = "end"
 """The request after which there is none."""
-_QUICKEST_LOOK, _SLOWEST_LOOK = 0.0005, 0.01
-"""Seconds between two looks for a request: quick at first, then slower."""
 
 
 class Report:
@@ -28,6 +29,8 @@ class Report:
         """The last thing that `during` named."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(folder / "progress.jsonl", flags, 0o644)
+        bell = folder / ANSWERED
+        self._bell = os.open(bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC) if bell.exists() else None
 
     def item(self, result: Mapping[str, Any]) -> None:
         """Hand over one result, as plain JSON. Raises ValueError for NaN and infinities."""
@@ -43,17 +46,10 @@ class Report:
         self._write({"during": what, "at": time.time()})
 
     def requests(self) -> Iterator[dict[str, Any]]:
-        """Each line of `requests.jsonl` in the run folder, as it is appended, until one says END."""
-        pause, unread = _QUICKEST_LOOK, b""
-        with (self.folder / REQUESTS).open("rb") as file:
-            while True:
-                unread += file.read()
-                line, end, rest = unread.partition(b"\n")
-                if not end:
-                    time.sleep(pause)
-                    pause = min(2 * pause, _SLOWEST_LOOK)
-                    continue
-                unread, pause = rest, _QUICKEST_LOOK
+        """Each request as it comes, until one says END; when the job is done again, those of the first time."""
+        live = self.folder / ASKED
+        with (live if live.exists() else self.folder / REQUESTS).open(encoding="utf-8") as lines:
+            for line in lines:
                 request = json.loads(line)
                 if request == END:
                     return
@@ -63,6 +59,9 @@ class Report:
         data = memoryview((json.dumps(line, allow_nan=False) + "\n").encode())
         while data:
             data = data[os.write(self._file, data) :]
+        if self._bell is not None:
+            with suppress(BlockingIOError):  # nobody listens, or there is enough to be heard already
+                os.write(self._bell, b".")
 
     def __enter__(self) -> "Report":
         return self
@@ -71,3 +70,7 @@ class Report:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._file)
+        if self._bell is not None:
+            with suppress(BlockingIOError):
+                os.write(self._bell, b".")
+            os.close(self._bell)
