@@ -62,7 +62,7 @@ class Job:
         """Do the call. How it ends is kept for whoever waits; only the server's own end is raised."""
         try:
             with self._scope:
-                call = Call(await open_door(), self)
+                call = Call(await open_door(), self, unattended=self.tool.read_only)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:
             self._error = error

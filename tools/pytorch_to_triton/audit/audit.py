@@ -5,6 +5,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from pytorch_to_triton import places
 from pytorch_to_triton.audit.deliver import concluded, delivered
 from pytorch_to_triton.audit.examine import (
     Examined,
@@ -105,7 +106,7 @@ async def examine(targets: Sequence[Target], plan: Plan, examiner: Examiner, int
     """Compiles, and where that is asked for runs, the targets."""
     depth: EvidenceKind = "compiled" if plan.request.evidence == "compiled" else "measured"
     for target in targets:
-        file = parse(target.path.resolve(), target.path.read_bytes())
+        file = parse(target.path.resolve(), places.read_regular(target.path))
         await compile_target(examiner, target, file, into)
         if depth == "measured":
             await run_target(examiner, target, file, into)
@@ -133,6 +134,6 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 def parsed_or_none(path: Path) -> SourceFile | None:
     """The file as source; None where it cannot be read any more."""
     try:
-        return parse(path, path.read_bytes())
+        return parse(path, places.read_regular(path))
     except (OSError, BadInput, RecursionError):
         return None

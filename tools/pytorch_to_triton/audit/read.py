@@ -81,7 +81,7 @@ def read_chunk(files: Sequence[Path]) -> tuple[Reading, ...]:
 def read(file: Path) -> Reading:
     """The findings of all rules on source, from the cache where the file was read before."""
     try:
-        source = file.read_bytes()
+        source = places.read_regular(file)
     except OSError as error:
         refusal = f"{file} cannot be read: {error.strerror}."
         return Reading(file=file, refusal=refusal, hint="Name files that you may read.")
