@@ -26,8 +26,6 @@ from pytorch_to_triton.schema.search import Lack
 _NEAREST = 5
 _ALIKE = 0.7
 """From 0 to 1, as difflib measures it."""
-_DRESSING = re.compile(r"^(docs://|@)|(\(.*\)|\.md)$|`")
-"""What names are dressed in where they are copied from: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
 
 _LONG = (
     ("libdevice.", "triton.language.extra.libdevice."),
@@ -77,7 +75,7 @@ class Library:
 
         None where it has the name, and where that cannot be known.
         """
-        plain = _DRESSING.sub("", _DRESSING.sub("", name.strip()))
+        plain = _undressed(name)
         path = next(
             (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
         )
@@ -200,4 +198,12 @@ def _first_absent(path: str, known: Surface) -> str | None:
 
 def _plain(name: str) -> str:
     """A name without what it was dressed in where it was copied from, in small letters."""
-    return _DRESSING.sub("", _DRESSING.sub("", name.strip())).strip().lower()
+    return _undressed(name).lower()
+
+
+def _undressed(name: str) -> str:
+    """A name without what it was dressed in: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
+    plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
+    if plain.endswith(")"):
+        plain = plain.partition("(")[0]
+    return plain.removesuffix(".md").strip()
