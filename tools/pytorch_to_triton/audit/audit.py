@@ -60,7 +60,8 @@ async def audit(door: Door, request: Request, choose: Choose, watch: Watch) -> A
 async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
     """What source says of each file, in the order of the search.
 
-    Raises BadInput for a named file that cannot be read, and where there is nothing to audit.
+    Raises BadInput for a named file that cannot be read, and where there is nothing to audit. One that is
+    nested too deeply is told as unread where there are others.
     """
     files = (*plan.files.named, *plan.files.found)
     done = 0
@@ -71,8 +72,9 @@ async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
         done += 1
 
     readings = await read_all(files, tell)
+    none_read = all(reading.refusal for reading in readings)
     for reading in readings:
-        if reading.refusal and reading.file in plan.files.named:
+        if reading.refusal and reading.file in plan.files.named and (none_read or not reading.too_deep):
             raise BadInput(reading.refusal, reading.hint)
     kept = [r for r in readings if r.refusal or r.imports_triton or r.file in plan.files.named]
     if not kept:
@@ -135,5 +137,5 @@ def parsed_or_none(path: Path) -> SourceFile | None:
     """The file as source; None where it cannot be read any more."""
     try:
         return parse(path, places.read_regular(path))
-    except (OSError, BadInput, RecursionError):
+    except (OSError, BadInput):
         return None

@@ -59,7 +59,7 @@ def concluded(
     return AuditReport(
         summary=summary_of(told, kernels, len(read_ones), len(unread)),
         next_step=next_step_of(told, kernels, plan.root, examined=bool(examined.ran)),
-        verdict="faulty" if failing(told, plan.fail_on) else "clean",
+        verdict="faulty" if failing(told, plan.fail_on) or unread_by_name(plan, unread) else "clean",
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         categories=statuses(told, plan.fail_on),
         findings=tuple(told),
@@ -75,6 +75,11 @@ def concluded(
         fail_on=plan.fail_on,
         notes=(*examined.notes, *cleared, *notes, *failed),
     )
+
+
+def unread_by_name(plan: Plan, unread: Sequence[Unread]) -> bool:
+    """Whether a file that was named itself was not read: nothing says that it is clean."""
+    return any(one.file in plan.files.named for one in unread)
 
 
 def with_severity(finding: Finding, settings: Settings) -> Finding:
