@@ -24,6 +24,11 @@ def runs() -> Path:
     return cache() / "runs"
 
 
+def results() -> Path:
+    """The folder that holds whole results which were cut on their way to an assistant."""
+    return cache() / "results"
+
+
 def locks() -> Path:
     """The folder that holds one lock file a device."""
     return cache() / "locks"
