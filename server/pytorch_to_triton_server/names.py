@@ -46,11 +46,15 @@ def lacking(path: Path) -> str:
 def path_of(text: str) -> Path:
     """An absolute path, of something that is there or not.
 
-    Raises BadInput for what cannot be one: a name that is too long, a circle of symbolic links.
+    Raises BadInput for what cannot be one: a name that is too long, a circle of symbolic links, bytes that
+    are no text.
     """
     try:
+        text.encode()
         path = Path(text).expanduser().absolute()
         path.stat()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"The path {brief(text)} is not text in UTF-8.", "Rename it, or check it.") from error
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, RuntimeError, ValueError) as error:
@@ -73,12 +77,15 @@ def place_of(text: str) -> "Target":
 
 
 def folder_of(text: str | None) -> Path | None:
-    """A folder for results, relative to the current one; it need not exist. Raises BadInput for a file."""
+    """A folder for results, relative to the current one; it need not exist. Raises BadInput for a file,
+    and for what would lie in one.
+    """
     if text is None:
         return None
     folder = path_of(text)
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file.", "Name a folder for the results; it need not exist.")
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not there.is_dir():
+        raise BadInput(f"{there} is a file.", "Name a folder for the results; it need not exist.")
     return folder
 
 

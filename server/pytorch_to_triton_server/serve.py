@@ -50,6 +50,7 @@ it and validate again until the verdict is passed.
 
 MOST_OF_AN_ERROR = 6000
 """Characters."""
+DISK = "Check that there is room, and that the folder and the cache can be written."
 DEFECT = "The server's log has the traceback. Other calls are not affected."
 
 
@@ -117,6 +118,9 @@ class Server(MCPServer[Jobs]):
             return str(cause)
         if isinstance(cause, ValidationError) and not isinstance(error, UnexpectedToolError):
             return str(refusal_of(cause, name, tools[name].input_schema["properties"]))
+        if isinstance(cause, OSError):
+            place = f" ({cause.filename})" if cause.filename else ""
+            return f"{name} could not go on: {cause.strerror or cause}{place}.\n{DISK}"
         if isinstance(error, UnexpectedToolError):
             logging.getLogger(__name__).error("%s failed", name, exc_info=cause)
             return f"{name} failed by a defect of {NAME}: {type(cause).__name__}: {cause}.\n{DEFECT}"

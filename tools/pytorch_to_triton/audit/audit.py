@@ -17,6 +17,7 @@ from pytorch_to_triton.audit.examine import (
 from pytorch_to_triton.audit.read import Reading, finished, read_all
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.request import Choose, Plan, Request, planned
+from pytorch_to_triton.audit.search import legible
 from pytorch_to_triton.audit.source import SourceFile, parse
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.gpu.door import Door
@@ -68,7 +69,7 @@ async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
 
     async def tell(reading: Reading) -> None:
         nonlocal done
-        await watch.progress(done, len(files), f"auditing {reading.file.name}")
+        await watch.progress(done, len(files), f"auditing {legible(reading.file).name}")
         done += 1
 
     readings = await read_all(files, tell)

@@ -14,6 +14,7 @@ from pytorch_to_triton import api, places
 from pytorch_to_triton.api.surface import installed_version
 from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
 from pytorch_to_triton.audit.registry import all_rules
+from pytorch_to_triton.audit.search import legible
 from pytorch_to_triton.audit.source import Kernel, SourceFile, TooDeep, parse
 from pytorch_to_triton.audit.suppress import Comment, comments_in
 from pytorch_to_triton.errors import BadInput
@@ -82,6 +83,9 @@ def read_chunk(files: Sequence[Path]) -> tuple[Reading, ...]:
 
 def read(file: Path) -> Reading:
     """The findings of all rules on source, from the cache where the file was read before."""
+    if (name := legible(file)) != file:
+        # A report could not name it.
+        return Reading(file=file, refusal=f"The name {name} is not text in UTF-8.", hint="Rename the file.")
     try:
         source = places.read_regular(file)
     except OSError as error:
