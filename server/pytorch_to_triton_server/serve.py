@@ -26,6 +26,7 @@ from pytorch_to_triton_server.compact import compact
 from pytorch_to_triton_server.fit import fitted_text
 from pytorch_to_triton_server.jobs import Jobs, open_jobs
 from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.wire import stdio
 
 NAME = "pytorch-to-triton"
 HOST = "127.0.0.1"
@@ -82,6 +83,12 @@ class Server(MCPServer[Jobs]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             raise ToolError(fitted_text(await self._why(error, name), MOST_OF_AN_ERROR)) from error
+
+    async def run_stdio_async(self) -> None:
+        """As the SDK's, but each message is answered."""
+        lowlevel = self._lowlevel_server
+        async with stdio() as (read, write):
+            await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
     async def get_prompt(
         self,
