@@ -47,6 +47,9 @@ class Call:
 
     door: "Door"
     watch: "Watch"
+    unattended: bool = False
+    """Nobody may have been asked whether to make it, so it starts no program that it names: editors make the
+    calls of read-only tools by themselves."""
 
 
 async def validate(
@@ -153,7 +156,7 @@ class Tool:
     function: Callable[..., Awaitable[Any]]
     """Takes a Call and the tool's arguments; returns a Value with `summary` and `next_step`."""
     read_only: bool
-    """It changes nothing and runs none of the user's code."""
+    """It changes nothing, runs none of the user's code and, over MCP, starts no program that it is given."""
     destructive: bool
     """It may overwrite what it has not written itself."""
     is_yes: Callable[[Any], bool]
