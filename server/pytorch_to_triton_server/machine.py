@@ -58,7 +58,7 @@ async def choose_mode(door: Door, choice: DeviceChoice, python: str | None = Non
 
 def warm(door: Door, choice: DeviceChoice, python: str | None = None) -> None:
     """Start what a validation will need: on a device kernels run under the interpreter too."""
-    executable = _path_of(python) if python else sys.executable
+    executable = executable_of(python)
     if choice != "interpreter" and _has_driver():
         door.warm(Mode(python=executable, interpreter=False))
     door.warm(Mode(python=executable, interpreter=True))

@@ -46,7 +46,7 @@ class Report:
         self._write({"during": what, "at": time.time()})
 
     def requests(self) -> Iterator[dict[str, Any]]:
-        """Each request as it comes, until one says END; when the job is done again, those of the first time."""
+        """Each request as it comes, until one says END; of a job done again, those of the first time."""
         live = self.folder / ASKED
         with (live if live.exists() else self.folder / REQUESTS).open(encoding="utf-8") as lines:
             for line in lines:
