@@ -9,6 +9,7 @@ counts.
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.tails import tail_of
 from pytorch_to_triton.audit.analysis.unmasked import may_overrun
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
@@ -87,10 +88,24 @@ def kernel(x_ptr, n, B: tl.constexpr):
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Block loads whose offsets nothing bounds."""
+    """Block loads whose offsets nothing bounds: certainly beyond a size of the file, or perhaps."""
     for access in kernel.accesses:
-        if access.name == "load" and may_overrun(access, kernel):
-            source = access.pointer or "The address"
+        if access.name != "load":
+            continue
+        source = access.pointer or "The address"
+        tail = tail_of(access, kernel)
+        if tail and tail.severity:
+            yield Fault(
+                access.call,
+                f"{source} is read in blocks of {tail.block} over {tail.size}, and no mask bounds them: "
+                f"unless {tail.size} fills whole blocks, the last one reads beyond its end.",
+                f"Bound the offsets along {tail.size} with mask=, and give other= where masked lanes "
+                f"count; or assert that {tail.size} fills whole blocks.",
+                subject=access.pointer or "",
+                proof=tail.proof,
+                severity=tail.severity,
+            )
+        elif tail is None and may_overrun(access, kernel):
             yield Fault(
                 access.call,
                 f"{source} is read a whole block at a time and without a mask: unless its size is a "
