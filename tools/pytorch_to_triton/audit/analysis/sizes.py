@@ -9,7 +9,8 @@ from math import prod
 
 from pytorch_to_triton.api.scope import Scope, own_nodes, parameters_of
 from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
-from pytorch_to_triton.audit.analysis.passed import Extent
+from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.analysis.tensors import allocation
 from pytorch_to_triton.audit.source import Launch, SourceFile
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.schema.declaration import Declaration, parse_declaration
@@ -19,6 +20,8 @@ from pytorch_to_triton.schema.input_spec import TensorSpec
 _KEEP_SHAPE = frozenset({"contiguous", "to", "float", "half", "bfloat16", "detach", "clone", "cuda", "type"})
 _MAKERS = frozenset(f"torch.{name}" for name in ("rand", "randn", "empty", "zeros", "ones", "full"))
 _MOST_POINTS = 10_000
+_LIKES = 5
+"""How many torch.empty_like one behind the other are followed."""
 _POWERS_TRIED = 64
 
 
@@ -73,10 +76,48 @@ def declared_size(size: Extent, launch: Launch, file: SourceFile) -> DeclaredSiz
     return None
 
 
-def largest_elements(tensor: str, launch: Launch, file: SourceFile) -> int | None:
-    """The most elements that a declared input of `run` has; None where nothing tells."""
-    size = declared_size(Extent(tensor, None), launch, file)
-    return max(size.values(), default=None) if size else None
+def most_elements(value: ast.expr, launch: Launch, file: SourceFile) -> int | None:
+    """The most elements that a tensor of a launch has at the declared sizes; None where they do not tell."""
+    for _ in range(_LIKES):
+        value = _as_it_is(value)
+        if not isinstance(value, ast.Name):
+            return None
+        if launch.function and value.id in {one.arg for one in parameters_of(launch.function)}:
+            size = declared_size(Extent(value.id, None), launch, file)
+            return max(size.values(), default=None) if size else None
+        path, call = allocation(value.id, launch) or ("", None)
+        if call is None or not call.args or path.removesuffix("_like") not in _MAKERS:
+            return None
+        if not path.endswith("_like"):
+            sizes = [_most(one, launch, file) for one in _sizes_in(call)]
+            known = [size for size in sizes if size is not None]
+            return prod(known) if len(known) == len(sizes) else None
+        value = call.args[0]
+    return None
+
+
+def _as_it_is(value: ast.expr) -> ast.expr:
+    """x of `x.contiguous()` and the like."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _KEEP_SHAPE:
+            break
+        value = value.func.value
+    return value
+
+
+def _most(size: ast.expr, launch: Launch, file: SourceFile) -> int | None:
+    """The most that one size comes to."""
+    if (number := constant(size, launch)) is not None:
+        return number
+    extent = size_of(size, launch)
+    declared = declared_size(extent, launch, file) if extent else None
+    return max(declared.values(), default=None) if declared else None
+
+
+def _sizes_in(call: ast.Call) -> Sequence[ast.expr]:
+    """The sizes that torch.empty and the like are given."""
+    first = call.args[0] if call.args else None
+    return first.elts if isinstance(first, ast.Tuple | ast.List) else call.args
 
 
 @lru_cache(maxsize=16)
@@ -128,11 +169,7 @@ def _keeps_shape(tensor: str, launch: Launch) -> bool:
 
 
 def _is_same_shape(value: ast.expr, tensor: str) -> bool:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in _KEEP_SHAPE:
-            return False
-        value = value.func.value
-    match value:
+    match _as_it_is(value):
         case ast.Name(id=name):
             return name == tensor
         case ast.IfExp(body=body, orelse=orelse):
@@ -154,10 +191,7 @@ def _shape(value: ast.expr, scope: Scope) -> Sequence[int | None]:
     value = _resolved(value, scope)
     if not isinstance(value, ast.Call) or scope.path(value.func) not in _MAKERS:
         return ()
-    sizes = value.args
-    if len(sizes) and isinstance(sizes[0], ast.Tuple | ast.List):
-        sizes = sizes[0].elts
-    return [whole_number(_resolved(one, scope)) for one in sizes]
+    return [whole_number(_resolved(one, scope)) for one in _sizes_in(value)]
 
 
 def _resolved(value: ast.expr, scope: Scope) -> ast.expr:

@@ -124,7 +124,7 @@ class _Fixed:
     """None: as many as the GPU has multiprocessors."""
 
     def __str__(self) -> str:
-        return f"{self.programs} programs" if self.programs else "As many programs as multiprocessors, each"
+        return f"{self.programs} programs" if self.programs else "as many programs as multiprocessors"
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
@@ -195,11 +195,11 @@ def _of_blocks(fixed: _Fixed, bound: Bound, size: Extent, kernel: Kernel, launch
     if covered and declared and not declared.allows(covered + 1):
         return None
     length = block or ast.unparse(ends[0])
-    told = f"cover {covered:,}" if covered else "are all there is"
+    told = f", which cover {covered:,}" if covered else ""
     return Fault(
         launch.call,
-        f"{fixed} of {length} elements {told}; of a tensor whose {text_of(size)} is larger the rest is "
-        "never computed.",
+        f"There are {fixed} of {length} elements{told}: of a tensor whose {text_of(size)} is larger the rest "
+        "is never computed.",
         f"Launch triton.cdiv({text_of(size)}, {length}) programs along axis {fixed.axis}, or let each loop.",
     )
 
