@@ -70,10 +70,15 @@ def declared_size(size: Extent, launch: Launch, file: SourceFile) -> DeclaredSiz
     if not isinstance(tensor, TensorSpec) or not _keeps_shape(size.tensor, launch):
         return None
     if size.axis is None:
-        return DeclaredSize(" * ".join(f"({one})" for one in tensor.shape) or "1", declaration)
+        return DeclaredSize(_product(tensor.shape), declaration)
     if -len(tensor.shape) <= size.axis < len(tensor.shape):
         return DeclaredSize(tensor.shape[size.axis], declaration)
     return None
+
+
+def _product(sizes: Sequence[str]) -> str:
+    """`M * (N // 2)`"""
+    return " * ".join(one if one.isidentifier() or len(sizes) == 1 else f"({one})" for one in sizes) or "1"
 
 
 def most_elements(value: ast.expr, launch: Launch, file: SourceFile) -> int | None:
