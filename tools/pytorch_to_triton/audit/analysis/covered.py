@@ -41,7 +41,11 @@ def passed(name: str, kernel: Kernel, deepest: int = _DEEPEST) -> Iterator[tuple
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Kernel) -> Iterator[Cover]:
     """The sizes that blocks of a length cover where an access stands; none where that cannot be told."""
-    stepped = [size for loop in _loops(access, kernel) if (size := _stepped(loop, length, address, kernel))]
+    stepped = [
+        size
+        for loop in kernel.flow.loops(access)
+        if _moves_with(loop, address, kernel) and (size := _walked(loop, length, kernel))
+    ]
     for size in stepped:
         for launch, value in passed(size.id, kernel):
             yield Cover(value, launch, is_whole=False)
@@ -55,16 +59,14 @@ def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Kernel
                 yield Cover(tiled, launch, is_whole=False)
 
 
-def _loops(access: ast.Call, kernel: Kernel) -> Iterator[ast.For]:
-    return (loop for loop in kernel.flow.loops(access) if isinstance(loop, ast.For))
+def _walked(loop: ast.For | ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+    """The parameter that a loop walks over in steps of a length."""
+    return _counted(loop.iter, length, kernel) if isinstance(loop, ast.For) else _until(loop, length, kernel)
 
 
-def _stepped(loop: ast.For, length: ast.expr, address: ast.expr, kernel: Kernel) -> ast.Name | None:
-    """The parameter that a loop walks over in steps of a length, where the address moves with it."""
-    source = loop.iter
+def _counted(source: ast.expr, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+    """n of `range(0, n, BLOCK)` and of `range(tl.cdiv(n, BLOCK))`."""
     if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
-        return None
-    if not _moves_with(loop, address, kernel):
         return None
     end = source.args[0] if len(source.args) == 1 else source.args[1]
     if len(source.args) == 3 and _uses(source.args[2], length, kernel):
@@ -73,17 +75,30 @@ def _stepped(loop: ast.For, length: ast.expr, address: ast.expr, kernel: Kernel)
     return _parameter(size, kernel) if size is not None else None
 
 
+def _until(loop: ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+    """n of `while k < n`, where the loop adds the length to k."""
+    match loop.test:
+        case ast.Compare(left=ast.Name(id=counter), ops=[ast.Lt()], comparators=[end]):
+            steps = (node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
+            for step in steps:
+                is_counter = isinstance(step.target, ast.Name) and step.target.id == counter
+                if is_counter and _uses(step.value, length, kernel):
+                    return _parameter(end, kernel)
+    return None
+
+
 def _is_range(node: ast.AST, kernel: Kernel) -> bool:
     if not isinstance(node, ast.Call):
         return False
     return (kernel.scope.path(node.func) or ast.unparse(node.func)) in _LOOPS
 
 
-def _moves_with(loop: ast.For, address: ast.expr, kernel: Kernel) -> bool:
+def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: Kernel) -> bool:
     """Whether an address is made from what the loop counts, or from a name that the loop adds to."""
     origins = kernel.flow.origins(address)
     names = {node.id for node in origins if isinstance(node, ast.Name)}
-    counted = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    target = ast.walk(loop.target) if isinstance(loop, ast.For) else ()
+    counted = {node.id for node in target if isinstance(node, ast.Name)}
     steps = (node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
     assigned = (
         target

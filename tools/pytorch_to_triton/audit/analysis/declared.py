@@ -105,20 +105,24 @@ def _narrowed(name: str, launch: Launch) -> frozenset[str]:
                 for part in test.values if isinstance(test, ast.BoolOp) else [test]:
                     if (dtype := _compared(part, name, launch)) is not None:
                         return frozenset({dtype})
+            case ast.If(test=test, body=[ast.Raise()]):
+                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+                    if (dtype := _compared(part, name, launch, ast.NotEq)) is not None:
+                        return frozenset({dtype})
             case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
                 if found := _of_conversion(value, launch):
                     return found
     return frozenset()
 
 
-def _compared(test: ast.expr, name: str, launch: Launch) -> str | None:
-    """`x.dtype == torch.float32`"""
+def _compared(test: ast.expr, name: str, launch: Launch, by: type[ast.cmpop] = ast.Eq) -> str | None:
+    """float32 of `x.dtype == torch.float32`, or of another comparison."""
     match test:
         case ast.Compare(
             left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"),
-            ops=[ast.Eq() | ast.Is()],
+            ops=[op],
             comparators=[dtype],
-        ) if owner == name:
+        ) if owner == name and isinstance(op, by):
             return _named(dtype, launch)
     return None
 

@@ -27,6 +27,8 @@ def is_decisive(extreme: ast.expr, load: Access, kernel: Kernel) -> bool:
         for node in kernel.nodes
         if isinstance(node, ast.Call) and _is_exponential(node) and extreme in found.origins(*node.args)
     ]
+    if any(access.value is not None and found.bare(access.value) is extreme for access in kernel.accesses):
+        return True
     counted = [one for one in exponentials if not is_masked_later(one, found) and _is_summed(one, found)]
     return not exponentials or bool(counted)
 

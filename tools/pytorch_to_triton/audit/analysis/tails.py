@@ -20,7 +20,7 @@ from pytorch_to_triton.audit.analysis.sizes import (
     literal_sizes,
 )
 from pytorch_to_triton.audit.analysis.unmasked import clamps, is_elsewhere_masked
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import Access, Kernel, Launch
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
 _TL = "triton.language."
@@ -165,8 +165,17 @@ def _judged(cover: Cover, length: ast.expr, access: Access, kernel: Kernel) -> T
     unfit = next((one for one in known if blocks.are_known and not blocks.fit(one)), None)
     if unfit is not None:
         return Tail(size, block, "critical", _proof(declared.text if declared else size, unfit, blocks))
-    is_given = isinstance(launch.flow.resolved(cover.size), ast.Name)
-    return Tail(size, block, "high") if extent or is_given else None
+    return Tail(size, block, "high") if extent or _varies(cover.size, launch) else None
+
+
+def _varies(size: ast.expr, launch: Launch) -> bool:
+    """Whether a size is one that the caller passes, or a size of a tensor with something added."""
+    match launch.flow.resolved(size):
+        case ast.Name():
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
+            return size_of(left, launch) is not None or _varies(left, launch)
+    return False
 
 
 def _is_chunk(cover: Cover, kernel: Kernel) -> bool:

@@ -38,7 +38,8 @@ def is_elsewhere_masked(access: Access, kernel: Kernel) -> bool:
 
     Not where every launch in the file says with a literal that the branch is the one to take.
     """
-    conditions = kernel.flow.conditions(access.call)
+    around = kernel.flow.around(access.call)
+    conditions = [outer.test for outer in around if isinstance(outer, ast.If | ast.IfExp)]
     if not conditions or any(_is_always_taken(test, access, kernel) for test in conditions):
         return False
     return any(

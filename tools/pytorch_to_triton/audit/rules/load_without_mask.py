@@ -45,8 +45,52 @@ def kernel(x_ptr, n, B: tl.constexpr):
 def run(x):
     kernel[(1,)](x, x.numel(), B=triton.next_power_of_2(x.numel()))
 """,
+    # The mask bounds the rows, and the loop walks over K in whole blocks.
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, M, K, B: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        cols = k * BK + tl.arange(0, BK)
+        x = tl.load(x_ptr + rows[:, None] * K + cols[None, :], mask=rows[:, None] < M, other=0.0)
+        total += tl.sum(x, axis=1)
+    tl.store(out_ptr + rows, total, mask=rows < M)
+
+def run(x, out):
+    M, K = x.shape
+    kernel[(triton.cdiv(M, 32),)](x, out, M, K, B=32, BK=64)
+""",
 )
 GOOD = (
+    # The launching function refuses what does not fill whole blocks.
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i))
+
+def run(x, out):
+    n = x.numel()
+    assert n % 1024 == 0
+    kernel[(triton.cdiv(n, 1024),)](x, out, B=1024)
+""",
+    # REQUIRES says so.
+    """
+INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [1024, 4096]}
+REQUIRES = ["N % 1024 == 0"]
+
+@triton.jit
+def kernel(x_ptr, out_ptr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + i))
+
+def run(x):
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.shape[0], 1024),)](x, out, B=1024)
+    return out
+""",
     """
 @triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.analysis.sizes import most_elements
 from pytorch_to_triton.audit.fault import Fault
@@ -183,12 +184,22 @@ def _may_overflow(product: ast.BinOp, kernel: Kernel) -> bool:
     strides = [one for one in sides if isinstance(one, ast.Name) and one.id in kernel.runtime_parameters]
     if not strides:
         return False
+    if len(strides) == 1 and any(_is_narrowed(one, kernel) for one in sides):
+        return True
     made_from = kernel.flow.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
         return False
     if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
         return not _passed(made_from, kernel).is_wide
     return _passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+
+
+def _is_narrowed(value: ast.expr, kernel: Kernel) -> bool:
+    """Whether it is a place that was loaded, and made 32 bits wide."""
+    called = values(kernel).operation(values(kernel).resolved(value))
+    dtype = called.option(1, "dtype") if called and called.name in ("to", "cast") else None
+    is_narrow = dtype is not None and kernel.scope.path(dtype) == f"{_TL}int32"
+    return is_narrow and any(is_loaded(node, kernel) for node in kernel.flow.origins(value))
 
 
 @dataclass(frozen=True)
