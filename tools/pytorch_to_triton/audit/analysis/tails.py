@@ -187,7 +187,7 @@ def _is_chunk(cover: Cover, kernel: Kernel) -> bool:
 
 def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
     """Whether REQUIRES allows only sizes that whole blocks fill."""
-    upto = 4 * max(blocks.lengths, default=64)
+    upto = 2 * max(blocks.lengths, default=64)
     return blocks.are_known and declared.is_always(blocks.fit, upto)
 
 
