@@ -235,7 +235,7 @@ TOOLS = (
         function=audit,
         read_only=False,
         destructive=True,
-        is_yes=lambda report: report.verdict == "clean",
+        is_yes=lambda report: report.verdict != "faulty",
     ),
     Tool(
         name="device",
