@@ -148,6 +148,8 @@ class Work:
             options=self.request.options,
             seed=self.seed,
             seconds=self.request.seconds,
+            require_int64_offsets=True,
+            require_mixed_dtypes=True,
         )
         watch = StageWatch(self.watch, f"stage {stage} ({STAGE_NAMES[stage]})") if self.watch else None
         verdict = await validate(self.door, request, self.mode, watch)

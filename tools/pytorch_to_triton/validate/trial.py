@@ -151,7 +151,8 @@ class Side:
         self.items[item["case"]] = item
         if item["status"] == "ok":
             return OK
-        return Attempt("raised", told(Failure.model_validate(item["failure"])))
+        failure = Failure.model_validate(item["failure"])
+        return Attempt("raised", told(failure), failure)
 
     def _note(self, items: Sequence[Item]) -> None:
         """Keep what a process left behind, also where it ended itself right after."""

@@ -31,6 +31,7 @@ from pytorch_to_triton.validate.conclusion import (
 from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.exchange import exchange_folder
 from pytorch_to_triton.validate.judge import CLAIMED
+from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import MemoryCheck, check_memory, interpreted
 from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.replay import command
@@ -71,6 +72,13 @@ class Request(Value):
     """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
     backward: bool = False
     """Whether gradients are compared too."""
+    require_int64_offsets: bool = False
+    """Whether offsets of 32 bits are a failure, and not a limit."""
+    require_mixed_dtypes: bool = False
+    """Whether it is a failure, and not a limit, to do less than PyTorch for a mixture of claimed dtypes.
+
+    An exception that speaks of dtypes is accepted.
+    """
 
 
 async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Verdict:
@@ -102,7 +110,7 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
         setting = Setting(door, mode, request.seconds, folder, seed, request.backward, secret, watch)
         trial = Trial.of(setting, policy, target, request.candidate)
         memory = MemoryCheck()
-        results = await tried(trial, plan.cases, memory)
+        results = with_limits(await tried(trial, plan.cases, memory), plan.cases, strictness_of(request))
         observed = len(trial.observations)
         smallest = None
         if not request.cases:
@@ -120,6 +128,11 @@ async def tried(trial: Trial, cases: Sequence[Case], memory: MemoryCheck) -> lis
         for batch in batches(cases):
             results += await trial.run(batch)
     return [memory.merged(result) for result in results]
+
+
+def strictness_of(request: Request) -> Strictness:
+    """The limits that the caller does not accept."""
+    return Strictness(request.require_int64_offsets, request.require_mixed_dtypes)
 
 
 def limits_of(request: Request, mode: Mode, devices: Sequence[Device]) -> Limits:
@@ -150,7 +163,9 @@ def planned(
     elements = sum(elements_of(example) for example in reference.examples or ())
     if elements > limits.elements:
         why = f"{elements:,} elements are over this run's limit of {limits.elements:,}"
-        return CasePlan(cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why)))
+        return CasePlan(
+            cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
+        )
     generated = (
         case.model_copy(update={"group": "special"}) for case in plan.cases if case.group == "declared"
     )
@@ -225,7 +240,7 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
         *found.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations),
+        summary=summary_of(decision, results, violations, found.plan.skipped),
         next_step=next_step_of(decision, results, violations),
         verdict=decision,
         candidate=str(found.request.candidate),
@@ -234,6 +249,7 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
         skipped=found.plan.skipped,
         violations=violations,
         notes=notes,
+        limits=limits_in(results),
         conduct=conduct_of(trial.observations),
         smallest=found.smallest,
         replay=command(found.request, setting.mode, setting.seed, telling),

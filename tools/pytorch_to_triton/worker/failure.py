@@ -1,5 +1,7 @@
 """Tell an exception the way its author needs it: the frames of the user's own code, and nothing else."""
 
+import linecache
+import opcode
 import os
 import sys
 import traceback
@@ -12,7 +14,7 @@ from .redirect import in_original_terms, original
 
 
 def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
-    """The exception as plain JSON: type, message, traceback, file, line, during."""
+    """The exception as plain JSON: type, message, traceback, file, line, statement, during."""
     file, line = _place(error)
     return {
         "type": type(error).__name__,
@@ -20,8 +22,31 @@ def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
         "traceback": in_original_terms(_user_traceback(error)),
         "file": file,
         "line": line,
+        "statement": _statement(error),
         "during": during,
     }
+
+
+def _statement(error: BaseException) -> str:
+    """The line of the `raise` or `assert`, in the user's code or in Triton's, that began it; else nothing.
+
+    A built-in operation that fails, or a function of PyTorch, is no such statement.
+    """
+    *_, first = _chain(error)
+    innermost = first.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    if innermost is None:
+        return ""
+    code, at = innermost.tb_frame.f_code, innermost.tb_lasti
+    raises = code.co_code[at] == opcode.opmap["RAISE_VARARGS"]
+    if not raises or not (_is_users(code.co_filename) or _is_triton(code.co_filename)):
+        return ""
+    return linecache.getline(code.co_filename, innermost.tb_lineno).strip() or "raise"
+
+
+def _is_triton(filename: str) -> bool:
+    return f"{os.sep}site-packages{os.sep}triton{os.sep}" in os.path.realpath(filename)
 
 
 def _place(error: BaseException) -> tuple[str | None, int | None]:
