@@ -58,7 +58,6 @@ async def test_a_wrong_kernel_fails_with_its_kind_and_place(name: str, judge: Ju
     _, mismatch = most_wrong(verdict)
     assert mismatch.kind == kind, verdict.summary
     assert where is None or mismatch.where == where, verdict.summary
-    assert mismatch.causes
 
 
 async def test_a_tail_is_told_with_its_indices_and_values(judge: Judge) -> None:

@@ -12,17 +12,17 @@ LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal
 ONLY: dict[Group, str] = {
     "layout": "Only other memory layouts fail: pass strides to the kernel, or make its inputs contiguous.",
     "empty": "Only empty inputs fail: return early where there is nothing to do.",
-    "one": "Only sizes of one fail: look for a division by N - 1, and for squeeze() without a dimension.",
-    "odd": "Only odd or equal sizes fail: mask the last tile of loads and stores, and round the grid up.",
-    "power_of_two": "Only sizes around a power of two fail: check masks and loops at the edge of a block.",
-    "dtype": "Only further dtypes fail: take dtypes from the inputs, accumulate in float32, round once.",
+    "one": "Only sizes of one fail: look at what N - 1, squeeze() and broadcasting do there.",
+    "odd": "Only odd or equal sizes fail: look at the masks of the last block and at the grid.",
+    "power_of_two": "Only sizes around a power of two fail: look at masks and loops at the edge of a block.",
+    "dtype": "Only further dtypes fail: look at what is computed, and stored, in the dtype of an input.",
+    "mixed": "Only mixtures of dtypes fail: look at what takes its dtype from another tensor.",
     "far": "Only huge strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride.",
-    "mixed": "Only mixtures of dtypes fail: take each tensor's dtype from itself, the output's from PyTorch.",
     "drawn": "Only sizes drawn at random fail: look for what holds at the declared sizes alone.",
     "beyond": "Only sizes beyond the declared ones fail: loop over tiles, or bound them with REQUIRES.",
     "batch": "Only long batches fail: look for a bound on the grid or the number of rows.",
     "option": "Only other values of a number fail: pass it to the kernel in place of a constant.",
-    "repeat": "Only a second call at the same addresses fails: results are kept from call to call.",
+    "repeat": "Only a second call at the same addresses fails: look for what is kept from call to call.",
 }
 """What to say when all wrong cases are of one group."""
 WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
@@ -32,6 +32,7 @@ BRIEF = 120
 """Characters of a reason that stands in a sentence."""
 LIMITS_SHOWN = 4
 """So many limits stand in a summary."""
+NO_CAUSE = "Run the smallest case alone, look at the elements that differ, fix the kernel"
 AGAIN = "and validate again with the same seed."
 
 
@@ -95,7 +96,13 @@ def passed_summary(results: Sequence[CaseResult]) -> str:
     )
     limits = limits_in(results)
     told = [f"Right in {of_all}{beyond(results)}."]
-    unjudged = [result for result in results if result.status not in ("passed", "limited")]
+    # A mixture of dtypes that PyTorch refuses is no case that anybody could judge.
+    unjudged = [
+        result
+        for result in results
+        if result.status not in ("passed", "limited")
+        and (result.group, result.status) != ("mixed", "skipped")
+    ]
     if unjudged:
         first = f"{unjudged[0].name}: {cut(unjudged[0].why, BRIEF)}"
         told.append(sentence(f"Not judged: {times(len(unjudged), 'case')}, as in {first}"))
@@ -158,7 +165,8 @@ def next_step_of(
     if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].says)):
         return f"{case.violations[0].instead} Fix it {AGAIN}"
     if case.mismatches:
-        return f"Likely cause: {case.mismatches[0].causes[0]} Fix it {AGAIN}"
+        causes = case.mismatches[0].causes
+        return f"Likely cause: {causes[0]} Fix it {AGAIN}" if causes else f"{NO_CAUSE}, {AGAIN}"
     if violations:
         return f"{violations[0].instead} Fix it {AGAIN}"
     if WITHHELD in case.why:

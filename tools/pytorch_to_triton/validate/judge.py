@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pytorch_to_triton.schema.case import Case, Group
+from pytorch_to_triton.schema.case import Case, ConstantArgument, Group
 from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
 from pytorch_to_triton.validate.conduct import Policy, accesses_of, violations_of
@@ -68,7 +68,7 @@ def judge_case(
     out; undecided where neither PyTorch nor the truth confirms what the candidate has; skipped where both
     are no help.
     """
-    mismatches = mismatches_of(statistics)
+    mismatches = mismatches_of(statistics, known_numbers(case))
     violations = violations_of(case, seen, policy) if seen else ()
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
@@ -94,6 +94,13 @@ def judge_case(
         accesses=accesses_of(case, seen) if seen else (),
         limit=limit,
     )
+
+
+def known_numbers(case: Case) -> dict[str, float]:
+    """The sizes and the numbers that a case is called with, by name."""
+    constants = (argument for argument in case.arguments if isinstance(argument, ConstantArgument))
+    numbers = {c.name: c.value for c in constants if isinstance(c.value, int | float)}
+    return {**case.dims, **numbers}
 
 
 def unsettled(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
