@@ -30,6 +30,8 @@ CONSEQUENCES: tuple[Breach, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",
 )  # fmt: skip
 """Breaches that may follow from an offset that has lost its upper bits."""
+MUST_SHARE = "must share a dtype"
+INTERPRETERS = "InterpreterError"
 LONGEST = 160
 """Characters of an exception's message in a limit."""
 SUBJECTS: dict[Group, str] = {
@@ -78,11 +80,10 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
         return None
     if any(violation.breach not in UNLAUNCHED for violation in violations):
         return None
-    place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
     up_to, fix = REACH[case.group]
     return Limit(
         subject=shared(case) if case.group == "mixed" else SUBJECTS[case.group],
-        what=f"{verb_of(case.group)} {failure.type}{place}: {reason_of(failure)}",
+        what=f"{verb_of(case.group)} {told(failure)}",
         up_to=up_to,
         fix=fix,
         file=failure.file,
@@ -91,13 +92,16 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
     )
 
 
-def reason_of(failure: Failure) -> str:
-    """The exception's own words in short; of one without words the statement that raised it."""
-    return cut(failure.message.partition("\n")[0] or failure.statement or "no message", LONGEST)
+def told(failure: Failure) -> str:
+    """The exception in short, with its line; of one without words the statement that raised it."""
+    place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
+    words = cut(failure.message.partition("\n")[0] or failure.statement or "no message", LONGEST)
+    # The interpreter wraps what a kernel raised, and quotes it.
+    return f"{words}{place}" if failure.type == INTERPRETERS else f"{failure.type}{place}: {words}"
 
 
 def verb_of(group: Group) -> str:
-    return "must share a dtype, else it raises" if group == "mixed" else "raise"
+    return f"{MUST_SHARE}, else it raises" if group == "mixed" else "raise"
 
 
 def shared(case: Case) -> str:
@@ -116,7 +120,7 @@ def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
     first = different[0]
     return Limit(
         subject=shared(case),
-        what=f"must share a dtype, else {first.path} is {first.candidate.dtype} for {first.pytorch.dtype}",
+        what=f"{MUST_SHARE}, else {first.path} is {first.candidate.dtype} for {first.pytorch.dtype}",
         up_to="right where they share a dtype",
         fix="Allocate the output in torch.result_type of the inputs.",
         cases=(case.name,),
@@ -194,9 +198,10 @@ def refused(result: CaseResult, case: Case, strictness: Strictness) -> bool:
 def limits_in(results: Iterable[CaseResult]) -> tuple[Limit, ...]:
     """The limits of all limited cases, those that say the same as one."""
     alike: dict[tuple[str, int | None], list[Limit]] = {}
-    for result in results:
-        if result.status == "limited" and result.limit is not None:
-            alike.setdefault((result.limit.what, result.limit.line), []).append(result.limit)
+    for limit in (result.limit for result in results if result.status == "limited"):
+        if limit is not None:
+            same = limit.subject if limit.what.startswith(MUST_SHARE) else limit.what
+            alike.setdefault((same, limit.line), []).append(limit)
     return tuple(joined(limits) for limits in alike.values())
 
 

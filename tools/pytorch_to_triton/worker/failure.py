@@ -32,17 +32,23 @@ def _statement(error: BaseException) -> str:
 
     A built-in operation that fails, or a function of PyTorch, is no such statement.
     """
-    *_, first = _chain(error)
-    innermost = first.__traceback__
+    statements = [_raised_at(cause) for cause in _chain(error)]
+    of_users = [line for file, line in statements if _is_users(file)]
+    file, line = statements[-1]
+    return of_users[0] if of_users else line if _is_triton(file) else ""
+
+
+def _raised_at(error: BaseException) -> tuple[str, str]:
+    """The file and the line of the `raise` or `assert` that raised it; a nameless file where none did."""
+    innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
     if innermost is None:
-        return ""
-    code, at = innermost.tb_frame.f_code, innermost.tb_lasti
-    raises = code.co_code[at] == opcode.opmap["RAISE_VARARGS"]
-    if not raises or not (_is_users(code.co_filename) or _is_triton(code.co_filename)):
-        return ""
-    return linecache.getline(code.co_filename, innermost.tb_lineno).strip() or "raise"
+        return "<none>", ""
+    code = innermost.tb_frame.f_code
+    if code.co_code[innermost.tb_lasti] != opcode.opmap["RAISE_VARARGS"]:
+        return "<none>", ""
+    return code.co_filename, linecache.getline(code.co_filename, innermost.tb_lineno).strip() or "raise"
 
 
 def _is_triton(filename: str) -> bool:
