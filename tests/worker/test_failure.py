@@ -47,7 +47,7 @@ REFUSALS: list[tuple[Callable[[torch.Tensor], None], str]] = [
 
 
 def test_a_statement_of_tritons_refuses_too() -> None:
-    with pytest.raises(ValueError, match="triton.jit") as raised:
+    with pytest.raises(ValueError, match=r"triton\.jit") as raised:
         of_triton(torch.ones(2, 2))
     assert describe_failure(raised.value, "call")["statement"].startswith("raise ValueError(")
 
