@@ -185,8 +185,10 @@ def test_only_an_access_far_from_its_tensor_has_overflowed(offset: int, wraps: b
 
 # Mixtures of dtypes
 
+SEEN = Observation(launches=(LAUNCH,))
 
-def mixture(**figures: Any) -> CaseResult:
+
+def mixture(seen: Observation = SEEN, **figures: Any) -> CaseResult:
     wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
     got = wanted.model_copy(update={"dtype": "bfloat16"})
     output = OutputStatistics(
@@ -196,7 +198,7 @@ def mixture(**figures: Any) -> CaseResult:
         }
     )  # fmt: skip
     statistics = CaseStatistics(case="c", missing=(), extra=(), outputs=(output,))
-    return judge_case(MIXTURE, statistics, Observation(launches=(LAUNCH,)))
+    return judge_case(MIXTURE, statistics, seen)
 
 
 MIXTURE = case("mixed", "only x bfloat16")
@@ -212,6 +214,13 @@ def test_right_values_in_another_dtype_are_a_limit_and_wrong_ones_a_mistake() ->
     assert mixture(right_values=False).status == "failed"
     assert with_limits([judged], [MIXTURE], MIXED)[0].status == "failed"
     assert with_limits([judged], [MIXTURE], INT64)[0].status == "limited"
+
+
+def test_a_limit_of_dtypes_beside_a_broken_rule_is_not_told() -> None:
+    seen = Observation(launches=(LAUNCH,), operators={"aten.mm": 1})
+    judged = mixture(seen, right_values=True)
+    assert (judged.status, judged.limit, judged.mismatches) == ("failed", None, ())
+    assert judged.why == "The candidate calls aten.mm."
 
 
 def test_who_asks_for_mixtures_accepts_an_exception_that_names_dtypes() -> None:

@@ -72,7 +72,9 @@ def judge_case(
     violations = violations_of(case, seen, policy) if seen else ()
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
-    limit = other_dtype(case, statistics) if not violations else None
+    limit = other_dtype(case, statistics)
+    if limit is not None and violations:
+        limit, mismatches = None, ()
     corrupting = [v.says for v in violations if v.breach in MEMORY]
     others = [v.says for v in violations if v.breach not in MEMORY]
     wrong = [*corrupting, *(m.says for m in mismatches), *others]
