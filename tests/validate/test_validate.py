@@ -172,6 +172,29 @@ async def test_a_random_reference_is_undecided_rather_than_passed(judge: Judge, 
     assert verdict.verdict != "passed"
 
 
+ROUNDS_BADLY = "return (x + 2048.0) - 2048.0"
+"""In float16 nothing but even numbers comes of it."""
+
+
+@pytest.mark.parametrize(
+    ("candidate", "decision"),
+    [
+        (ROUNDS_BADLY, "passed"),
+        ("return x.clone()", "undecided"),
+        ("return x * 0.4", "undecided"),
+    ],
+    ids=["PyTorch's own", "float64's", "neither"],
+)
+async def test_where_pytorch_and_float64_are_far_apart_only_pytorchs_own_result_passes(
+    candidate: str, decision: str, judge: Judge, tmp_path: Path
+) -> None:
+    path = plain_file(tmp_path, ROUNDS_BADLY, candidate)
+    path.write_text(path.read_text().replace("float32[N]", "float16[N]"))
+    verdict = await judge(path, allow_torch=ANY, cases=("N=9",))
+    assert verdict.verdict == decision, verdict.summary
+    assert ("too far from the float64 result" in verdict.summary) == (decision == "undecided")
+
+
 @pytest.mark.parametrize("name", [None, "run", "ModelNew"])
 async def test_a_candidate_gets_the_parameters_of_the_reference_module(
     name: str | None, judge: Judge
