@@ -6,6 +6,7 @@ import pytest
 
 from pytorch_to_triton.schema.case import Case, Group, TensorArgument
 from pytorch_to_triton.schema.error_budget import budget
+from pytorch_to_triton.validate.conclusion import note_on_confirmed
 from pytorch_to_triton.validate.conduct import Policy
 from pytorch_to_triton.validate.judge import (
     Attempt,
@@ -94,7 +95,11 @@ def test_an_element_that_neither_pytorch_nor_the_truth_confirms_leaves_a_case_un
 
 
 def test_a_candidate_that_rounds_as_pytorch_does_passes_however_far_the_truth_is() -> None:
-    assert judge_case(case(), measured(unjudged=8, as_pytorch=8)).status == "passed"
+    judged = judge_case(case(), measured(unjudged=8, as_pytorch=8))
+    assert judged.status == "passed"
+    [note] = note_on_confirmed([judged])
+    assert note.endswith("in 1 case, as in N=8.")
+    assert note_on_confirmed([judge_case(case(), measured())]) == ()
 
 
 def test_a_candidate_may_be_better_than_pytorch_in_rare_elements_only() -> None:

@@ -103,6 +103,8 @@ class OutputFigures(Value):
     """Elements at which PyTorch's own result is too far from the truth to judge by."""
     unconfirmed: int = 0
     """Those of them, finite on both sides, at which the candidate agrees with neither."""
+    confirmed: int = 0
+    """Those of them, finite on both sides, at which it agrees with one."""
     candidate_error: float
     """Of the candidate's element that comes closest to its limit, or passes it by the most."""
     pytorch_error: float

@@ -113,6 +113,17 @@ def passed_summary(results: Sequence[CaseResult]) -> str:
     return " ".join(told)
 
 
+def note_on_confirmed(results: Iterable[CaseResult]) -> tuple[str, ...]:
+    """That PyTorch and float64 are far apart in elements at which the candidate agrees with one of them."""
+    names = [r.name for r in results if r.status == "passed" and any(o.confirmed for o in r.outputs)]
+    if not names:
+        return ()
+    return (
+        "PyTorch's own result is far from float64's in some elements, and the candidate's is right by one of "
+        f"them, in {times(len(names), 'case')}, as in {names[0]}.",
+    )
+
+
 def beyond(results: Sequence[CaseResult]) -> str:
     """What is said of the cases beyond a limit."""
     limited = len([result for result in results if result.status == "limited"])

@@ -144,6 +144,7 @@ def figures(output: OutputStatistics) -> OutputFigures:
         failing=output.failing,
         unjudged=output.unjudged,
         unconfirmed=output.unconfirmed,
+        confirmed=output.as_pytorch + output.as_truth,
         candidate_error=output.candidate_error,
         pytorch_error=output.pytorch_error,
         allowed_error=output.allowed_error,

@@ -25,6 +25,7 @@ from pytorch_to_triton.validate.conclusion import (
     decide,
     most_telling,
     next_step_of,
+    note_on_confirmed,
     summary_of,
     wrong_of,
 )
@@ -237,6 +238,7 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
     notes = (
         *notes_of(trial.observations, trial.policy),
         *notes_on_values(results),
+        *note_on_confirmed(results),
         *found.memory.notes_on(results),
     )
     return Verdict(
