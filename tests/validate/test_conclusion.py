@@ -126,6 +126,17 @@ def test_limits_are_named_and_the_next_step_lifts_them() -> None:
     assert next_step_of("passed", results) == "Use it within its limits, or lift them. Fix: Use int64."
 
 
+def test_a_mixture_that_pytorch_refuses_is_not_counted() -> None:
+    results = [result("declared", "passed"), result("odd", "passed"), result("mixed", "skipped")]
+    assert summary_of("passed", results).startswith("Right in all 2 cases. Largest error")
+
+
+def test_limits_beyond_the_first_few_are_counted() -> None:
+    groups = [limited("odd", f"sizes {n}", f"raise E at k.py:{n}") for n in range(6)]
+    assert "Limit: sizes 3 raise" in summary_of("passed", groups)
+    assert "2 more limits in `limits`." in summary_of("passed", groups)
+
+
 @pytest.mark.parametrize("decision", ["passed", "failed", "undecided"])
 def test_declared_sizes_that_were_not_tried_are_in_the_summary(decision: Decision) -> None:
     status: dict[Decision, CaseStatus] = {"failed": "failed", "undecided": "reference_raised"}

@@ -52,7 +52,7 @@ class Mismatch(Value):
     says: str
     """What and where, in a sentence or two."""
     causes: tuple[str, ...]
-    """Likely causes, the likeliest first."""
+    """What the facts leave no doubt of; empty where several causes would look alike."""
     first: Values | None
     """The first failing element."""
 
@@ -64,7 +64,7 @@ class Violation(Value):
     says: str
     """What happened, in a sentence."""
     instead: str
-    """How to mend it."""
+    """How to fix it."""
     file: str | None = None
     line: int | None = None
     tensor: str = ""

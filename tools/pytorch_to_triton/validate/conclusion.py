@@ -1,9 +1,9 @@
 """From the results of all cases to one verdict, in words."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pytorch_to_triton.schema.case import Group
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Skip, Violation, Where
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Limit, Skip, Violation, Where
 from pytorch_to_triton.validate.conduct import cut, times
 from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
 from pytorch_to_triton.validate.limits import limits_in
@@ -57,16 +57,14 @@ def summary_of(
     skipped: Sequence[Skip] = (),
 ) -> str:
     """The outcome in a few sentences: what was found, what was left open, and what was not tried."""
-    left_out = sentence(f"Not tried: {', '.join(missing)}, too large for this run") if (
-        missing := not_tried(skipped)
-    ) else ""  # fmt: skip
     if decision == "failed":
-        told = failed_summary(results, violations)
+        summary = failed_summary(results, violations)
     elif decision == "undecided":
-        told = undecided_summary(results)
+        summary = undecided_summary(results)
     else:
-        told = passed_summary(results)
-    return f"{sentence(told)} {left_out}".rstrip() if left_out else told
+        summary = passed_summary(results)
+    missing = ", ".join(not_tried(skipped))
+    return f"{sentence(summary)} Not tried: {missing}, too large for this run." if missing else summary
 
 
 def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:
@@ -85,32 +83,39 @@ def undecided_summary(results: Sequence[CaseResult]) -> str:
 
 def passed_summary(results: Sequence[CaseResult]) -> str:
     """Where it is right, what could not be judged, up to where it is right, and the largest errors."""
-    passed = [result for result in results if result.status == "passed"]
-    outputs = [output for result in passed for output in result.outputs]
+    # A mixture of dtypes that PyTorch refuses is no case that anybody could judge.
+    possible = [r for r in results if (r.group, r.status) != ("mixed", "skipped")]
+    outputs = [output for r in possible if r.status == "passed" for output in r.outputs]
     ours = max((output.candidate_error for output in outputs), default=0.0)
     theirs = max((output.pytorch_error for output in outputs), default=0.0)
-    of_all = (
-        f"{len(passed)} of {times(len(results), 'case')}"
-        if len(passed) < len(results)
-        else (f"all {len(passed)} cases" if len(passed) > 1 else "the one case")
+    return " ".join(
+        [
+            f"Right in {share_passed(possible)}{beyond(possible)}.",
+            *not_judged(possible),
+            *limit_sentences(limits_in(possible)),
+            f"Largest error: {ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}.",
+        ]
     )
-    limits = limits_in(results)
-    told = [f"Right in {of_all}{beyond(results)}."]
-    # A mixture of dtypes that PyTorch refuses is no case that anybody could judge.
-    unjudged = [
-        result
-        for result in results
-        if result.status not in ("passed", "limited")
-        and (result.group, result.status) != ("mixed", "skipped")
-    ]
-    if unjudged:
-        first = f"{unjudged[0].name}: {cut(unjudged[0].why, BRIEF)}"
-        told.append(sentence(f"Not judged: {times(len(unjudged), 'case')}, as in {first}"))
-    shown = [sentence(f"Limit: {limit}") for limit in limits[:LIMITS_SHOWN]]
-    more = len(limits) - LIMITS_SHOWN
-    told += [*shown, *([f"{times(more, 'more limit')} in `limits`."] if more > 0 else [])]
-    told.append(f"Largest error: {ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}.")
-    return " ".join(told)
+
+
+def share_passed(results: Sequence[CaseResult]) -> str:
+    passed, total = len([r for r in results if r.status == "passed"]), len(results)
+    if passed < total:
+        return f"{passed} of {times(total, 'case')}"
+    return f"all {total} cases" if total > 1 else "the one case"
+
+
+def not_judged(results: Sequence[CaseResult]) -> Iterator[str]:
+    """How many cases stayed open, and why the first did."""
+    if found := [result for result in results if result.status not in ("passed", "limited")]:
+        first = f"{found[0].name}: {cut(found[0].why, BRIEF)}"
+        yield sentence(f"Not judged: {times(len(found), 'case')}, as in {first}")
+
+
+def limit_sentences(limits: Sequence[Limit]) -> Iterator[str]:
+    yield from (sentence(f"Limit: {limit}") for limit in limits[:LIMITS_SHOWN])
+    if len(limits) > LIMITS_SHOWN:
+        yield f"{times(len(limits) - LIMITS_SHOWN, 'more limit')} in `limits`."
 
 
 def note_on_confirmed(results: Iterable[CaseResult]) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
     up_to, fix = REACH[case.group]
     return Limit(
         subject=shared(case) if case.group == "mixed" else SUBJECTS[case.group],
-        what=f"{verb_of(case.group)} {told(failure)}",
+        what=f"{verb_of(case.group)} {in_short(failure)}",
         up_to=up_to,
         fix=fix,
         file=failure.file,
@@ -92,7 +92,7 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
     )
 
 
-def told(failure: Failure) -> str:
+def in_short(failure: Failure) -> str:
     """The exception in short, with its line; of one without words the statement that raised it."""
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
     words = cut(failure.message.partition("\n")[0] or failure.statement or "no message", LONGEST)
@@ -130,7 +130,7 @@ def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
 def with_limits(
     results: Sequence[CaseResult], cases: Iterable[Case], strictness: Strictness = LENIENT
 ) -> list[CaseResult]:
-    """The results, 32-bit offsets told apart from mistakes; a limit that is not accepted counts as wrong."""
+    """The results, 32-bit offsets set apart from mistakes; a limit that is not accepted counts as wrong."""
     by_name = {case.name: case for case in cases}
     strided = strided_tensors(results, by_name)
     return [

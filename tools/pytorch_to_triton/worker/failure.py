@@ -52,7 +52,8 @@ def _raised_at(error: BaseException) -> tuple[str, str]:
 
 
 def _is_triton(filename: str) -> bool:
-    return f"{os.sep}site-packages{os.sep}triton{os.sep}" in os.path.realpath(filename)
+    folder = Path(sys.modules["triton"].__path__[0]).resolve()
+    return os.path.realpath(filename).startswith(f"{folder}{os.sep}")
 
 
 def _place(error: BaseException) -> tuple[str | None, int | None]:
