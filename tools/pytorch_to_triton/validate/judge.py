@@ -27,8 +27,9 @@ class Attempt:
 
 
 OK = Attempt(status=None)
-RARE = 64
-"""Where PyTorch is far off in one element of so many at most, it rounded badly, and the truth will do."""
+RARE = 10
+"""Where PyTorch is far off in one element of so many at most, such as a row or two, it rounded badly, and the
+truth will do."""
 NO_POLICY = Policy()
 MEMORY: tuple[Breach, ...] = ("load_outside", "store_outside", "race", "overrun")
 """Breaches that may be why a candidate did not return."""
