@@ -1,7 +1,7 @@
 """Vector addition: out[i] = x[i] + y[i].
 
 x, y and out are [N]. One pass: each input is read once and out is written once, so the time is that of
-moving 3 * N elements. Each sum is rounded once, to the inputs' dtype.
+moving 3 * N elements. Each sum is rounded once, to the dtype that PyTorch promotes both inputs to.
 """
 
 import torch
@@ -15,7 +15,7 @@ BLOCK_N = 1024
 
 
 def reference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """x, y: [N]. Returns [N] in their dtype."""
+    """x, y: [N]. Returns [N] in the dtype that both are promoted to."""
     return x + y
 
 
@@ -33,9 +33,9 @@ def vector_add_kernel(x_ptr, y_ptr, out_ptr, n, x_stride, y_stride, BLOCK_N: tl.
 
 
 def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """x, y: [N] of one dtype, any stride. Returns [N], contiguous, in their dtype."""
+    """x, y: [N], any stride. Returns [N], contiguous, in the dtype that both are promoted to."""
     n = x.shape[0]
-    out = torch.empty(n, dtype=x.dtype, device=x.device)
+    out = torch.empty(n, dtype=torch.promote_types(x.dtype, y.dtype), device=x.device)
     if n > 0:
         grid = (triton.cdiv(n, BLOCK_N),)
         vector_add_kernel[grid](x, y, out, n, x.stride(0), y.stride(0), BLOCK_N)

@@ -67,6 +67,14 @@ async def validate(
         tuple[str, ...],
         Field(description="A PyTorch operator that the kernel's wrapper may call, e.g. mm; `any` allows all"),
     ] = (),
+    require_int64_offsets: Annotated[
+        bool,
+        Field(description="Fail a kernel whose 32-bit offsets end at 2^31 elements; else that is a limit"),
+    ] = False,
+    require_mixed_dtypes: Annotated[
+        bool,
+        Field(description="Fail a kernel that does not compute mixtures of claimed dtypes; else a limit"),
+    ] = False,
     thorough: Thorough = False,
     device: Choice = "auto",
     seed: Seed = None,
@@ -94,6 +102,8 @@ async def validate(
         cases=case,
         allow_torch=frozenset(allow_torch),
         backward=backward,
+        require_int64_offsets=require_int64_offsets,
+        require_mixed_dtypes=require_mixed_dtypes,
         thorough=thorough,
     )
     mode = await choose_mode(call.door, device, python)

@@ -5,9 +5,11 @@ from pathlib import Path
 from pytorch_to_triton.convert.report import markdown, next_step_of, summary_of
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.verdict import Skip
 
 from .stages import stage, table
 
+LARGE = Skip(what="N=1000000", why="too large for this run", declared=True)
 RIGHT = [stage(1), stage(2), stage(3)]
 STOPPED = [stage(1), stage(2, "failed")]
 TIMES = table(
@@ -86,3 +88,13 @@ def test_the_report_of_a_measurement_has_every_timing_with_its_interval() -> Non
     text = markdown(conversion(RIGHT, TIMES))
     assert "| PyTorch eager | 4.0000 | 3.9000 to 4.1000 | not available | 1.00 |" in text
     assert "| stage 3 | 1.0000 | 0.9000 to 1.1000 | not available | 4.00 |" in text
+
+
+def test_a_declared_size_that_was_left_out_is_named_where_all_stages_are_right() -> None:
+    left_out = [
+        one.model_copy(update={"verdict": one.verdict.model_copy(update={"skipped": (LARGE,)})})
+        for one in RIGHT
+    ]
+    summary = summary_of("f.py:f", left_out, None)
+    assert "all three stages are validated" not in summary
+    assert "right at the sizes tried, and N=1000000 not tried (too large for this run)" in summary

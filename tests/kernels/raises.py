@@ -1,9 +1,9 @@
-"""Wrong: one element is refused."""
+"""Wrong: one element is refused, which is declared."""
 
 import torch
 
 INPUTS = {"x": "float32[N]"}
-DIMS = {"N": [4, 9]}
+DIMS = {"N": [1, 4, 9]}
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:

@@ -21,10 +21,19 @@ LIMIT_ELEMENTS = 2**18
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 async def test_a_reference_kernel_passes_every_case(path: Path, door: Door, interpreter: Mode) -> None:
-    request = Request(candidate=Target(path=path), seed=7, limit_elements=LIMIT_ELEMENTS)
+    request = Request(
+        candidate=Target(path=path),
+        seed=7,
+        limit_elements=LIMIT_ELEMENTS,
+        require_int64_offsets=True,
+        require_mixed_dtypes=True,
+    )
     verdict = await validate(door, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
-    assert {case.status for case in verdict.cases} == {"passed"}
+    assert verdict.limits == ()
+    # PyTorch itself refuses some mixtures of dtypes.
+    assert {case.status for case in verdict.cases if case.group != "mixed"} == {"passed"}
+    assert {case.status for case in verdict.cases} <= {"passed", "skipped"}
     assert unmentioned(dims_of(path), verdict) == []
 
 

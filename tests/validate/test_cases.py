@@ -10,7 +10,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.schema.case import Case, tensors_in
 from pytorch_to_triton.schema.declaration import Declaration, parse_declaration
 from pytorch_to_triton.schema.sizes import middle_size, nearby
-from pytorch_to_triton.validate.cases import case_for, plan_cases
+from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
 
 from .plans import LIMIT, case_named, names, plan_of, points, reasons, tensor
 
@@ -214,6 +214,69 @@ def test_a_middle_is_halved_rather_than_replaced_by_sizes_of_one() -> None:
     plan = plan_of({"x": "float32[M, N]"}, {"M": [1, 65536], "N": [1, 65536]}, limit=1_000_000)
     assert names(plan)[0] == "M=256 N=512"
     assert "M=65536 N=8" in names(plan, "reduced")
+
+
+def test_a_declared_size_that_no_case_has_for_want_of_room_is_listed_as_such() -> None:
+    plan = plan_of({"x": "float32[M, N]"}, {"M": [1, 64], "N": [16, 10**6]}, limit=20_000)
+    [untried] = [skip for skip in plan.skipped if skip.declared]
+    assert untried.what == "N=1000000"
+    assert untried.why == "too large for this run: 1,000,000 elements are over this run's limit of 20,000"
+    allowed = plan_of({"x": "float32[N]"}, {"N": [16, 17]}, "N % 2 == 0", limit=20_000)
+    assert not any(skip.declared for skip in allowed.skipped)
+
+
+def test_a_declared_size_that_fits_with_smaller_others_is_tried() -> None:
+    plan = plan_of({"x": "float32[M, N]"}, {"M": [1, 256], "N": [64, 4096]}, limit=20_000)
+    assert "M=256 N=4096" in reasons(plan)
+    assert not any(skip.declared for skip in plan.skipped)
+
+
+# Mixtures of dtypes
+
+
+def mixtures(plan: CasePlan) -> list[tuple[str, dict[str, str]]]:
+    return [(case.label, case.dtypes) for case in plan.cases if case.group == "mixed"]
+
+
+def test_each_tensor_is_the_only_short_one_in_turn_and_the_last_the_only_long_one() -> None:
+    claim = "bfloat16|float32|float16"
+    inputs: dict[str, object] = {"x": f"{claim}[N]", "w": f"{claim}[N]", "b": f"{claim}[N]"}
+    long, short = "float32", "bfloat16"
+    assert mixtures(plan_of(inputs, {"N": [4, 8]})) == [
+        ("only x bfloat16", {"x": short, "w": long, "b": long}),
+        ("only w bfloat16", {"x": long, "w": short, "b": long}),
+        ("only b bfloat16", {"x": long, "w": long, "b": short}),
+        ("only b float32", {"x": short, "w": short, "b": long}),
+    ]
+    two = mixtures(plan_of({name: inputs[name] for name in ("x", "w")}, {"N": [4, 8]}))
+    assert [label for label, _ in two] == ["only x bfloat16", "only w bfloat16"]
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"x": "float32|bfloat16[N]"},
+        {"x": "float32|bfloat16[N]", "w": "float32[N]"},
+        {"x": "float16|bfloat16[N]", "w": "float16|bfloat16[N]"},
+        {"i": "int32|int64[N]", "j": "int32|int64[N]"},
+    ],
+    ids=["one tensor", "claims of their own", "dtypes of one width", "integers"],
+)
+def test_there_is_nothing_to_mix(inputs: dict[str, object]) -> None:
+    assert mixtures(plan_of(inputs, {"N": [4, 8]})) == []
+
+
+# Offsets past 2^31
+
+
+def test_huge_strides_are_claimed_by_the_tensor_whose_declared_sizes_reach_them() -> None:
+    inputs: dict[str, object] = {"table": "float32[V, D]", "x": "float32[M, D]"}
+    dims: dict[str, object] = {"V": [8, 2**26], "M": [4, 9], "D": [4, 64]}
+    plan = plan_of(inputs, dims)
+    claimed = {case.label: case.claimed for case in plan.cases if case.group == "far"}
+    assert claimed == {"table far": True, "x far": False}
+    bounded = plan_of(inputs, dims, "V * D <= 2147483648")
+    assert not any(case.claimed for case in bounded.cases)
 
 
 def test_a_fixed_shape_over_the_limit_leaves_an_empty_plan_that_says_why() -> None:

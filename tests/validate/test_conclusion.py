@@ -9,8 +9,11 @@ from pytorch_to_triton.schema.verdict import (
     Breach,
     CaseResult,
     CaseStatus,
+    Decision,
+    Limit,
     Mismatch,
     OutputFigures,
+    Skip,
     Violation,
 )
 from pytorch_to_triton.validate.conclusion import (
@@ -18,6 +21,7 @@ from pytorch_to_triton.validate.conclusion import (
     decide,
     most_telling,
     next_step_of,
+    not_tried,
     summary_of,
     wrong_of,
 )
@@ -63,6 +67,10 @@ def violation(breach: Breach = "torch_operator") -> Violation:
         ([("declared", "raised"), ("declared", "reference_raised")], "failed"),
         ([("declared", "passed"), ("dtype", "reference_raised")], "undecided"),
         ([("declared", "passed"), ("declared", "skipped")], "undecided"),
+        ([("declared", "passed"), ("declared", "undecided")], "undecided"),
+        ([("declared", "passed"), ("dtype", "undecided")], "undecided"),
+        ([("declared", "passed"), ("special", "undecided")], "passed"),
+        ([("declared", "passed"), ("far", "limited")], "passed"),
         ([("odd", "passed")], "undecided"),
         ([], "undecided"),
     ],
@@ -86,7 +94,7 @@ def test_a_passed_summary_counts_cases_and_gives_errors_and_what_was_skipped() -
         result("odd", "skipped", why="The reference raised."),
     ]
     assert summary_of("passed", results) == (
-        "Right in the one case (1 skipped, the first because: The reference raised.). "
+        "Right in 1 of 2 cases. Not judged: 1 case, as in odd: The reference raised. "
         "Largest error: 1.5 units of rounding error; PyTorch's own 0.25."
     )
     assert next_step_of("passed", results).startswith("Use it")
@@ -96,7 +104,60 @@ def test_an_undecided_summary_says_what_is_open() -> None:
     results = [result("declared", "reference_raised", name="N=8", why="The reference raised.")]
     assert summary_of("undecided", results) == "Undecided: 0 cases agree, but N=8: The reference raised."
     assert "no declared case could be run" in summary_of("undecided", [])
-    assert next_step_of("undecided", results).startswith("Mend the declared inputs")
+    assert next_step_of("undecided", results).startswith("Fix the declared inputs")
+
+
+def limited(group: Group, subject: str, what: str, **fields: Any) -> CaseResult:
+    limit = Limit(subject=subject, what=what, up_to="right below", fix="Use int64.", line=3, cases=(group,))
+    return result(group, "limited", limit=limit, **fields)
+
+
+def test_limits_are_named_and_the_next_step_lifts_them() -> None:
+    results = [
+        result("declared", "passed", outputs=(figures(),)),
+        limited("far", "offsets of x", "are 32-bit from line 3 on", name="N=8 x far"),
+        limited("far", "offsets of y", "are 32-bit from line 3 on", name="N=8 y far"),
+        limited("empty", "empty inputs", "raise ValueError"),
+    ]
+    assert summary_of("passed", results).startswith(
+        "Right in 1 of 4 cases, 3 beyond its limits. Limit: offsets of x and y are 32-bit from line 3 on: "
+        "right below. Limit: empty inputs raise ValueError: right below. Largest error"
+    )
+    assert next_step_of("passed", results) == "Use it within its limits, or lift them. Fix: Use int64."
+
+
+def test_a_mixture_that_pytorch_refuses_is_not_counted() -> None:
+    results = [result("declared", "passed"), result("odd", "passed"), result("mixed", "skipped")]
+    assert summary_of("passed", results).startswith("Right in all 2 cases. Largest error")
+
+
+def test_limits_beyond_the_first_few_are_counted() -> None:
+    groups = [limited("odd", f"sizes {n}", f"raise E at k.py:{n}") for n in range(6)]
+    assert "Limit: sizes 3 raise" in summary_of("passed", groups)
+    assert "2 more limits in `limits`." in summary_of("passed", groups)
+
+
+@pytest.mark.parametrize("decision", ["passed", "failed", "undecided"])
+def test_declared_sizes_that_were_not_tried_are_in_the_summary(decision: Decision) -> None:
+    status: dict[Decision, CaseStatus] = {"failed": "failed", "undecided": "reference_raised"}
+    results = [result("declared", status.get(decision, "passed"))]
+    skips = [
+        Skip(what="N=1000000", why="too large for this run: it holds too many elements", declared=True),
+        Skip(what="N=1 bfloat16", why="requires N > 1"),
+    ]
+    assert not_tried(skips) == ("N=1000000",)
+    assert summary_of(decision, results, (), skips).endswith("Not tried: N=1000000, too large for this run.")
+    assert "Not tried" not in summary_of(decision, results, (), skips[1:])
+
+
+def test_without_a_certain_cause_none_is_named() -> None:
+    wrong = result("declared", "failed", mismatches=(mismatch(causes=()),))
+    assert next_step_of("failed", [wrong]).startswith("Run the smallest case alone, look at the elements")
+
+
+def test_an_undecided_case_asks_for_a_reference_that_rounds_less() -> None:
+    step = next_step_of("undecided", [result("declared", "undecided")])
+    assert step.startswith("Have the reference compute in float32 and round once")
 
 
 def test_the_summary_tells_the_most_telling_case() -> None:
@@ -105,7 +166,7 @@ def test_the_summary_tells_the_most_telling_case() -> None:
         result("declared", "failed", name="N=100", why="Clear.", mismatches=(mismatch(kind="nan_only"),)),
         result("special", "failed", name="inf", why="Odd.", mismatches=(mismatch(kind="infinite"),)),
     ]
-    assert summary_of("failed", results) == "Wrong in 3 of 3 cases, as in N=100: Clear."
+    assert summary_of("failed", results) == "3 of 3 cases are wrong, as in N=100: Clear."
     assert next_step_of("failed", results).startswith("Likely cause: One cause.")
 
 
@@ -113,7 +174,7 @@ def test_right_values_and_broken_rules_are_both_told() -> None:
     results = [result("declared", "passed", why=""), result("odd", "passed", why="")]
     summary = summary_of("failed", results, [violation()])
     assert summary == "Right values in 2 cases, but the rules are broken: It calls aten.mm."
-    assert next_step_of("failed", results, [violation()]).startswith("Write a kernel. Mend it and validate")
+    assert next_step_of("failed", results, [violation()]).startswith("Write a kernel. Fix it and validate")
 
 
 def test_cases_that_only_break_rules_are_not_called_wrong() -> None:
@@ -129,7 +190,7 @@ def test_one_wrong_value_beside_broken_rules_is_called_wrong() -> None:
         result("declared", "failed", name="N=9", why="out is wrong.", mismatches=(mismatch(kind="dtype"),)),
     ]
     summary = summary_of("failed", results, [violation("network")])
-    assert summary == "Wrong in 2 of 2 cases, as in N=9: out is wrong. It calls aten.mm."
+    assert summary == "2 of 2 cases are wrong, as in N=9: out is wrong. It calls aten.mm."
 
 
 def test_a_corrupting_access_is_mended_before_the_values_it_spoils() -> None:
@@ -142,7 +203,7 @@ def test_a_corrupting_access_is_mended_before_the_values_it_spoils() -> None:
 
 def test_a_case_that_only_crashes_is_to_return() -> None:
     assert next_step_of("failed", [result("declared", "crashed")]).startswith(
-        "Mend the kernel so that it returns"
+        "Fix the kernel so that it returns"
     )
 
 
@@ -182,7 +243,7 @@ def test_the_cases_are_told_in_this_order() -> None:
 
 def test_only_some_statuses_speak_against_a_candidate() -> None:
     told: list[CaseStatus] = ["failed", "crashed", "timed_out", "raised"]
-    others: list[CaseStatus] = ["passed", "reference_raised", "skipped"]
+    others: list[CaseStatus] = ["passed", "reference_raised", "skipped", "limited", "undecided"]
     assert [found.status for found in wrong_of([result("odd", s) for s in (*told, *others)])] == told
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from pytorch_to_triton.schema.case import Case, Group, TensorArgument
 from pytorch_to_triton.schema.error_budget import budget
+from pytorch_to_triton.validate.conclusion import note_on_confirmed
 from pytorch_to_triton.validate.conduct import Policy
 from pytorch_to_triton.validate.judge import (
     Attempt,
@@ -77,10 +78,36 @@ def test_what_the_truth_was_computed_in_is_kept() -> None:
     assert judge_case(case(), measured(truth="float32")).truth == "float32"
 
 
-def test_a_case_where_pytorch_itself_is_wrong_is_skipped() -> None:
+def test_a_case_where_pytorch_itself_is_not_finite_is_skipped() -> None:
     judged = judge_case(case(), measured(unjudged=5))
     assert judged.status == "skipped"
-    assert "too far from the float64 result" in judged.why
+    assert judged.why == "PyTorch's own out is not finite where float64's is, or the reverse."
+
+
+def test_an_element_that_neither_pytorch_nor_the_truth_confirms_leaves_a_case_undecided() -> None:
+    judged = judge_case(case(), measured(unjudged=1, unconfirmed=1))
+    assert judged.status == "undecided"
+    assert judged.outputs[0].unconfirmed == 1
+    assert judged.why == (
+        "PyTorch's own out is too far from the float64 result to judge by in 1 of 8 elements, and the "
+        "candidate has neither value."
+    )
+
+
+def test_a_candidate_that_rounds_as_pytorch_does_passes_however_far_the_truth_is() -> None:
+    judged = judge_case(case(), measured(unjudged=8, as_pytorch=8))
+    assert judged.status == "passed"
+    [note] = note_on_confirmed([judged])
+    assert note.endswith("in 1 case, as in N=8.")
+    assert note_on_confirmed([judge_case(case(), measured())]) == ()
+
+
+def test_a_candidate_may_be_better_than_pytorch_in_rare_elements_only() -> None:
+    few = measured(elements=640, unjudged=64, as_truth=64)
+    many = measured(elements=640, unjudged=65, as_truth=65)
+    assert judge_case(case(), few).status == "passed"
+    assert judge_case(case(), many).status == "undecided"
+    assert "in 65 of 640 elements, and the candidate has float64's" in judge_case(case(), many).why
 
 
 def test_a_few_untrusted_elements_do_not_hide_the_others() -> None:
@@ -90,7 +117,7 @@ def test_a_few_untrusted_elements_do_not_hide_the_others() -> None:
 def test_violations_fail_a_case_whose_values_cannot_be_trusted() -> None:
     judged = judge_case(case(), measured(unjudged=8), CORRUPTS_AND_CHEATS)
     assert judged.status == "failed"
-    assert "too far from" not in judged.why
+    assert "not finite" not in judged.why
 
 
 def test_memory_is_told_before_values_and_values_before_other_rules() -> None:

@@ -122,13 +122,15 @@ KINDS: list[tuple[dict[str, Any], str, str]] = [
     ({"equals_input": "x"}, "equals_input", "equals the input x"),
     ({"constant": True}, "constant", "the same value"),
     ({"factor": 0.75, "factor_leaves": 1e-6}, "constant_factor", "times a constant 0.75"),
+    ({"factor": 0.75, "factor_leaves": 0.05}, "values", "other values"),
+    ({"factor": 1.5, "factor_leaves": 0.0, "offset": 1.0, "offset_leaves": 0.0}, "values", "other values"),
     (
         {"factor": 0.9, "factor_leaves": 0.09, "offset": 0.01, "offset_leaves": 1e-6},
         "constant_offset",
         "plus a constant 0.01",
     ),
     ({"rounded_to": "float16", "relative_error": None}, "low_precision", "precise as float16"),
-    ({"relative_error": 1e-3}, "low_precision", "a shorter dtype"),
+    ({"relative_error": 1e-3}, "low_precision", "off by a few digits, 0.001 of its size"),
     ({}, "values", "other values"),
 ]
 
@@ -142,7 +144,6 @@ def test_wrong_values_are_named_by_what_they_have_in_common(
     assert words in mismatch.says
     ours = "unwritten" if kind == "unwritten" else "1.5"
     assert f"First at [0]: {ours}, PyTorch 2, float64 2." in mismatch.says
-    assert mismatch.causes
 
 
 @pytest.mark.parametrize(
@@ -180,20 +181,86 @@ def test_outputs_that_one_side_lacks_are_named() -> None:
     ]
 
 
-def test_the_place_explains_what_the_kind_does_not() -> None:
-    tail = facts(spread(100, *range(96, 100)), failing_zero=4)
-    [dropped] = mismatches_of(statistics(tail))
-    assert "triton.cdiv" in dropped.causes[0]
-    scaled = facts(spread(100, *range(96, 100)), factor=2.0, factor_leaves=0.0)
-    [factor] = mismatches_of(statistics(scaled))
-    assert factor.causes[: len(CAUSES["constant_factor"])] == CAUSES["constant_factor"]
+def causes(found: Facts, **known: float) -> tuple[str, ...]:
+    [mismatch] = mismatches_of(statistics(found), known)
+    return mismatch.causes
 
 
-def test_unwritten_elements_in_the_tail_are_explained_by_the_tail() -> None:
-    [mismatch] = mismatches_of(statistics(facts(spread(100, *range(96, 100)), unwritten=4)))
-    assert (mismatch.kind, mismatch.where) == ("unwritten", "tail")
-    assert "triton.cdiv" in mismatch.causes[0]
-    assert set(CAUSES["unwritten"]) < set(mismatch.causes)
+def test_a_tail_from_a_block_on_that_is_never_stored_points_at_the_grid() -> None:
+    [dropped] = causes(facts(spread(100, *range(96, 100)), failing_zero=4))
+    assert "triton.cdiv" in dropped
+    unwritten = causes(facts(spread(100, *range(96, 100)), unwritten=4))
+    assert "triton.cdiv" in unwritten[0]
+    assert unwritten[1:] == CAUSES["unwritten"]
+
+
+@pytest.mark.parametrize("first", [97, 90], ids=["off a block's edge", "at no block of eight"])
+def test_a_tail_that_starts_within_a_block_is_not_blamed_on_the_grid(first: int) -> None:
+    assert causes(facts(spread(100, *range(first, 100)), failing_zero=100 - first)) == ()
+
+
+@pytest.mark.parametrize(
+    ("factor", "known", "cause"),
+    [
+        (100.0, {"N": 100}, "The factor is N: a division by N is missing, or N is applied twice."),
+        (0.01, {"N": 100}, "The factor is 1/N: N is missing, or divided by twice."),
+        (100 / 128, {"N": 100}, "The factor is N / 128: a mean divides by the padded block"),
+        (99 / 100, {"N": 100}, "N stands where N - 1 is due."),
+        (0.125, {"D": 64}, "The factor is 1/sqrt(D)"),
+        (0.3, {"alpha": 0.3}, "The factor is alpha"),
+        (-1.0, {"N": 100}, "The sign is wrong."),
+    ],
+)
+def test_a_factor_that_is_one_of_the_cases_own_numbers_tells_the_cause(
+    factor: float, known: dict[str, float], cause: str
+) -> None:
+    [told] = causes(facts(factor=factor, factor_leaves=1e-6), **known)
+    assert told.startswith(cause)
+
+
+@pytest.mark.parametrize(
+    ("factor", "known"),
+    [(0.75, {"N": 100}), (1.0039, {"N": 100}), (100.0, {"M": 100, "N": 10, "K": 10_000}), (2.0, {})],
+    ids=["no number of the case", "a rounding error", "several numbers", "nothing known"],
+)
+def test_a_factor_that_may_be_anything_has_no_cause(factor: float, known: dict[str, float]) -> None:
+    assert causes(facts(factor=factor, factor_leaves=1e-6), **known) == ()
+
+
+def test_a_few_scattered_elements_make_no_constant_factor() -> None:
+    scattered = facts(
+        spread(9, 1, 2, 7),
+        spread(9, 1, 4, 7),
+        share_of_box=0.4,
+        flat=Spread(size=81, count=4, first=1, last=70, step=1),
+        factor=1.5,
+        factor_leaves=1e-6,
+    )
+    [mismatch] = mismatches_of(statistics(scattered), {"N": 9})
+    assert (mismatch.kind, mismatch.causes) == ("values", ())
+
+
+def test_an_offset_that_is_an_argument_tells_the_cause_and_another_none() -> None:
+    found = facts(offset=1e-5, offset_leaves=1e-6, factor=1.0, factor_leaves=0.9)
+    [told] = causes(found, eps=1e-5)
+    assert told == "The offset is eps: it is added once too often, or not subtracted."
+    [missing] = causes(found, eps=-1e-5)
+    assert missing.startswith("The offset is -eps: it is not added")
+    assert causes(found, eps=1e-6) == ()
+
+
+def test_nan_that_is_dropped_is_told_apart_from_other_ways_to_lose_it() -> None:
+    due = {"candidate": 1.5, "pytorch": "nan", "truth": "nan"}
+    [dropped] = causes(facts(truth_not_finite=4, values=due))
+    assert "tl.maximum" in dropped
+    assert causes(facts(truth_not_finite=4, values={**due, "candidate": "inf"})) == ()
+    assert causes(facts(truth_not_finite=4, values={**due, "truth": "inf", "pytorch": "inf"})) == ()
+
+
+def test_values_that_a_short_dtype_holds_were_rounded_to_it_and_others_are_only_imprecise() -> None:
+    [rounded] = causes(facts(rounded_to="bfloat16"))
+    assert rounded.startswith("Values are rounded to bfloat16")
+    assert causes(facts(relative_error=1e-3)) == ()
 
 
 def test_a_wrong_diagonal_points_at_a_comparison_of_row_and_column() -> None:

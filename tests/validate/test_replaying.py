@@ -46,7 +46,7 @@ async def test_a_case_comes_again_bit_for_bit_with_the_seed_of_the_verdict(
     telling, _ = most_wrong(found)
     again = await judge(drops_from_32, seed=found.seed, cases=(telling.name,))
     assert again.cases == (telling,)
-    assert again.summary.removeprefix("Wrong in 1 of 1 case") in found.summary
+    assert again.summary.removeprefix("1 of 1 case is wrong") in found.summary
     other = await judge(drops_from_32, seed=found.seed ^ 1, cases=(telling.name,))
     assert other.cases[0].mismatches[0].first != telling.mismatches[0].first
 
@@ -116,6 +116,8 @@ REQUESTS = {
         ),
         allow_torch=frozenset({"mm", "addmm"}),
         backward=True,
+        require_int64_offsets=True,
+        require_mixed_dtypes=True,
         seconds=7.5,
     ),
 }  # fmt: skip
@@ -137,5 +139,7 @@ def test_the_command_reads_back_as_the_request(request_: Request, named: str | N
     assert read["backward"] == request_.backward
     assert (read["device"], read["python"]) == ("interpreter", "/other/python")
     assert read["timeout"] == request_.seconds
+    assert read["require_int64_offsets"] == request_.require_int64_offsets
+    assert read["require_mixed_dtypes"] == request_.require_mixed_dtypes
     assert read["seed"] == 2**48 - 1
     assert read["case"] == ([named] if named else [])

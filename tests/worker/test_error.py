@@ -74,6 +74,23 @@ def test_where_pytorch_overflows_nothing_is_judged() -> None:
     assert not found.judged[truth.half().isinf()].any()
 
 
+def test_where_pytorch_is_finite_and_far_off_it_is_told_whom_the_candidate_agrees_with() -> None:
+    truth = row()
+    pytorch = truth.clone()
+    pytorch[0, :4] += 50.0
+    pytorch[0, 4] = torch.inf
+    candidate = truth.clone()
+    candidate[0, 0] = pytorch[0, 0]
+    candidate[0, 1] = pytorch[0, 1] + 1e-6
+    candidate[0, 3] += 25.0
+    found = errors(candidate.float(), truth, pytorch=pytorch.float())
+    assert (~found.judged).nonzero().tolist() == [[0, place] for place in range(5)]
+    assert found.as_pytorch.nonzero().tolist() == [[0, 0], [0, 1]]
+    assert found.as_truth.nonzero().tolist() == [[0, 2]]
+    assert found.unconfirmed.nonzero().tolist() == [[0, 3]]
+    assert not found.failing.any()
+
+
 def test_one_wild_element_of_pytorchs_does_not_excuse_the_others() -> None:
     truth = row()
     pytorch = truth.float()

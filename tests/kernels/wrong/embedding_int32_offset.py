@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 INPUTS = {"ids": "int32|int64[M] in 0..V", "table": "float32|bfloat16|float16[V, D]"}
-DIMS = {"M": [1, 9, 50], "V": [1, 10, 100], "D": [1, 16, 70]}
+DIMS = {"M": [1, 9, 50], "V": [1, 10, 100, 2**26], "D": [1, 16, 70]}
 REQUIRES = ["V > 0"]
 
 

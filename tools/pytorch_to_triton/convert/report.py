@@ -7,6 +7,7 @@ from pytorch_to_triton.convert.gates import label_of
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.conclusion import not_tried
 
 EAGER = "PyTorch eager"
 
@@ -15,7 +16,11 @@ def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | No
     """What a person would say about the conversion."""
     passed = [s for s in stages if s.passed]
     shut = next((s for s in stages if not s.passed), None)
-    if shut is None:
+    missing = dict.fromkeys(size for s in stages for size in not_tried(s.verdict.skipped))
+    if shut is None and missing:
+        words = f"{name}: all three stages are right at the sizes tried, and {', '.join(missing)} not tried"
+        words += " (too large for this run)"
+    elif shut is None:
         words = f"{name}: all three stages are validated"
     elif passed:
         words = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_shut(shut)}"

@@ -78,6 +78,8 @@ class Work:
             seed=self.seed,
             seconds=self.seconds,
             thorough=self.thorough and stage == LAST,
+            require_int64_offsets=True,
+            require_mixed_dtypes=True,
         )
 
     def opened(self) -> AbstractAsyncContextManager[Validation]:

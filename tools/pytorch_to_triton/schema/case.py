@@ -110,7 +110,7 @@ def tensors_in(arguments: Iterable[Argument]) -> list[TensorArgument]:
 
 Group = Literal[
     "declared", "reduced", "odd", "power_of_two", "one", "empty", "batch", "beyond", "drawn", "layout", "far",
-    "special", "option", "dtype", "repeat", "asked",
+    "special", "option", "dtype", "mixed", "repeat", "asked",
 ]  # fmt: skip
 """Why a case is there.
 
@@ -120,7 +120,8 @@ all alike. power_of_two: a power of two, one below and one above. one, empty: on
 dimension. batch: a first dimension longer than the declared ones. beyond: past twice the power of two that
 holds the largest declared size. drawn: sizes drawn at random by the seed. layout: memory layouts, of one
 tensor or of all. far: offsets past 2^31 elements. special: special values. option: a float constant times
-ten. dtype: further dtypes that are claimed. repeat: a second call at the addresses of the first, with other
+ten. dtype: further dtypes that are claimed. mixed: one tensor in another dtype than those that claim the same
+dtypes. repeat: a second call at the addresses of the first, with other
 values. asked: sizes that a name asked for and no plan holds."""
 
 
@@ -138,6 +139,8 @@ class Case(Value):
     again_after: str | None = None
     """The case whose tensors, at the same addresses, are overwritten with this one's values before the
     candidate is called again; None: a call of its own."""
+    claimed: bool = False
+    """Of a `far` case: the declared sizes of that tensor reach such offsets themselves."""
 
     @property
     def dtypes(self) -> dict[str, str]:

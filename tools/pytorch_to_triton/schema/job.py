@@ -42,6 +42,8 @@ class Failure(Value):
     """Frames of the user's own code only, innermost last."""
     file: str | None = None
     line: int | None = None
+    statement: str = ""
+    """The `raise` or `assert`, in the user's code or in Triton's, that began it; empty: there is none."""
     during: str = ""
     """What the worker was doing: `load`, `call`, the case's name, ..."""
 

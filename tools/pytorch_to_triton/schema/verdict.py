@@ -7,9 +7,12 @@ from pytorch_to_triton.schema.value import Value
 
 Decision = Literal["passed", "failed", "undecided"]
 CaseStatus = Literal[
-    "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped", "undecided"
+    "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped", "limited",
+    "undecided",
 ]  # fmt: skip
-"""undecided: nothing is known, because a process was lost that neither side ended."""
+"""limited: beyond what the declaration claims, the candidate does less than PyTorch. undecided: PyTorch's
+result and the float64 truth are too far apart to tell what the candidate should have, or a process was lost
+that neither side ended."""
 Kind = Literal[
     "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
     "unwritten", "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant",
@@ -50,7 +53,7 @@ class Mismatch(Value):
     says: str
     """What and where, in a sentence or two."""
     causes: tuple[str, ...]
-    """Likely causes, the likeliest first."""
+    """What the facts leave no doubt of; empty where several causes would look alike."""
     first: Values | None
     """The first failing element."""
 
@@ -62,11 +65,31 @@ class Violation(Value):
     says: str
     """What happened, in a sentence."""
     instead: str
-    """How to mend it."""
+    """How to fix it."""
     file: str | None = None
     line: int | None = None
     tensor: str = ""
     """The kernel's argument whose memory it is about, where that is known."""
+
+
+class Limit(Value):
+    """Up to where a right candidate is right; beyond that, and beyond the declaration, it does less."""
+
+    subject: str
+    """What is limited: `offsets of x`, `empty inputs`."""
+    what: str
+    """What happens: `are 32-bit from line 12 on`, `raise ValueError at k.py:3: no rows`."""
+    up_to: str
+    """Where the candidate is right: `right up to 2^31 elements of stride times index`."""
+    fix: str
+    """How to lift the limit."""
+    file: str | None = None
+    line: int | None = None
+    cases: tuple[str, ...] = ()
+    """Names of the cases that show it."""
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.what}: {self.up_to}"
 
 
 class OutputFigures(Value):
@@ -78,7 +101,11 @@ class OutputFigures(Value):
     elements: int
     failing: int
     unjudged: int
-    """Elements whose value PyTorch itself gets wrong: NaN, infinite or another integer than the truth."""
+    """Elements at which PyTorch's own result is too far from the truth to judge by."""
+    unconfirmed: int = 0
+    """Those of them, finite on both sides, at which the candidate agrees with neither."""
+    confirmed: int = 0
+    """Those of them, finite on both sides, at which it agrees with one."""
     candidate_error: float
     """Of the candidate's element that comes closest to its limit, or passes it by the most."""
     pytorch_error: float
@@ -121,6 +148,8 @@ class CaseResult(Value):
     """What the truth was computed in: float64; float32 or `own` where the reference cannot run in float64."""
     accesses: tuple[StridedAccess, ...] = ()
     """Those of tensors as they are declared; none where only a device was looked at."""
+    limit: Limit | None = None
+    """What the case shows that the candidate is limited to, whether or not that counts against it."""
 
 
 class Skip(Value):
@@ -128,6 +157,8 @@ class Skip(Value):
 
     what: str
     why: str
+    declared: bool = False
+    """Whether it is a size that the declaration names, and that no case of this run has for want of room."""
 
 
 class Conduct(Value):
@@ -155,6 +186,8 @@ class Verdict(Value):
     """What the candidate did to its process rather than in one case."""
     notes: tuple[str, ...] = ()
     """What should be known, but is not wrong."""
+    limits: tuple[Limit, ...] = ()
+    """Up to where the candidate is right, where that ends beyond what the declaration claims."""
     conduct: Conduct
     smallest: str | None = None
     """The smallest case found that is wrong in the same way as the one that the summary tells of."""

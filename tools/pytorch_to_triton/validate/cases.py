@@ -5,11 +5,13 @@ corners, a point with all sizes odd, one with all alike and a few drawn by the s
 left out is listed with the reason.
 """
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
-from pytorch_to_triton.schema.case import Case, DType, Layout
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.schema.case import FAR_OFFSET, ITEM_BYTES, Case, DType, Layout
 from pytorch_to_triton.schema.declaration import Declaration
 from pytorch_to_triton.schema.expression import names_in
 from pytorch_to_triton.schema.input_spec import ConstantSpec
@@ -18,7 +20,12 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, Limits, Plan, name_of
-from pytorch_to_triton.validate.special_values import add_non_finite, add_specials, free_tensors
+from pytorch_to_triton.validate.special_values import (
+    add_non_finite,
+    add_specials,
+    free_tensors,
+    is_floating,
+)
 
 PRIME = 13
 """An odd size below most blocks."""
@@ -61,8 +68,10 @@ def plan_cases(
     planned up to `limit_span_bytes` a call; None: not at all. The seed draws further sizes; None: none.
     """
     plan = _planned(declaration, Limits(limit_elements, limit_span_bytes), seed)
-    skipped = tuple(Skip(what=what, why=why) for what, why in plan.skipped.items())
-    return CasePlan(cases=plan.in_order(), skipped=skipped)
+    skipped = {what: why for what, why in plan.skipped.items() if what not in plan.untried}
+    untried = (Skip(what=what, why=why, declared=True) for what, why in plan.untried.items())
+    others = (Skip(what=what, why=why) for what, why in skipped.items())
+    return CasePlan(cases=plan.in_order(), skipped=(*untried, *others))
 
 
 def case_for(
@@ -87,6 +96,7 @@ def _planned(declaration: Declaration, limits: Limits, seed: int | None) -> Plan
     base = plan.add_nearest("declared", middle_point(declaration.dims))
     if base is not None:
         _add_declared(plan, base)
+        plan.note_untried()
         _add_repeats(plan, base)
         with plan.limited_to(min(DETAIL_ELEMENTS, limits.elements // DETAIL_SHARE)):
             detail = plan.nearest(base)
@@ -97,6 +107,7 @@ def _planned(declaration: Declaration, limits: Limits, seed: int | None) -> Plan
                 _add_drawn(plan, seed)
         further = _further_dtypes(declaration)
         _add_dtypes(plan, base, detail, further)
+        _add_mixed(plan, detail)
         _add_layouts(plan, detail)
         _add_all_strided(plan, detail, further)
         _add_far(plan, detail)
@@ -112,6 +123,15 @@ def _add_declared(plan: Plan, base: Point) -> None:
             plan.add_nearest("declared", {**base, name: size}, fixed=name)
     for corner in (smallest_point(dims), largest_point(dims)):
         plan.add("declared", corner)
+
+
+def _declared_points(declaration: Declaration) -> Iterator[Point]:
+    """The points that the declared cases want, however large, where requirements allow them."""
+    dims = declaration.dims
+    middle = middle_point(dims)
+    singles = ({**middle, name: size} for name, sizes in dims.items() for size in sizes)
+    points = (middle, *singles, smallest_point(dims), largest_point(dims))
+    return (point for point in points if not declaration.violated(point))
 
 
 def _add_repeats(plan: Plan, base: Point) -> None:
@@ -147,6 +167,27 @@ def _add_dtypes(plan: Plan, base: Point, detail: Point, further: Sequence[Change
             plan.add("odd", odd, change)
         for name in [name for name in change.dtypes if name in free_tensors(plan)][:1]:
             add_non_finite(plan, detail, name, change)
+
+
+def _add_mixed(plan: Plan, base: Point) -> None:
+    """Tensors that claim the same dtypes, one of them in another than the rest: a short one among long ones.
+
+    Each floating tensor in turn, and the last one long among short ones.
+    """
+    claims: dict[tuple[DType, ...], list[str]] = {}
+    for name, tensor in plan.declaration.tensors().items():
+        if is_floating(tensor.dtypes[0]):
+            claims.setdefault(tensor.dtypes, []).append(name)
+    for dtypes, names in claims.items():
+        long = max(dtypes, key=lambda dtype: ITEM_BYTES[dtype])
+        short = next((dtype for dtype in dtypes if ITEM_BYTES[dtype] < ITEM_BYTES[long]), None)
+        if short is None or len(names) < 2:
+            continue
+        mixtures = [(name, short, long) for name in names]
+        mixtures += [(names[-1], long, short)] if len(names) > 2 else []
+        for name, odd_one, others in mixtures:
+            mixture = {**dict.fromkeys(names, others), name: odd_one}
+            plan.add("mixed", base, Change(f"only {name} {odd_one}", dtypes=mixture))
 
 
 def _odd_point(plan: Plan, base: Point) -> Point | None:
@@ -299,12 +340,22 @@ def _add_far(plan: Plan, base: Point) -> None:
     }
     point = few if plan.problem(few) is None else base
     for name in plan.declaration.tensors():
-        change = Change(f"{name} far", layouts={name: "far"})
+        claimed = _largest_elements(plan.declaration, name) > FAR_OFFSET
+        change = Change(f"{name} far", layouts={name: "far"}, claimed=claimed)
         plan.know("far", change)
         if why := plan.problem(point, change):
             plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
         else:
             plan.add("far", point, change)
+
+
+def _largest_elements(declaration: Declaration, name: str) -> int:
+    """How many elements the tensor has at the largest of its declared sizes."""
+    found = [0]
+    for point in _declared_points(declaration):
+        with contextlib.suppress(BadDeclaration):
+            found.append(math.prod(declaration.shape_of(name, point)))
+    return max(found)
 
 
 def _add_options(plan: Plan, base: Point) -> None:

@@ -89,10 +89,20 @@ def outside(fault: Fault) -> Violation:
         f"{fault.kernel} {verb} memory outside {fault.tensor}, line {fault.line} `{fault.source}`: "
         f"{fault.detail} ({times(fault.count, 'lane')}, first in program {list(fault.program)})."
     )
-    instead = OVERFLOW if abs(fault.offset) > 2**30 else "Mask the access with the tensor's own length."
+    instead = OVERFLOW if wraps_around(fault) else "Mask the access with the tensor's own length."
     return Violation(
         breach=breach, says=says, instead=instead, file=fault.file, line=fault.line, tensor=fault.tensor
     )
+
+
+def wraps_around(fault: Fault) -> bool:
+    """Whether an access is so far before or behind its tensor that its offset has lost the upper bits."""
+    return fault.offset < -(2**30) or fault.offset - fault.elements > 2**30
+
+
+def overflows(violation: Violation) -> bool:
+    """Whether a violation is an access whose offset 32 bits do not hold."""
+    return violation.instead == OVERFLOW
 
 
 OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."

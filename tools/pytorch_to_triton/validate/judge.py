@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from pytorch_to_triton.schema.case import Case, Group
+from pytorch_to_triton.schema.case import Case, ConstantArgument, Group
+from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
 from pytorch_to_triton.validate.conduct import Policy, accesses_of, violations_of
+from pytorch_to_triton.validate.limits import other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics
@@ -20,9 +22,14 @@ class Attempt:
     status: CaseStatus | None
     """None: it returned."""
     why: str = ""
+    failure: Failure | None = None
+    """The exception, where one was raised."""
 
 
 OK = Attempt(status=None)
+RARE = 10
+"""Where PyTorch is far off in one element of so many at most, such as a row or two, it rounded badly, and the
+truth will do."""
 NO_POLICY = Policy()
 MEMORY: tuple[Breach, ...] = ("load_outside", "store_outside", "race", "overrun")
 """Breaches that may be why a candidate did not return."""
@@ -44,10 +51,10 @@ def candidate_failed(
 ) -> CaseResult:
     """The candidate did not return."""
     assert attempt.status is not None
-    if case.group == "option" and attempt.status == "raised":
-        why = f"The candidate takes no other value: {attempt.why}"
-        return CaseResult(name=case.name, group=case.group, status="skipped", why=why)
     violations = violations_of(case, seen, policy) if seen else ()
+    limit = refusal(case, attempt.failure, violations) if attempt.failure else None
+    if limit is not None:
+        return CaseResult(name=case.name, group=case.group, status="limited", why=attempt.why, limit=limit)
     memory = [violation.says for violation in violations if violation.breach in MEMORY]
     why = " ".join([attempt.why + "." * bool(memory and not attempt.why.endswith(".")), *memory])
     return CaseResult(name=case.name, group=case.group, status=attempt.status, why=why, violations=violations)
@@ -56,19 +63,28 @@ def candidate_failed(
 def judge_case(
     case: Case, statistics: CaseStatistics, seen: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
-    """Passed, failed with its mismatches and violations, or skipped where PyTorch's own result is no help."""
-    mismatches = mismatches_of(statistics)
+    """What came of a case in which both sides returned.
+
+    Failed with its mismatches and violations; limited where only a dtype differs that no declaration spells
+    out; undecided where neither PyTorch nor the truth confirms what the candidate has; skipped where both
+    are no help.
+    """
+    mismatches = mismatches_of(statistics, known_numbers(case))
     violations = violations_of(case, seen, policy) if seen else ()
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
-    untrusted = [output.path for output in statistics.outputs if is_untrusted(output)]
+    limit = other_dtype(case, statistics)
+    if limit is not None and violations:
+        limit, mismatches = None, ()
     corrupting = [v.says for v in violations if v.breach in MEMORY]
     others = [v.says for v in violations if v.breach not in MEMORY]
     wrong = [*corrupting, *(m.says for m in mismatches), *others]
-    status: CaseStatus = "failed" if wrong else "skipped" if untrusted else "passed"
+    status: CaseStatus = "failed" if wrong else "passed"
     why = " ".join(wrong)
-    if status == "skipped":
-        why = f"PyTorch's own {', '.join(untrusted)} is too far from the float64 result to judge by."
+    if limit is not None:
+        status = "limited"
+    elif not wrong:
+        status, why = unsettled(statistics)
     return CaseResult(
         name=case.name,
         group=case.group,
@@ -79,12 +95,45 @@ def judge_case(
         violations=violations,
         truth=statistics.truth,
         accesses=accesses_of(case, seen) if seen else (),
+        limit=limit,
     )
 
 
+def known_numbers(case: Case) -> dict[str, float]:
+    """The sizes and the numbers that a case is called with, by name."""
+    constants = (argument for argument in case.arguments if isinstance(argument, ConstantArgument))
+    numbers = {c.name: c.value for c in constants if isinstance(c.value, int | float)}
+    return {**case.dims, **numbers}
+
+
+def unsettled(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
+    """Passed, or why a case in which nothing is wrong has not passed."""
+    for output in statistics.outputs:
+        if output.unconfirmed:
+            return "undecided", apart(output, output.unconfirmed, "the candidate has neither value")
+        if output.as_truth * RARE > output.elements and is_floating(output):
+            return "undecided", apart(output, output.as_truth, "the candidate has float64's")
+    untrusted = [output.path for output in statistics.outputs if is_untrusted(output)]
+    if untrusted:
+        why = f"PyTorch's own {', '.join(untrusted)} is not finite where float64's is, or the reverse."
+        return "skipped", why
+    return "passed", ""
+
+
+def apart(output: OutputStatistics, count: int, says: str) -> str:
+    return (
+        f"PyTorch's own {output.path} is too far from the float64 result to judge by in {count} of "
+        f"{output.elements} elements, and {says}."
+    )
+
+
+def is_floating(output: OutputStatistics) -> bool:
+    return "float" in (output.pytorch.dtype or "")
+
+
 def is_untrusted(output: OutputStatistics) -> bool:
-    """Most of what PyTorch itself returned cannot be trusted."""
-    return output.unjudged * 2 > output.elements
+    """Most of what PyTorch itself returned can neither be trusted nor was confirmed otherwise."""
+    return (output.unjudged - output.as_pytorch - output.as_truth) * 2 > output.elements
 
 
 def figures(output: OutputStatistics) -> OutputFigures:
@@ -95,6 +144,8 @@ def figures(output: OutputStatistics) -> OutputFigures:
         elements=output.elements,
         failing=output.failing,
         unjudged=output.unjudged,
+        unconfirmed=output.unconfirmed,
+        confirmed=output.as_pytorch + output.as_truth,
         candidate_error=output.candidate_error,
         pytorch_error=output.pytorch_error,
         allowed_error=output.allowed_error,

@@ -1,91 +1,33 @@
-"""What is wrong with an output: the kind of mistake, where it shows, and what usually causes it."""
+"""What is wrong with an output: the kind of mistake, where it shows, and its cause where that is certain."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pytorch_to_triton.schema.verdict import Kind, Mismatch, Values, Where
+from pytorch_to_triton.schema.verdict import Kind, Mismatch, Values
+from pytorch_to_triton.validate.causes import CAUSES, causes_of
 from pytorch_to_triton.validate.place import place_of
 from pytorch_to_triton.validate.statistics import CaseStatistics, Facts, OutputStatistics
 
 AFTER_THE_CALL = " after the call"
-EXPLAINED = 0.1
+EXPLAINED = 2.0**-6
 """A constant factor or offset is named when it leaves less than this share of the error."""
+FEWEST = 4
+"""A constant factor or offset of fewer elements is chance."""
 LOW_PRECISION = 2.0**-6
 """Relative error up to which a wrong result looks like one computed in bfloat16, float16 or TF32."""
 
-CAUSES: dict[Kind, tuple[str, ...]] = {
-    "missing_output": ("run returns fewer values than reference, or under other names.",),
-    "extra_output": ("run returns more values than reference, or under other names.",),
-    "mutates_input": (
-        "A tl.store goes to a pointer of an input; allocate the output with torch.empty_like.",
-        "A contiguous() or view() of the input returned the input itself, and the kernel writes to it.",
-    ),
-    "type": ("run returns a tensor where reference returns a Python number, or the reverse.",),
-    "dtype": (
-        "The output is allocated with the input's dtype, or with the accumulator's; use the reference's.",
-    ),
-    "shape": ("The output is allocated in another shape; keepdim and squeeze are the usual suspects.",),
-    "device": ("The output is allocated without device=x.device.",),
-    "transposed": (
-        "Row and column strides are swapped in the pointer arithmetic of the load or of the store.",
-        "The reference returns a transposed view, and the output was allocated in the order of its memory.",
-    ),
-    "unwritten": (
-        "No program stores these elements: the grid is too small, or the mask of the store too narrow.",
-        "The output is allocated larger than what the kernel fills.",
-    ),
-    "nan_only": (
-        "Masked lanes take part in the arithmetic: a load without `other`, or 0/0 and inf - inf in them.",
-        "A maximum starts at 0 or is not subtracted before exp, so that exp overflows.",
-        "A buffer from torch.empty is read before it is written.",
-    ),
-    "infinite": (
-        "exp or a sum overflows: subtract the row's maximum first, accumulate in float32.",
-        "A division by a length, norm or variance that is zero here; eps is missing.",
-    ),
-    "not_propagated": (
-        "tl.maximum, tl.minimum, tl.max and tl.min drop NaN unless asked to propagate it.",
-        "A comparison or tl.where sends NaN to the wrong branch; NaN compares false with everything.",
-        "Terms are skipped or grouped otherwise (inf * 0); where no infinity occurs, declare a range.",
-    ),
-    "all_zero": (
-        "These elements are never stored, or are stored from an accumulator that was never added to.",
-        "A mask is false for every lane, or an integer division truncates to 0.",
-    ),
-    "equals_input": ("The input is stored unchanged: the result is never used, or the wrong name is.",),
-    "constant": ("One value is stored everywhere: an index is missing from the pointer arithmetic.",),
-    "constant_factor": (
-        "A factor is missing or applied twice: 1/N of a mean, a scale, log2(e) for exp2.",
-        "A mean divides by the padded block size instead of the true length, or N stands for N - 1.",
-    ),
-    "constant_offset": ("A bias, eps or shift is missing, added twice, or has the wrong sign.",),
-    "low_precision": (
-        "A sum is kept in float16 or bfloat16; accumulate in float32 and round once, at the store.",
-        "tl.dot on float32 uses TF32; pass input_precision='ieee'.",
-        "An intermediate result is rounded to a short dtype on its way.",
-    ),
-    "values": ("The formula differs from the reference's, or the elements are read from the wrong places.",),
-}  # fmt: skip
-CAUSES_BY_PLACE: dict[Where, tuple[str, ...]] = {
-    "tail": (
-        "The last, partial tile is dropped: the grid is n // BLOCK where triton.cdiv(n, BLOCK) is needed.",
-        "The mask of the last tile compares with the wrong length, or is missing on the load or the store.",
-    ),
-    "one_index": ("A boundary is off by one: `<` for `<=`, or a first or last index that is treated apart.",),
-    "diagonal": ("A comparison of row and column is off by one: `<` for `<=` in a causal mask.",),
-    "every_nth": ("A stride, or the step of a loop over tiles, does not match the tensor's.",),
-}  # fmt: skip
-PLACE_FIRST: tuple[Kind, ...] = ("values", "all_zero", "nan_only", "unwritten")
-"""Kinds that say less about the cause than the place does."""
+NOTHING_KNOWN: Mapping[str, float] = {}
 
 
-def mismatches_of(statistics: CaseStatistics) -> tuple[Mismatch, ...]:
-    """Everything that is wrong in a case; empty when nothing is."""
+def mismatches_of(
+    statistics: CaseStatistics, known: Mapping[str, float] = NOTHING_KNOWN
+) -> tuple[Mismatch, ...]:
+    """Everything that is wrong in a case; `known` are its sizes and numbers by name."""
     return (
         *(missing(path) for path in statistics.missing),
         *(extra(path) for path in statistics.extra),
         *(different(output) for output in statistics.outputs if output.differs),
-        *(wrong_values(output) for output in statistics.outputs if output.facts),
+        *(wrong_values(output, known) for output in statistics.outputs if output.facts),
     )
 
 
@@ -123,7 +65,7 @@ def whole(path: str, kind: Kind, says: str) -> Mismatch:
     return Mismatch(output=path, kind=kind, where=None, says=says, causes=CAUSES[kind], first=None)
 
 
-def wrong_values(output: OutputStatistics) -> Mismatch:
+def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismatch:
     """Elements that are beyond the error budget."""
     facts = output.facts
     assert facts is not None
@@ -135,8 +77,7 @@ def wrong_values(output: OutputStatistics) -> Mismatch:
         f"{output.path} is wrong {place.words}: {rule.words(facts)}. First at {list(facts.first)}: "
         f"{ours}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
     )
-    local, usual = CAUSES_BY_PLACE.get(place.where, ()), CAUSES[rule.kind]
-    causes = (*local, *usual) if rule.kind in PLACE_FIRST else (*usual, *local)
+    causes = causes_of(rule.kind, facts, place, known)
     return Mismatch(
         output=output.path, kind=rule.kind, where=place.where, says=says, causes=causes, first=first
     )
@@ -170,18 +111,22 @@ RULES = (
     Rule("constant", lambda f: f.constant and f.flat.size > 1, lambda f: "every element has the same value"),
     Rule(
         "constant_factor",
-        lambda f: explained(f.factor_leaves) and not better(f.offset_leaves, f.factor_leaves),
+        lambda f: is_constant_error(f) and explained(f.factor_leaves) and not explained(f.offset_leaves),
         lambda f: f"the right values times a constant {f.factor:.6g}",
     ),
     Rule(
         "constant_offset",
-        lambda f: explained(f.offset_leaves),
+        lambda f: is_constant_error(f) and explained(f.offset_leaves) and not explained(f.factor_leaves),
         lambda f: f"the right values plus a constant {f.offset:.6g}",
     ),
     Rule(
         "low_precision",
         lambda f: f.rounded_to is not None or is_imprecise(f),
-        lambda f: f"only as precise as {f.rounded_to or 'a shorter dtype'}",
+        lambda f: (
+            f"only as precise as {f.rounded_to}"
+            if f.rounded_to
+            else f"off by a few digits, {f.relative_error:.2g} of its size"
+        ),
     ),
     Rule("values", lambda f: True, lambda f: "other values"),
 )
@@ -192,8 +137,9 @@ def explained(leaves: float | None) -> bool:
     return leaves is not None and leaves < EXPLAINED
 
 
-def better(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and one < other
+def is_constant_error(facts: Facts) -> bool:
+    """Whether enough elements fail, in a place of their own, for a factor or offset to be no chance."""
+    return facts.flat.count >= FEWEST and place_of(facts).where != "scattered"
 
 
 def is_imprecise(facts: Facts) -> bool:

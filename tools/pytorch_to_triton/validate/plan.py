@@ -43,6 +43,8 @@ class Change:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
+    claimed: bool = False
+    """As in Case: the declaration reaches what the change tries."""
 
     def applied(self, argument: Argument) -> Argument:
         """The argument with this change; a list item by item."""
@@ -84,6 +86,8 @@ class Plan:
         self.skipped: dict[str, str] = {}
         self.labels: dict[str, tuple[Group, Change]] = {}
         """What each label stands for, at whatever sizes."""
+        self.untried: dict[str, str] = {}
+        """Declared sizes, `N=1000000`, that no case has for want of room, with the reason."""
         self._repeats: dict[str, Case] = {}
 
     def add(self, group: Group, point: Point, change: Change = NO_CHANGE) -> bool:
@@ -160,6 +164,7 @@ class Plan:
             arguments=self._arguments(point, change),
             label=change.label,
             again_after=name_of(point) if group == "repeat" else None,
+            claimed=change.claimed,
         )
 
     def problem(self, point: Point, change: Change = NO_CHANGE) -> str | None:
@@ -174,6 +179,19 @@ class Plan:
         if elements > self.limits.elements:
             return f"{elements:,} elements are over this run's limit of {self.limits.elements:,}"
         return self._far_problem(tensors)
+
+    def note_untried(self) -> None:
+        """Keep the declared sizes that requirements allow and that no case has, for want of room."""
+        dims = self.declaration.dims
+        tried = {pair for case in self.cases.values() for pair in case.dims.items()}
+        for name, size in ((name, size) for name, sizes in dims.items() for size in sizes):
+            smallest = {other: min(sizes) for other, sizes in dims.items()} | {name: size}
+            others = {other: sizes for other, sizes in dims.items() if other != name}
+            points = islice(nearby(smallest, others), _NEIGHBOURS_TRIED)
+            allowed = next((point for point in points if not self.declaration.violated(point)), None)
+            if (name, size) not in tried and allowed is not None:
+                why = self.problem(allowed) or "no case of this run has it"
+                self.untried[f"{name}={size}"] = f"too large for this run: {why}"
 
     def in_order(self) -> tuple[Case, ...]:
         """The cases, each with its repeat right after it."""

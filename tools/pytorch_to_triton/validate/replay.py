@@ -21,6 +21,8 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     for name in sorted(request.allow_torch):
         words += ["--allow-torch", name]
     words += ["--backward"] * request.backward
+    words += ["--require-int64-offsets"] * request.require_int64_offsets
+    words += ["--require-mixed-dtypes"] * request.require_mixed_dtypes
     words += ["--device", "interpreter" if mode.interpreter else "cuda"]
     if request.seconds != type(request).model_fields["seconds"].default:
         words += ["--timeout", f"{request.seconds:g}"]

@@ -183,7 +183,8 @@ def attempt_of(item: Item) -> Attempt:
     """What an answer says of the case: it returned, or raised."""
     if item["status"] == "ok":
         return OK
-    return Attempt("raised", raised(Failure.model_validate(item["failure"])))
+    failure = Failure.model_validate(item["failure"])
+    return Attempt("raised", raised(failure), failure)
 
 
 def raised(failure: Failure) -> str:

@@ -70,7 +70,15 @@ class OutputStatistics(Value):
     elements: int
     failing: int
     transposed: bool = False
+    right_values: bool = False
+    """Where only the dtype differs: the values are right for the shorter of both dtypes."""
     unjudged: int = 0
+    unconfirmed: int = 0
+    """Unjudged elements, finite in PyTorch and in the truth, at which the candidate is near neither."""
+    as_truth: int = 0
+    """Unjudged elements, finite in both, at which the candidate is near the truth and not near PyTorch."""
+    as_pytorch: int = 0
+    """The same at which it is near PyTorch."""
     candidate_error: float = 0.0
     pytorch_error: float = 0.0
     allowed_error: float = 0.0

@@ -26,12 +26,14 @@ from pytorch_to_triton.validate.conclusion import (
     decide,
     most_telling,
     next_step_of,
+    note_on_confirmed,
     summary_of,
     wrong_of,
 )
 from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.exchange import exchange_folder
 from pytorch_to_triton.validate.judge import CLAIMED
+from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
 from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.reference import Reference
@@ -73,6 +75,13 @@ class Request(Value):
     """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
     backward: bool = False
     """Whether gradients are compared too."""
+    require_int64_offsets: bool = False
+    """Whether offsets of 32 bits are a failure, and not a limit."""
+    require_mixed_dtypes: bool = False
+    """Whether it is a failure, and not a limit, to do less than PyTorch for a mixture of claimed dtypes.
+
+    An exception that speaks of dtypes is accepted.
+    """
     thorough: bool = False
     """Whether compute-sanitizer watches small cases too, on a device: it takes some ten seconds."""
 
@@ -139,7 +148,8 @@ class Validation:
         trial = Trial(setting, Policy(request.allow_torch), self.reference, runner, watch)
         memory = MemoryCheck()
         try:
-            results = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory)
+            found = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory)
+            results = with_limits(found, plan.cases, strictness_of(request))
             smallest = None
             if not request.cases:
                 apart = replace(trial, observations=[], watch=None)
@@ -160,6 +170,11 @@ async def tried(
         results = await trial.run(cases)
     results = await trial.finish(results, cases[-1] if cases else None)
     return [memory.merged(result) for result in results]
+
+
+def strictness_of(request: Request) -> Strictness:
+    """The limits that the caller does not accept."""
+    return Strictness(request.require_int64_offsets, request.require_mixed_dtypes)
 
 
 def limits_of(request: Request, free_bytes: int | None) -> Limits:
@@ -189,7 +204,9 @@ def planned(
     elements = sum(elements_of(example) for example in reference.examples or ())
     if elements > limits.elements:
         why = f"{elements:,} elements are over this run's limit of {limits.elements:,}"
-        return CasePlan(cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why)))
+        return CasePlan(
+            cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
+        )
     generated = (
         case.model_copy(update={"group": "special"}) for case in plan.cases if case.group == "declared"
     )
@@ -244,14 +261,12 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
     notes = (
         *notes_of(trial.observations, trial.policy),
         *notes_on_values(results),
-        *(
-            f"{k}: {n} of {of} configurations were run."
-            for k, (n, of) in trial.candidate.configurations.items()
-        ),
+        *note_on_confirmed(results),
+        *notes_on_configurations(trial.candidate.configurations),
         *found.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations),
+        summary=summary_of(decision, results, violations, found.plan.skipped),
         next_step=next_step_of(decision, results, violations),
         verdict=decision,
         candidate=str(found.request.candidate),
@@ -260,6 +275,7 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
         skipped=found.plan.skipped,
         violations=violations,
         notes=notes,
+        limits=limits_in(results),
         conduct=conduct_of(trial.observations),
         smallest=found.smallest,
         replay=command(found.request, setting.mode, setting.seed, telling),

@@ -81,14 +81,38 @@ class Comparison:
         }
         if differs:
             transposed = differs == "shape" and shows_transposed(ours, theirs)
-            return {**facts, "elements": 0, "failing": 0, "transposed": transposed}
+            right = differs == "dtype" and self.is_right_but_for_dtype(path)
+            return {**facts, "elements": 0, "failing": 0, "transposed": transposed, "right_values": right}
         if theirs.tensor is None:
             return {**facts, "elements": 0, "failing": 0}
         precise = self.truth.precise.get(path)
         if precise is None or precise.traits.get("shape") != theirs.traits["shape"]:
             elements = math.prod(theirs.traits["shape"])
-            return {**facts, "elements": elements, "failing": 0, "unjudged": elements}
+            return {
+                **facts, "elements": elements, "failing": 0, "unjudged": elements, "unconfirmed": elements
+            }  # fmt: skip
         return {**facts, **self.errors(path)}
+
+    def is_right_but_for_dtype(self, path: str) -> bool:
+        """Whether floating values of the right shape are right for the shorter of both sides' dtypes."""
+        ours, theirs = self.candidate[path], self.truth.pytorch[path]
+        precise, nearby = self.truth.precise.get(path), self.truth.nearby.get(path)
+        if precise is None or nearby is None:
+            return False
+        if len({tuple(side.traits.get("shape") or ()) for side in (ours, theirs, precise)}) > 1:
+            return False
+        candidate, pytorch = real(ours), real(theirs)
+        if not (candidate.is_floating_point() and pytorch.is_floating_point()):
+            return False
+        shorter = min(candidate.dtype, pytorch.dtype, key=lambda dtype: torch.finfo(dtype).bits)
+        outputs = {
+            "candidate": candidate.to(shorter),
+            "pytorch": pytorch.to(shorter),
+            "truth": real(precise),
+            "nearby": real(nearby),
+        }
+        errors = float_errors(outputs, rms(self.inputs.values()), self.budget_for(shorter))
+        return not bool(errors.failing.any()) and not bool(errors.unconfirmed.any())
 
     def errors(self, path: str) -> dict[str, Any]:
         """Figures in units of the allowed rounding error, and facts about the failing elements."""
@@ -110,6 +134,9 @@ class Comparison:
             "elements": errors.failing.numel(),
             "failing": failing,
             "unjudged": int((~errors.judged).sum()),
+            "unconfirmed": int(errors.unconfirmed.sum()),
+            "as_pytorch": int(errors.as_pytorch.sum()),
+            "as_truth": int(errors.as_truth.sum()),
             "candidate_error": largest(errors.candidate.reshape(-1)[closest]),
             "pytorch_error": largest(errors.pytorch[errors.judged]),
             "allowed_error": largest(errors.allowed.reshape(-1)[closest]),

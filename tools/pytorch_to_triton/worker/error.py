@@ -63,6 +63,12 @@ class Errors:
     """False where PyTorch's own element cannot be trusted: NaN or infinite where the truth is not, or the
     reverse, or as far off as `Budget.untrusted`; of integers, another value."""
     failing: torch.Tensor
+    as_pytorch: torch.Tensor
+    """Not judged, finite in PyTorch and in the truth, and the candidate rounds as PyTorch does."""
+    as_truth: torch.Tensor
+    """The same where the candidate is right by the truth, and not as PyTorch."""
+    unconfirmed: torch.Tensor
+    """The same where it is neither."""
     allowed: torch.Tensor
     """What the candidate may err, float64."""
     meets_strict: bool
@@ -91,11 +97,28 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     allowed = budget.factor * usual_or_own(torch.where(judged, pytorch, 0.0)) + budget.slack
     wrong_kind = judged & (kinds["candidate"] != kinds["truth"])
     failing = wrong_kind | (candidate > allowed)
+    unsettled = ~judged & agreed & (kinds["truth"] == FINITE)
+    own = torch.maximum(size, torch.finfo(dtype).eps * typical_size(wide["pytorch"]))
+    ours = unsettled & (kinds["candidate"] == FINITE)
+    as_pytorch = ours & (in_units(wide["candidate"], wide["pytorch"], own, ours) <= budget.slack)
+    as_truth = ours & ~as_pytorch & (in_units(wide["candidate"], wide["truth"], size, ours) <= budget.slack)
     strict, loose = (
         not bool(wrong_kind.any()) and within(wide["candidate"], wide["truth"], tolerance, finite)
         for tolerance in (budget.tolerance.strict, budget.tolerance.loose)
     )
-    return Errors(candidate, pytorch, judged, failing, allowed, strict, loose, is_one_value(wide["pytorch"]))
+    return Errors(
+        candidate=candidate,
+        pytorch=pytorch,
+        judged=judged,
+        failing=failing,
+        as_pytorch=as_pytorch,
+        as_truth=as_truth,
+        unconfirmed=unsettled & ~as_pytorch & ~as_truth,
+        allowed=allowed,
+        meets_strict=strict,
+        meets_loose=loose,
+        constant=is_one_value(wide["pytorch"]),
+    )
 
 
 def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
@@ -125,8 +148,20 @@ def exact_errors(outputs: Mapping[str, torch.Tensor]) -> Errors:
     judged = outputs["truth"] == outputs["pytorch"]
     failing = (outputs["candidate"] != outputs["pytorch"]) & (outputs["candidate"] != outputs["truth"])
     none = torch.zeros_like(failing, dtype=torch.float64)
-    right, one_value = not bool(failing.any()), is_one_value(outputs["pytorch"])
-    return Errors(failing.double(), none, judged, failing, none, right, right, one_value)
+    right = not bool(failing.any())
+    return Errors(
+        candidate=failing.double(),
+        pytorch=none,
+        judged=judged,
+        failing=failing,
+        as_pytorch=~judged & (outputs["candidate"] == outputs["pytorch"]),
+        as_truth=~judged & (outputs["candidate"] == outputs["truth"]),
+        unconfirmed=torch.zeros_like(failing),
+        allowed=none,
+        meets_strict=right,
+        meets_loose=right,
+        constant=is_one_value(outputs["pytorch"]),
+    )
 
 
 def kind_of(values: torch.Tensor) -> torch.Tensor:

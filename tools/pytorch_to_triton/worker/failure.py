@@ -1,5 +1,7 @@
 """Tell an exception the way its author needs it: the frames of the user's own code, and nothing else."""
 
+import linecache
+import opcode
 import os
 import sys
 import traceback
@@ -12,7 +14,7 @@ from .redirect import in_original_terms, original
 
 
 def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
-    """The exception as plain JSON: type, message, traceback, file, line, during."""
+    """The exception as plain JSON: type, message, traceback, file, line, statement, during."""
     file, line = _place(error)
     return {
         "type": type(error).__name__,
@@ -20,8 +22,38 @@ def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
         "traceback": in_original_terms(_user_traceback(error)),
         "file": file,
         "line": line,
+        "statement": _statement(error),
         "during": during,
     }
+
+
+def _statement(error: BaseException) -> str:
+    """The line of the `raise` or `assert`, in the user's code or in Triton's, that began it; else nothing.
+
+    A built-in operation that fails, or a function of PyTorch, is no such statement.
+    """
+    statements = [_raised_at(cause) for cause in _chain(error)]
+    of_users = [line for file, line in statements if _is_users(file)]
+    file, line = statements[-1]
+    return of_users[0] if of_users else line if _is_triton(file) else ""
+
+
+def _raised_at(error: BaseException) -> tuple[str, str]:
+    """The file and the line of the `raise` or `assert` that raised it; a nameless file where none did."""
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    if innermost is None:
+        return "<none>", ""
+    code = innermost.tb_frame.f_code
+    if code.co_code[innermost.tb_lasti] != opcode.opmap["RAISE_VARARGS"]:
+        return "<none>", ""
+    return code.co_filename, linecache.getline(code.co_filename, innermost.tb_lineno).strip() or "raise"
+
+
+def _is_triton(filename: str) -> bool:
+    folder = Path(sys.modules["triton"].__path__[0]).resolve()
+    return os.path.realpath(filename).startswith(f"{folder}{os.sep}")
 
 
 def _place(error: BaseException) -> tuple[str | None, int | None]:

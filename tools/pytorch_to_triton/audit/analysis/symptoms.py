@@ -75,6 +75,11 @@ _VARIED: tuple[Group, ...] = ("special", "layout", "far", "option", "repeat")
 """Cases that differ from a plain one of the same sizes."""
 
 
+def _is_wrong(case: CaseResult) -> bool:
+    """Whether its mismatches count: those of a limit only where an offset overflows."""
+    return case.status != "limited" or case.group == "far"
+
+
 @dataclass(frozen=True)
 class Sign:
     """One thing that one case, or the process as a whole, showed."""
@@ -138,11 +143,13 @@ class Reading:
         # Lanes outside of a tensor are poisoned, and races leave anything: wrong values follow from both.
         if any(found.breach in MEMORY for found in case.violations):
             return
-        for mismatch in case.mismatches:
+        for mismatch in case.mismatches if _is_wrong(case) else ():
             symptom = self._symptom_of_mismatch(mismatch, case)
             yield Sign(symptom, mismatch.kind, case, mismatch.says, self._advice(mismatch), mismatch.output)
         if case.status in _ENDS and not self._is_explained(case):
             yield Sign(self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice())
+        if case.status == "limited" and case.group in _UNUSUAL:
+            yield Sign("size_refused", "raised", case, f"the call {case.why}", self._advice())
 
     def _following(self, case: CaseResult) -> Collection[Breach]:
         """Breaches that follow from wrong values, or from a call that ended early.
@@ -180,7 +187,7 @@ class Reading:
     @cached_property
     def _of_values(self) -> Symptom:
         """Of wrong values that no layout, no offset and no special value explains: the same for all cases."""
-        found = self._plain_mismatches or [m for case in self.verdict.cases for m in case.mismatches]
+        found = self._plain_mismatches or [m for case in self._wrong for m in case.mismatches]
         places = [mismatch.where for mismatch in found if mismatch.where not in (None, "everywhere")]
         if all(mismatch.kind == "unwritten" for mismatch in found):
             return "unwritten_output"
@@ -194,7 +201,7 @@ class Reading:
     @cached_property
     def _wrong(self) -> list[CaseResult]:
         """The cases whose values are wrong."""
-        return [case for case in self.verdict.cases if case.mismatches]
+        return [case for case in self.verdict.cases if case.mismatches and _is_wrong(case)]
 
     @cached_property
     def _plain_mismatches(self) -> list[Mismatch]:

@@ -1,0 +1,279 @@
+"""What is a limit and what is a mistake: what each group of cases claims, and who asks for more."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from pytorch_to_triton.schema.case import Case, Group, Layout, TensorArgument
+from pytorch_to_triton.schema.job import Failure
+from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, Violation
+from pytorch_to_triton.validate.conduct import OVERFLOW, Policy, overflows, violations_of
+from pytorch_to_triton.validate.judge import Attempt, candidate_failed, judge_case
+from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
+from pytorch_to_triton.validate.observation import Fault, Launch, Observation
+from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics, Traits
+
+from .kernel_files import double_file
+from .verdicts import Judge
+from .verdicts import case as case_of
+
+INT64 = Strictness(int64_offsets=True)
+MIXED = Strictness(mixed_dtypes=True)
+KERNELS = Path(__file__).parents[1] / "kernels"
+LAUNCH = Launch(kernel="k", file="k.py", line=3, count=1, atomics=False)
+
+
+def case(group: Group, name: str = "N=8", layout: Layout = "contiguous", **fields: Any) -> Case:
+    x = TensorArgument(name="x", dtype="bfloat16", shape=(8,), layout=layout)
+    y = TensorArgument(name="y", dtype="float32", shape=(8,))
+    return Case(name=name, group=group, dims={"N": 8}, arguments=(x, y), **fields)
+
+
+def raised(message: str = "N must be even", statement: str = "", kind: str = "ValueError") -> Attempt:
+    failure = Failure(type=kind, message=message, traceback="", file="/a/k.py", line=12, statement=statement)
+    return Attempt("raised", f"raised {kind} at k.py:12: {message}", failure)
+
+
+def overflow(tensor: str = "x_ptr", line: int = 12) -> Violation:
+    return Violation(
+        breach="load_outside",
+        says="k loads from outside.",
+        instead=OVERFLOW,
+        file="k.py",
+        line=line,
+        tensor=tensor,
+    )
+
+
+# Exceptions
+
+OUTSIDE: list[Group] = ["layout", "far", "empty", "batch", "beyond", "option", "mixed"]
+WITHIN: list[Group] = ["odd", "one", "power_of_two", "drawn"]
+CLAIMED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "asked"]
+
+
+def test_every_group_of_cases_has_its_place() -> None:
+    assert {*OUTSIDE, *WITHIN, *CLAIMED} == set(get_args(Group))
+
+
+@pytest.mark.parametrize("group", OUTSIDE)
+def test_any_exception_beyond_the_declaration_is_a_limit(group: Group) -> None:
+    judged = candidate_failed(case(group), raised("division by zero", kind="ZeroDivisionError"))
+    assert judged.status == "limited"
+    assert judged.limit is not None
+    assert "ZeroDivisionError at k.py:12: division by zero" in str(judged.limit)
+    assert (judged.limit.file, judged.limit.line) == ("/a/k.py", 12)
+
+
+@pytest.mark.parametrize("group", WITHIN)
+def test_among_the_declared_sizes_only_a_statement_that_refuses_is_a_limit(group: Group) -> None:
+    assert candidate_failed(case(group), raised(statement="raise ValueError(...)")).status == "limited"
+    assert candidate_failed(case(group), raised()).status == "raised"
+
+
+@pytest.mark.parametrize("group", CLAIMED)
+def test_an_exception_where_the_declaration_claims_a_result_is_a_mistake(group: Group) -> None:
+    assert candidate_failed(case(group), raised(statement="raise ValueError(...)")).status == "raised"
+
+
+@pytest.mark.parametrize("status", ["crashed", "timed_out"])
+def test_neither_a_crash_nor_a_time_out_is_a_limit(status: CaseStatus) -> None:
+    assert candidate_failed(case("empty"), Attempt(status, "ended its process")).status == status
+
+
+@pytest.mark.parametrize(
+    "message", ["CUDA error: an illegal memory access was encountered", "Misaligned address"]
+)
+def test_an_error_of_a_device_that_touched_foreign_memory_is_no_refusal(message: str) -> None:
+    assert candidate_failed(case("empty"), raised(message, kind="RuntimeError")).status == "raised"
+
+
+def test_a_candidate_that_corrupts_memory_or_calls_pytorch_before_it_refuses_has_no_limit() -> None:
+    fault = Fault(
+        kind="store_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=8,
+        elements=8, count=1, program=(0, 0, 0), detail="writes element 8 of 8",
+    )  # fmt: skip
+    corrupting = Observation(launches=(LAUNCH,), faults=(fault,))
+    assert candidate_failed(case("empty"), raised(), corrupting, Policy()).status == "raised"
+    foreign = Observation(launches=(LAUNCH,), operators={"aten.mm": 1})
+    assert candidate_failed(case("empty"), raised(), foreign, Policy()).status == "raised"
+
+
+def test_an_assert_without_words_is_told_by_its_statement() -> None:
+    judged = candidate_failed(case("layout"), raised("", "assert x.is_contiguous()", "AssertionError"))
+    assert judged.limit is not None
+    assert judged.limit.what == "raise AssertionError at k.py:12: assert x.is_contiguous()"
+
+
+def test_the_same_exception_in_several_groups_is_one_limit() -> None:
+    groups: list[Group] = ["odd", "beyond", "odd"]
+    results = [
+        candidate_failed(case(group, name), raised(statement="raise"))
+        for name, group in zip("abc", groups, strict=True)
+    ]
+    [limit] = limits_in(results)
+    assert limit.subject == "odd sizes and sizes beyond the declared ones"
+    assert limit.cases == ("a", "b", "c")
+
+
+# Huge strides
+
+
+def far(status: CaseStatus = "failed", *violations: Violation) -> CaseResult:
+    return CaseResult(name="x far", group="far", status=status, why="Wrong.", violations=violations)
+
+
+def strided(status: CaseStatus) -> CaseResult:
+    return CaseResult(name="x sliced", group="layout", status=status, why="")
+
+
+FAR = case("far", "x far", "far")
+SLICED = case("layout", "x sliced", "sliced")
+
+
+def test_an_offset_that_lost_its_upper_bits_is_a_limit_with_its_first_line() -> None:
+    [judged] = with_limits([far("failed", overflow(line=14), overflow(line=12))], [FAR])
+    assert judged.status == "limited"
+    [limit] = limits_in([judged])
+    assert str(limit) == (
+        "offsets of x are 32-bit from line 12 on: right up to 2^31 elements of stride times index"
+    )
+    assert (limit.file, limit.line, limit.fix) == ("k.py", 12, OVERFLOW)
+
+
+def test_it_is_a_failure_where_the_caller_asks_or_the_declared_sizes_reach_it() -> None:
+    found = far("failed", overflow())
+    assert with_limits([found], [FAR], INT64)[0].status == "failed"
+    assert with_limits([found], [FAR.model_copy(update={"claimed": True})])[0].status == "failed"
+    assert with_limits([found], [FAR], MIXED)[0].status == "limited"
+
+
+def test_wrong_values_of_huge_strides_without_such_an_offset_are_a_mistake() -> None:
+    assert with_limits([far(), strided("failed")], [FAR, SLICED])[0].status == "failed"
+    assert with_limits([far()], [FAR])[0].status == "failed"
+
+
+def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_tell() -> None:
+    for status in ("failed", "raised", "crashed"):
+        [judged, _] = with_limits([far(status), strided("passed")], [FAR, SLICED])
+        assert judged.status == "limited"
+        assert judged.limit is not None
+        assert str(judged.limit).startswith("offsets of x are 32-bit: right up to")
+    assert with_limits([far("timed_out"), strided("passed")], [FAR, SLICED])[0].status == "timed_out"
+
+
+def test_another_rule_that_is_broken_at_huge_strides_still_counts() -> None:
+    foreign = Violation(breach="torch_operator", says="It calls aten.mm.", instead="Write a kernel.")
+    assert with_limits([far("failed", overflow(), foreign)], [FAR])[0].status == "failed"
+    follows: Breach = "reads_uninitialised"
+    after = Violation(breach=follows, says="It follows memory.", instead="Write first.")
+    assert with_limits([far("failed", overflow(), after)], [FAR])[0].status == "limited"
+
+
+@pytest.mark.parametrize(
+    ("offset", "wraps"), [(-(2**31), True), (2**31 + 9, False), (2**33, True), (9, False)]
+)
+def test_only_an_access_far_from_its_tensor_has_overflowed(offset: int, wraps: bool) -> None:
+    fault = Fault(
+        kind="load_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=offset,
+        elements=2**31 + 8 if abs(offset) > 2**30 else 8, count=1, program=(0, 0, 0), detail="reads",
+    )  # fmt: skip
+    [found] = violations_of(FAR, Observation(launches=(LAUNCH,), faults=(fault,)), Policy())
+    assert overflows(found) is wraps
+
+
+# Mixtures of dtypes
+
+SEEN = Observation(launches=(LAUNCH,))
+
+
+def mixture(seen: Observation = SEEN, **figures: Any) -> CaseResult:
+    wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
+    got = wanted.model_copy(update={"dtype": "bfloat16"})
+    output = OutputStatistics(
+        **{
+            "path": "out", "differs": "dtype", "candidate": got, "pytorch": wanted, "elements": 0,
+            "failing": 0, **figures,
+        }
+    )  # fmt: skip
+    statistics = CaseStatistics(case="c", missing=(), extra=(), outputs=(output,))
+    return judge_case(MIXTURE, statistics, seen)
+
+
+MIXTURE = case("mixed", "only x bfloat16")
+
+
+def test_right_values_in_another_dtype_are_a_limit_and_wrong_ones_a_mistake() -> None:
+    judged = mixture(right_values=True)
+    assert judged.status == "limited"
+    [limit] = limits_in([judged])
+    assert str(limit) == (
+        "x and y must share a dtype, else out is bfloat16 for float32: right where they share a dtype"
+    )
+    assert mixture(right_values=False).status == "failed"
+    assert with_limits([judged], [MIXTURE], MIXED)[0].status == "failed"
+    assert with_limits([judged], [MIXTURE], INT64)[0].status == "limited"
+
+
+def test_a_limit_of_dtypes_beside_a_broken_rule_is_not_told() -> None:
+    seen = Observation(launches=(LAUNCH,), operators={"aten.mm": 1})
+    judged = mixture(seen, right_values=True)
+    assert (judged.status, judged.limit, judged.mismatches) == ("failed", None, ())
+    assert judged.why == "The candidate calls aten.mm."
+
+
+def test_who_asks_for_mixtures_accepts_an_exception_that_names_dtypes() -> None:
+    clear = candidate_failed(MIXTURE, raised("x is torch.bfloat16, y is torch.float32", "raise", "TypeError"))
+    vague = candidate_failed(MIXTURE, raised("no", "raise"))
+    assert with_limits([clear], [MIXTURE], MIXED)[0].status == "limited"
+    assert with_limits([vague], [MIXTURE], MIXED)[0].status == "raised"
+    assert with_limits([vague], [MIXTURE])[0].status == "limited"
+
+
+def test_a_wrong_dtype_outside_of_mixtures_is_a_mistake() -> None:
+    wanted = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
+    output = OutputStatistics(
+        path="out", differs="dtype", candidate=wanted.model_copy(update={"dtype": "bfloat16"}),
+        pytorch=wanted, elements=0, failing=0, right_values=True,
+    )  # fmt: skip
+    statistics = CaseStatistics(case="c", missing=(), extra=(), outputs=(output,))
+    assert judge_case(case("dtype"), statistics).status == "failed"
+
+
+# From end to end
+
+
+@pytest.mark.anyio
+async def test_a_tutorial_kernel_passes_with_its_limits_and_fails_where_int64_is_asked(judge: Judge) -> None:
+    path = KERNELS / "honest" / "tutorial_softmax.py"
+    names = ("M=4 N=64", "M=4 N=64 x far", "M=4 N=64 x transposed", "M=4 N=0")
+    verdict = await judge(path, cases=names)
+    assert verdict.verdict == "passed", verdict.summary
+    assert [result.status for result in verdict.cases] == ["passed", *["limited"] * 3]
+    offsets = next(limit for limit in verdict.limits if limit.cases == ("M=4 N=64 x far",))
+    assert str(offsets) in verdict.summary
+    assert str(offsets).startswith("offsets of x are 32-bit from line 22 on: right up to 2^31 elements")
+    assert "tl.program_id(0).to(tl.int64)" in verdict.next_step
+    strict = await judge(path, cases=names, require_int64_offsets=True)
+    assert strict.verdict == "failed"
+    assert case_of(strict, "M=4 N=64 x far").status == "failed"
+    assert case_of(strict, "M=4 N=64 x transposed").status == "limited"
+
+
+@pytest.mark.anyio
+async def test_an_output_in_another_dtype_for_a_mixture_is_compared_all_the_same(
+    judge: Judge, tmp_path: Path
+) -> None:
+    changes = (
+        ('{"x": "float32[N]"}', '{"x": "float32|bfloat16[N]", "y": "float32|bfloat16[N]"}'),
+        ("def reference(x):\n    return x * 2", "def reference(x, y):\n    return x * 2 + y * 0"),
+        ("def run(x):\n", "def run(x, y):\n"),
+    )
+    names = ("N=4 only x bfloat16", "N=4 only y bfloat16")
+    right = await judge(double_file(tmp_path, *changes), cases=names)
+    assert [result.status for result in right.cases] == ["limited", "passed"], right.summary
+    wrong = await judge(double_file(tmp_path, *changes, ("x * 2, mask", "x * 2.1, mask")), cases=names)
+    assert [result.status for result in wrong.cases] == ["failed", "failed"]
+    strict = await judge(double_file(tmp_path, *changes), cases=names, require_mixed_dtypes=True)
+    assert [result.status for result in strict.cases] == ["failed", "passed"]
