@@ -79,6 +79,9 @@ class TensorInput(Value):
     name: str
     shape: Shape
     dtype: DType
+    """As traced."""
+    dtypes: tuple[DType, ...] = ()
+    """All that the function claims to take here, as it was traced in; empty: only `dtype`."""
 
 
 class Node(Value):

@@ -1,0 +1,135 @@
+"""A traced program but for the widths of its floats: what traces of one draft have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pytorch_to_triton.graph.dtypes import FLOATS, SIGNED, all_dtypes
+from pytorch_to_triton.schema.case import DType
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+)
+
+CASTS = ("aten._to_copy.default", "aten.to.dtype")
+ROUNDED = ("bfloat16", "float16")
+"""What a cast to these loses is written into a kernel; wider dtypes are what it computes in."""
+
+Chain = tuple[tuple[str, DType | None], ...]
+"""A value, and the casts between floats that it went through: their names and dtypes."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator call with its operands numbered and its float dtypes left open."""
+
+    op: str
+    arguments: tuple[object, ...]
+    kind: str | None
+    shape: tuple[str, ...] | None
+    line: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        name = f"`{self.op.split('.')[1] if '.' in self.op else self.op}`"
+        return name if self.line is None else f"line {self.line}, {name}"
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Two traces of one skeleton compute the same, up to the widths of floats."""
+
+    calls: tuple[Call, ...]
+    uses: tuple[Chain, ...] = field(compare=False)
+    """Every tensor that a call or the result takes, in order."""
+
+
+def skeleton(graph: Graph) -> Skeleton:
+    """The graph's calls, each cast between floats resolved to what is cast."""
+    dtypes = all_dtypes(graph)
+    chains: dict[str, Chain] = {i.name: ((i.name, i.dtype),) for i in graph.inputs}
+    calls = [Call("input", (i.name,), kind(i.dtype), i.shape.expressions) for i in graph.inputs]
+    numbers = {i.name: number for number, i in enumerate(graph.inputs)}
+    uses: list[Chain] = []
+    for node in graph.nodes:
+        source = node.args[0] if node.args else None
+        if isinstance(source, NodeRef) and is_float_cast(node, chains[source.name][-1][1]):
+            chains[node.name] = (*chains[source.name], (node.name, node.dtype))
+            continue
+        chains[node.name] = ((node.name, dtypes.get(node.name)),)
+        arguments = (*node.args, *(node.kwargs[key] for key in sorted(node.kwargs)))
+        uses += [chains[name] for name in references(arguments)]
+        numbers[node.name] = len(calls)
+        shape = node.shape.expressions if node.shape else None
+        plain = (*(_plain(a, chains, numbers) for a in arguments), *sorted(node.kwargs))
+        calls.append(Call(node.op, plain, kind(node.dtype), shape, node.line))
+    uses += [chains[o.name] for o in graph.outputs]
+    returned = tuple((o.path, numbers[chains[o.name][0][0]]) for o in graph.outputs)
+    calls.append(Call("return", (graph.structure, returned, graph.guards), None, None))
+    return Skeleton(tuple(calls), tuple(uses))
+
+
+def kind(dtype: DType | None) -> str | None:
+    """What a kernel's code depends on: all floats are one kind, all signed integers another."""
+    if dtype in FLOATS:
+        return "float"
+    return "integer" if dtype in SIGNED else dtype
+
+
+def is_float_cast(node: Node, source: DType | None) -> bool:
+    """Whether the node turns one float dtype into another."""
+    return node.op in CASTS and source in FLOATS and node.dtype in FLOATS
+
+
+def references(arguments: Sequence[NodeArgument]) -> Iterator[str]:
+    """The tensors among a call's arguments, in order."""
+    for argument in arguments:
+        match argument:
+            case NodeRef(name=name):
+                yield name
+            case ArgumentList(items=items):
+                yield from references(items)
+
+
+def _plain(argument: NodeArgument, chains: dict[str, Chain], numbers: dict[str, int]) -> object:
+    match argument:
+        case NodeRef(name=name):
+            return ("value", numbers[chains[name][0][0]])
+        case ArgumentList(items=items):
+            return tuple(_plain(item, chains, numbers) for item in items)
+        case Literal_(value=str() as value) if value in FLOATS:
+            return "float"
+    return argument
+
+
+def first_difference(one: Skeleton, other: Skeleton) -> Call:
+    """The first call that is not the same in both, out of the longer program."""
+    pairs = enumerate(zip(one.calls, other.calls, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(one.calls), len(other.calls)))
+    return max(other.calls, one.calls, key=len)[at]
+
+
+def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> Graph:
+    """The graph with casts to a short float taken for exact where that dtype is not the cast's own.
+
+    `skeletons` are those of its traces, its own first. A cast is its own where each trace has a value of that
+    dtype there; otherwise it follows an input (`h.to(x.dtype)`), and in the others it would round too much.
+    """
+    own, *others = (s.uses for s in skeletons)
+    followed = {
+        name: chain[0][1]
+        for chain, *twins in zip(own, *others, strict=True)
+        for name, dtype in chain[1:]
+        if dtype in ROUNDED and any(dtype not in {d for _, d in twin} for twin in twins)
+    }
+    nodes = tuple(
+        node.model_copy(update={"dtype": "float64" if followed[node.name] == "float64" else "float32"})
+        if node.name in followed
+        else node
+        for node in graph.nodes
+    )
+    return graph.model_copy(update={"nodes": nodes})
