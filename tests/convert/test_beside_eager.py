@@ -58,7 +58,8 @@ ROWS = {
         300.0,
     ),
     "a branch on the dtype of a sum": Row(
-        "def f(x, w):\n    h = x + w\n    if h.dtype == torch.bfloat16:\n        h = h.clamp(-1, 1)\n    return h\n",
+        "def f(x, w):\n    h = x + w\n    if h.dtype == torch.bfloat16:\n        h = h.clamp(-1, 1)\n"
+        "    return h\n",
         XW,
     ),
     "a branch on two dtypes that no single one tells": Row(
@@ -92,10 +93,14 @@ ROWS = {
     "finfo's largest number as a bound": Row(
         "def f(x):\n    return (x.float() * 1e5).clamp(max=torch.finfo(x.dtype).max).to(x.dtype)\n", X
     ),
-    "rms_norm with the epsilon of its dtype": Row("def f(x):\n    return F.rms_norm(x, x.shape[-1:])\n", ALL, 1e-3),
+    "rms_norm with the epsilon of its dtype": Row(
+        "def f(x):\n    return F.rms_norm(x, x.shape[-1:])\n", ALL, 1e-3
+    ),
     "the size of an element": Row("def f(x):\n    return x * x.element_size()\n", X),
     "promote_types": Row(
-        "def f(x, w):\n    dtype = torch.promote_types(x.dtype, w.dtype)\n    return x.to(dtype) * w.to(dtype)\n", XW
+        "def f(x, w):\n    dtype = torch.promote_types(x.dtype, w.dtype)\n"
+        "    return x.to(dtype) * w.to(dtype)\n",
+        XW,
     ),
     "a weight in another dtype": Row(
         "def f(x, w):\n    h = x.float()\n    h = h * torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)\n"
@@ -130,16 +135,21 @@ ROWS = {
     "a keyword with a default": Row("def f(x, *, alpha=0.25):\n    return x * alpha\n", X),
     "a default of None": Row("def f(x, scale=None):\n    return x * (2.0 if scale is None else scale)\n", X),
     "constants of the module": Row(
-        "SCALE, SHIFT = 0.5, 2.0\nBOTH: float = SCALE * SHIFT\n\n\ndef f(x):\n    return x * BOTH + SHIFT\n", X
+        "SCALE, SHIFT = 0.5, 2.0\nBOTH: float = SCALE * SHIFT\n\n\n"
+        "def f(x):\n    return x * BOTH + SHIFT\n",
+        X,
     ),
     "a constant tensor of the module": Row(
         "TABLE = torch.arange(9.0)\n\n\ndef f(x):\n    return x * TABLE.sum()\n", X
     ),
-    "a constant in the dtype of its input": Row("def f(x):\n    return x * torch.tensor(0.1, dtype=x.dtype)\n", ALL),
+    "a constant in the dtype of its input": Row(
+        "def f(x):\n    return x * torch.tensor(0.1, dtype=x.dtype)\n", ALL
+    ),
     "an object of settings": Row(
-        "@dataclasses.dataclass(frozen=True)\nclass Settings:\n    eps: float = 1e-2\n    gated: bool = True\n\n\n"
-        "SETTINGS = Settings()\n\n\n"
-        "def f(x):\n    h = x / (x.abs() + SETTINGS.eps)\n    return h * torch.sigmoid(x) if SETTINGS.gated else h\n",
+        "@dataclasses.dataclass(frozen=True)\nclass Settings:\n    eps: float = 1e-2\n"
+        "    gated: bool = True\n\n\nSETTINGS = Settings()\n\n\n"
+        "def f(x):\n    h = x / (x.abs() + SETTINGS.eps)\n"
+        "    return h * torch.sigmoid(x) if SETTINGS.gated else h\n",
         X,
     ),
 }  # fmt: skip
@@ -186,7 +196,6 @@ async def test_a_reference_is_drafted_rightly_or_refused_by_name(
     name: str, outcomes: dict[str, object]
 ) -> None:
     outcome = outcomes[name]
-    print("OUTCOME", name, "|", repr(outcome))
     if isinstance(outcome, Exception):
         assert isinstance(outcome, NotConvertible | BadInput)
         assert len(outcome.message) > 20

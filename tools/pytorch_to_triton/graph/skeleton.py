@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.graph.dtypes import FLOATS, SIGNED, all_dtypes
 from pytorch_to_triton.schema.case import DType
@@ -30,8 +30,11 @@ class Call:
 
     op: str
     arguments: tuple[object, ...]
-    kind: str | None
-    shape: tuple[str, ...] | None
+    literals: tuple[float, ...] = ()
+    """Its float numbers, in order; in `arguments` their places are left open."""
+    kind: str | None = None
+    shape: tuple[str, ...] | None = None
+    node: str = field(default="", compare=False)
     line: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -47,12 +50,17 @@ class Skeleton:
     uses: tuple[Chain, ...] = field(compare=False)
     """Every tensor that a call or the result takes, in order."""
 
+    @property
+    def outline(self) -> tuple[Call, ...]:
+        """The calls with any float numbers."""
+        return tuple(replace(call, literals=()) for call in self.calls)
+
 
 def skeleton(graph: Graph) -> Skeleton:
     """The graph's calls, each cast between floats resolved to what is cast."""
     dtypes = all_dtypes(graph)
     chains: dict[str, Chain] = {i.name: ((i.name, i.dtype),) for i in graph.inputs}
-    calls = [Call("input", (i.name,), kind(i.dtype), i.shape.expressions) for i in graph.inputs]
+    calls = [Call("input", (i.name, kind(i.dtype), i.shape.expressions)) for i in graph.inputs]
     numbers = {i.name: number for number, i in enumerate(graph.inputs)}
     uses: list[Chain] = []
     for node in graph.nodes:
@@ -60,17 +68,22 @@ def skeleton(graph: Graph) -> Skeleton:
         if isinstance(source, NodeRef) and is_float_cast(node, chains[source.name][-1][1]):
             chains[node.name] = (*chains[source.name], (node.name, node.dtype))
             continue
-        chains[node.name] = ((node.name, dtypes.get(node.name)),)
         arguments = (*node.args, *(node.kwargs[key] for key in sorted(node.kwargs)))
         uses += [chains[name] for name in references(arguments)]
+        operands = {name: numbers[chains[name][0][0]] for name in references(arguments)}
+        chains[node.name] = ((node.name, dtypes.get(node.name)),)
         numbers[node.name] = len(calls)
-        shape = node.shape.expressions if node.shape else None
-        plain = (*(_plain(a, chains, numbers) for a in arguments), *sorted(node.kwargs))
-        calls.append(Call(node.op, plain, kind(node.dtype), shape, node.line))
+        calls.append(_call(node, arguments, operands))
     uses += [chains[o.name] for o in graph.outputs]
     returned = tuple((o.path, numbers[chains[o.name][0][0]]) for o in graph.outputs)
-    calls.append(Call("return", (graph.structure, returned, graph.guards), None, None))
+    calls.append(Call("return", (graph.structure, returned, graph.guards)))
     return Skeleton(tuple(calls), tuple(uses))
+
+
+def _call(node: Node, arguments: Sequence[NodeArgument], numbers: Mapping[str, int]) -> Call:
+    plain = (*(_plain(a, numbers) for a in arguments), *sorted(node.kwargs))
+    shape = node.shape.expressions if node.shape else None
+    return Call(node.op, plain, tuple(literals(arguments)), kind(node.dtype), shape, node.name, node.line)
 
 
 def kind(dtype: DType | None) -> str | None:
@@ -95,14 +108,26 @@ def references(arguments: Sequence[NodeArgument]) -> Iterator[str]:
                 yield from references(items)
 
 
-def _plain(argument: NodeArgument, chains: dict[str, Chain], numbers: dict[str, int]) -> object:
+def literals(arguments: Sequence[NodeArgument]) -> Iterator[float]:
+    """The float numbers among a call's arguments, in order."""
+    for argument in arguments:
+        match argument:
+            case Literal_(value=float() as value):
+                yield value
+            case ArgumentList(items=items):
+                yield from literals(items)
+
+
+def _plain(argument: NodeArgument, numbers: Mapping[str, int]) -> object:
     match argument:
         case NodeRef(name=name):
-            return ("value", numbers[chains[name][0][0]])
+            return ("value", numbers[name])
         case ArgumentList(items=items):
-            return tuple(_plain(item, chains, numbers) for item in items)
+            return tuple(_plain(item, numbers) for item in items)
         case Literal_(value=str() as value) if value in FLOATS:
             return "float"
+        case Literal_(value=float()):
+            return "number"
     return argument
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from pytorch_to_triton.errors import NotConvertible, Refusal
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.target import refusal_of
+from pytorch_to_triton.graph.choices import choices_of, with_choices
 from pytorch_to_triton.graph.dtypes import (
     Dtypes,
     Rule,
@@ -24,7 +25,6 @@ from pytorch_to_triton.graph.dtypes import (
 )
 from pytorch_to_triton.graph.operators import KEPT
 from pytorch_to_triton.graph.skeleton import (
-    Skeleton,
     first_difference,
     skeleton,
     without_followed_roundings,
@@ -152,10 +152,21 @@ async def graph_of(door: Door, target: Target, declaration: Declaration, mode: M
 
 
 def programs(traces: Sequence[Graph]) -> list[list[Graph]]:
-    """The traces that compute the same together, the first trace's program first."""
-    found: dict[Skeleton, list[Graph]] = {}
-    for graph in traces:
-        found.setdefault(skeleton(graph), []).append(graph)
+    """The traces that compute the same together, up to numbers that `run` can choose; the first's first."""
+    skeletons = [skeleton(t) for t in traces]
+    outlined = _together(traces, [s.outline for s in skeletons])
+    exact = _together(traces, [s.calls for s in skeletons])
+    return [
+        part
+        for whole in outlined
+        for part in ([whole] if choices_of(whole) is not None else [e for e in exact if e[0] in whole])
+    ]
+
+
+def _together(traces: Sequence[Graph], keys: Sequence[Hashable]) -> list[list[Graph]]:
+    found: dict[Hashable, list[Graph]] = {}
+    for graph, key in zip(traces, keys, strict=True):
+        found.setdefault(key, []).append(graph)
     return list(found.values())
 
 
@@ -163,9 +174,9 @@ def _settled(
     graph: Graph, traces: Sequence[Graph], claims: Mapping[str, tuple[DType, ...]], fixed: tuple[str, ...]
 ) -> Graph:
     """The graph of one program, for all dtypes in which it was traced."""
-    exact = without_followed_roundings(graph, [skeleton(t) for t in traces])
-    inputs = tuple(i.model_copy(update={"dtypes": claims.get(i.name, (i.dtype,))}) for i in exact.inputs)
-    return exact.model_copy(update={"inputs": inputs, "fixed": fixed})
+    settled = with_choices(without_followed_roundings(graph, [skeleton(t) for t in traces]), traces)
+    inputs = tuple(i.model_copy(update={"dtypes": claims.get(i.name, (i.dtype,))}) for i in settled.inputs)
+    return settled.model_copy(update={"inputs": inputs, "fixed": fixed})
 
 
 def _refuse_failed(

@@ -109,6 +109,15 @@ class Output(Value):
     """The node or input that holds it."""
 
 
+class Choice(Value):
+    """A number that the function chooses by a dtype, e.g. an eps; it stands among the constants as well."""
+
+    name: str
+    tensors: tuple[str, ...]
+    """The tensor whose dtype decides; of several, what their dtypes promote to."""
+    values: dict[DType, float]
+
+
 class Graph(Value):
     """A function as inputs, operator calls in order, and outputs."""
 
@@ -131,6 +140,7 @@ class Graph(Value):
     """Every dim with the size at which it was traced."""
     guards: tuple[str, ...]
     """Conditions on dims that torch.export found, as expressions, e.g. `N % 2 == 0`."""
+    choices: tuple[Choice, ...] = ()
 
 
 ArgumentList.model_rebuild()

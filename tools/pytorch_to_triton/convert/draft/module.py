@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.convert.draft.checks import Checks, checks
+from pytorch_to_triton.convert.draft.choices import choice_source
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
 from pytorch_to_triton.convert.draft.lines import wrapped
 from pytorch_to_triton.convert.draft.partition import Group, partition
@@ -20,6 +21,9 @@ from pytorch_to_triton.graph.views import whole
 from pytorch_to_triton.schema.graph import Graph, TensorInput
 
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
+
+Lines = tuple[str, ...]
+"""One statement of `run`."""
 
 HELPERS = {
     "nan_max": (
@@ -213,9 +217,7 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
         *_dims(graph),
         *_checks(graph),
     ]
-    for branch in branches:
-        body += [f"if {branch.condition}:", *(f"    {line}" for line in _computed(branch))]
-    body += _computed(main)
+    body += _decided([part.condition for part in branches], [_computed(part) for part in (*branches, main)])
     return [
         f"def run({source.reference.parameters}):",
         '    """The same as `reference`, by the kernels above."""',
@@ -223,16 +225,33 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
     ]
 
 
-def _computed(part: Part) -> list[str]:
-    """The lines of `run` that compute one program."""
+def _decided(conditions: Sequence[str], parts: Sequence[Sequence[Lines]]) -> list[str]:
+    """The first part whose condition holds, else the last; what all begin or end with stands outside."""
+    before = next((i for i, same in enumerate(zip(*parts, strict=False)) if len(set(same)) > 1), None)
+    if before is None:
+        return [line for lines in parts[-1] for line in lines]
+    backwards = zip(*(reversed(part[before:]) for part in parts), strict=False)
+    after = next((i for i, same in enumerate(backwards) if len(set(same)) > 1), min(map(len, parts)) - before)
+    inside = [[line for lines in part[before : len(part) - after] for line in lines] for part in parts]
+    text = [line for lines in parts[-1][:before] for line in lines]
+    for number, (condition, lines) in enumerate(zip(conditions, inside, strict=False)):
+        text += [f"{'elif' if after and number else 'if'} {condition}:", *(f"    {line}" for line in lines)]
+    text += ["else:", *(f"    {line}" for line in inside[-1])] if after else inside[-1]
+    return text + [line for lines in parts[-1][len(parts[-1]) - after :] for line in lines]
+
+
+def _computed(part: Part) -> list[Lines]:
+    """The statements of `run` that compute one program."""
     launches = [line for k in part.kernels for line in k.launch]
+    graph = part.program.graph
     return [
-        *(f'assert {guard}, "drafted for {guard}"' for guard in part.program.graph.guards),
-        *(f"{name} = {text}" for name, text in _sizes(part.kernels, launches)),
-        *_contiguous(part.program.graph, part.groups),
+        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
+        *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
+        *((f"{name} = {text}",) for name, text in _sizes(part.kernels, launches)),
+        *((line,) for line in _contiguous(graph, part.groups)),
         *_outputs(part),
-        *launches,
-        f"return {_returned(part.program)}",
+        *(k.launch for k in part.kernels),
+        (f"return {_returned(part.program)}",),
     ]
 
 
@@ -333,11 +352,11 @@ def _contiguous(graph: Graph, groups: Sequence[Group]) -> list[str]:
     return [f"{left} = {', '.join(f'{t}.contiguous()' for t in tensors)}"]
 
 
-def _outputs(part: Part) -> list[str]:
+def _outputs(part: Part) -> list[Lines]:
     traced = part.program
     device = traced.graph.inputs[0].name
     results = {r.view.source: r.path for r in reversed(traced.results)}
-    lines: list[str] = []
+    statements: list[Lines] = []
     for group in part.groups:
         for name in group.nest.stores:
             shape = traced.shape(name).expressions
@@ -351,8 +370,8 @@ def _outputs(part: Part) -> list[str]:
                 if like
                 else f"torch.empty({sizes}, device={device}.device, dtype={dtype})"
             )
-            lines += wrapped(f"{name} = {made}")
-    return lines
+            statements.append(wrapped(f"{name} = {made}"))
+    return statements
 
 
 def _intermediate(traced: Program, name: str) -> str:
