@@ -52,9 +52,9 @@ async def test_what_was_not_declared_is_refused_with_the_way_out(
     assert outcome.answer == {
         "as drafted": "ran",
         "x in float64": "TypeError: f was drafted for torch.float32 and torch.bfloat16 x; got torch.float64. "
-        "Convert again with that dtype declared.",
+        "Convert again for that dtype.",
         "w in bfloat16": "TypeError: f was drafted for torch.float32 w; got torch.bfloat16. "
-        "Convert again with that dtype declared.",
+        "Convert again for that dtype.",
         "w elsewhere": "ValueError: w is on meta, not on cpu. Move it there.",
         "w requires grad": "RuntimeError: w requires grad, and f was drafted without a backward. "
         "Use torch.no_grad() or w.detach(), or train with the PyTorch function.",

@@ -19,7 +19,7 @@ from pytorch_to_triton.schema.graph import (
 )
 
 LARGEST = 3.4028234663852886e38
-"""Triton takes a float argument as float32."""
+"""Of float32."""
 SMALL = 0.01
 """What is added and lies below is an eps."""
 NAMES = {
@@ -39,10 +39,11 @@ NAMES = {
 def choices_of(traces: Sequence[Graph]) -> dict[tuple[str, int], tuple[Rule, Mapping[DType, float]]] | None:
     """Each number that differs among the traces of one outline, by call and place, with what decides it.
 
-    None where a number follows no single dtype, cannot be an argument of a kernel, or may be an argument of
-    the function already.
+    None where a number follows no single dtype, cannot be an argument of a kernel (which is float32), or may
+    be an argument of the function already.
     """
     given = [input_dtypes(t) for t in traces]
+    doubles = any("float64" in dtypes.values() for dtypes in given)
     constants = set(traces[0].constants.values())
     found: dict[tuple[str, int], tuple[Rule, Mapping[DType, float]]] = {}
     for calls in zip(*(skeleton(t).calls for t in traces), strict=True):
@@ -53,7 +54,7 @@ def choices_of(traces: Sequence[Graph]) -> dict[tuple[str, int], tuple[Rule, Map
                 [d for d, v in zip(given, values, strict=True) if v == one] for one in dict.fromkeys(values)
             ]
             chosen = chosen_by(parts)
-            if chosen is None or constants & set(values) or max(map(abs, values)) > LARGEST:
+            if chosen is None or constants & set(values) or doubles or max(map(abs, values)) > LARGEST:
                 return None
             pairs = zip(chosen[1], dict.fromkeys(values), strict=True)
             found[calls[0].node, place] = chosen[0], {d: value for dtypes, value in pairs for d in dtypes}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pytorch_to_triton.graph.dtypes import FLOATS, SIGNED, all_dtypes
+from pytorch_to_triton.graph.dtypes import FLOATS, SIGNED, all_dtypes, promoted
 from pytorch_to_triton.schema.case import DType
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -158,3 +158,36 @@ def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> G
         for node in graph.nodes
     )
     return graph.model_copy(update={"nodes": nodes})
+
+
+def without_exact_casts(graph: Graph) -> Graph:
+    """The graph without casts between floats that lose nothing, but for those that are results."""
+    dtypes, returned = all_dtypes(graph), {o.name for o in graph.outputs}
+    names = {name: name for name in dtypes}
+    kept = []
+    for node in graph.nodes:
+        source = node.args[0] if node.args else None
+        exact = isinstance(source, NodeRef) and is_widening(node, dtypes.get(source.name))
+        if isinstance(source, NodeRef) and exact and node.name not in returned:
+            names[node.name] = names[source.name]
+        else:
+            args = tuple(_renamed(a, names) for a in node.args)
+            kwargs = {key: _renamed(a, names) for key, a in node.kwargs.items()}
+            kept.append(node.model_copy(update={"args": args, "kwargs": kwargs}))
+    return graph.model_copy(update={"nodes": tuple(kept)})
+
+
+def is_widening(node: Node, source: DType | None) -> bool:
+    """Whether the node casts a float to a dtype that holds all its values."""
+    if source is None or node.dtype is None or not is_float_cast(node, source):
+        return False
+    return promoted(source, node.dtype) == node.dtype
+
+
+def _renamed(argument: NodeArgument, names: Mapping[str, str]) -> NodeArgument:
+    match argument:
+        case NodeRef(name=name):
+            return NodeRef(name=names.get(name, name))
+        case ArgumentList(items=items):
+            return ArgumentList(items=tuple(_renamed(item, names) for item in items))
+    return argument

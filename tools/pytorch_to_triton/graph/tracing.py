@@ -27,6 +27,7 @@ from pytorch_to_triton.graph.operators import KEPT
 from pytorch_to_triton.graph.skeleton import (
     first_difference,
     skeleton,
+    without_exact_casts,
     without_followed_roundings,
 )
 from pytorch_to_triton.schema.case import DType
@@ -130,7 +131,10 @@ async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode
     tried = dtype_combinations(claims)
     graph, answers = await tracer.traces(tried)
     _refuse_failed(target, claims, tried, answers)
-    parts = programs([t for t in answers if isinstance(t, Graph)])
+    traces = [t for t in answers if isinstance(t, Graph)]
+    if not graph.inputs:
+        raise NotConvertible(f"{target} takes no tensor.", "Pass the tensors that it computes with.")
+    parts = programs(traces)
     chosen = chosen_by([[input_dtypes(t) for t in part] for part in parts])
     if chosen is None:
         raise _undecided(parts, claims)
@@ -138,7 +142,7 @@ async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
     main, *others = (
-        Branch(rule, d, _settled(g, part, claims, tuple(fixed)), output_dtypes(part))
+        Branch(rule, d, _settled(g, part, claims, tuple(fixed)), output_dtypes(part, traces))
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
     return Traced(main.graph, main.output_dtypes, tuple(others))
@@ -174,7 +178,8 @@ def _settled(
     graph: Graph, traces: Sequence[Graph], claims: Mapping[str, tuple[DType, ...]], fixed: tuple[str, ...]
 ) -> Graph:
     """The graph of one program, for all dtypes in which it was traced."""
-    settled = with_choices(without_followed_roundings(graph, [skeleton(t) for t in traces]), traces)
+    exact = without_followed_roundings(graph, [skeleton(t) for t in traces])
+    settled = without_exact_casts(with_choices(exact, traces))
     inputs = tuple(i.model_copy(update={"dtypes": claims.get(i.name, (i.dtype,))}) for i in settled.inputs)
     return settled.model_copy(update={"inputs": inputs, "fixed": fixed})
 
@@ -206,21 +211,28 @@ def _undecided(parts: Sequence[Sequence[Graph]], claims: Mapping[str, tuple[DTyp
     )
 
 
-def output_dtypes(traces: Sequence[Graph]) -> dict[str, str]:
-    """Each output's dtype as source, from traces of one program in different dtypes."""
-    given = [input_dtypes(t) for t in traces]
+def output_dtypes(part: Sequence[Graph], traces: Sequence[Graph]) -> dict[str, str]:
+    """Each output's dtype as source for one program, by a rule for all `traces` where there is one."""
     result = {}
-    for position, output in enumerate(traces[0].outputs):
-        found = [all_dtypes(t)[t.outputs[position].name] for t in traces]
-        source = dtype_source(found, given)
+    for output in part[0].outputs:
+        alike = [t for t in traces if output.path in {o.path for o in t.outputs}]
+        source = _dtype_of(output.path, alike) or _dtype_of(output.path, part)
         if source is None:
+            found = dict.fromkeys(_output_dtype(t, output.path) for t in part)
             raise NotConvertible(
-                f"{output.path} is {' or '.join(dict.fromkeys(found))}, which no promotion of input dtypes "
-                "explains.",
+                f"{output.path} is {' or '.join(found)}, which no promotion of input dtypes explains.",
                 "Claim one dtype for each input and convert once for each.",
             )
         result[output.path] = source
     return result
+
+
+def _dtype_of(path: str, traces: Sequence[Graph]) -> str | None:
+    return dtype_source([_output_dtype(t, path) for t in traces], [input_dtypes(t) for t in traces])
+
+
+def _output_dtype(graph: Graph, path: str) -> DType:
+    return all_dtypes(graph)[next(o.name for o in graph.outputs if o.path == path)]
 
 
 def tensor_inputs(declaration: Declaration) -> dict[str, TensorSpec]:

@@ -104,7 +104,7 @@ def check_inputs(**tensors):
             drafted = " and ".join(str(dtype) for dtype in DTYPES)
             raise TypeError(
                 f"channel_logsumexp was drafted for {drafted} {name}; got {tensor.dtype}. "
-                "Convert again with that dtype declared."
+                "Convert again for that dtype."
             )
         if tensor.device != device:
             raise ValueError(f"{name} is on {tensor.device}, not on {device}. Move it there.")

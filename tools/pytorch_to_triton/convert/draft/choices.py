@@ -9,12 +9,12 @@ from pytorch_to_triton.schema.case import DType
 from pytorch_to_triton.schema.graph import Choice
 
 FINFO: Mapping[str, Mapping[DType, float]] = {
-    "eps": {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10},
+    "eps": {"float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10},
     "max": {"float32": 3.4028234663852886e38, "bfloat16": 3.3895313892515355e38, "float16": 65504.0},
     "min": {"float32": -3.4028234663852886e38, "bfloat16": -3.3895313892515355e38, "float16": -65504.0},
-    "tiny": {"float64": 2.0**-1022, "float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14},
+    "tiny": {"float32": 2.0**-126, "bfloat16": 2.0**-126, "float16": 2.0**-14},
 }
-"""What torch.finfo says, as far as a kernel can take it for an argument."""
+"""What torch.finfo says."""
 
 
 def choice_source(choice: Choice) -> str:
