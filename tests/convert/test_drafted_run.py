@@ -84,3 +84,12 @@ async def test_what_all_branches_share_stands_outside_of_the_choice(
     assert "    else:" in lines[choice + 1 :]
     assert lines[-1] == "    return out"
     assert sum("return" in line for line in lines) == 1
+
+
+async def test_mixtures_that_torch_refuses_are_refused(written: Written, drafted: Drafting) -> None:
+    body = "def f(x, w):\n    assert x.dtype == w.dtype\n    return x * w\n"
+    text = await drafted(written(DECLARED.replace('"float32[N]', '"float32|bfloat16[N]') + body))
+    assert run_of(text).splitlines()[1:3] == [
+        "    if len({x.dtype, w.dtype}) > 1:",
+        '        raise TypeError("f takes x and w of one dtype, as PyTorch does.")',
+    ]

@@ -104,6 +104,14 @@ def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[Rule, list[tuple[DType
     return None
 
 
+def always_alike(given: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
+    """Tensors of several dtypes that have the same one in every combination, together."""
+    found: dict[tuple[DType, ...], list[str]] = {}
+    for name in given[0]:
+        found.setdefault(tuple(dtypes[name] for dtypes in given), []).append(name)
+    return tuple(tuple(names) for key, names in found.items() if len(names) > 1 and len(set(key)) > 1)
+
+
 def input_dtypes(graph: Graph) -> dict[str, DType]:
     """The dtypes that a graph was traced with, a module's state included."""
     return {i.name: i.dtype for i in graph.inputs}

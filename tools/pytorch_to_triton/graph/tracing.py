@@ -17,6 +17,7 @@ from pytorch_to_triton.graph.dtypes import (
     Dtypes,
     Rule,
     all_dtypes,
+    always_alike,
     chosen_by,
     dtype_combinations,
     dtype_source,
@@ -139,6 +140,7 @@ async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode
     if chosen is None:
         raise _undecided(parts, claims)
     rule, dtypes = chosen
+    graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
     main, *others = (
@@ -192,7 +194,8 @@ def _refuse_failed(
 ) -> None:
     """Raises NotConvertible for a claim that cannot be traced; a mixture of one claim may."""
     for dtypes, answer in zip(tried, answers, strict=True):
-        mixed = len({(claims[name], dtype) for name, dtype in dtypes.items()}) > len(set(claims.values()))
+        sets = {name: frozenset(claimed) for name, claimed in claims.items()}
+        mixed = len({(sets[name], dtype) for name, dtype in dtypes.items()}) > len(set(sets.values()))
         if isinstance(answer, str) and not mixed:
             raise NotConvertible(
                 f"{target} cannot be traced in {phrase(dtypes, claims)}: {answer}",

@@ -141,6 +141,8 @@ class Graph(Value):
     guards: tuple[str, ...]
     """Conditions on dims that torch.export found, as expressions, e.g. `N % 2 == 0`."""
     choices: tuple[Choice, ...] = ()
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Inputs that have one dtype in every call: torch refuses mixtures."""
 
 
 ArgumentList.model_rebuild()

@@ -57,7 +57,17 @@ def checks(graph: Graph, reference: Reference, locals_: Collection[str]) -> Chec
         accepted, dtypes = f"{{\n{entries}}}", f"{constant}[name]"
     definition = CHECK.format(check=check, dtypes=dtypes, function=graph.function)
     given = ", ".join(f"{name}={name}" for name in claims)
-    return Checks((f"{constant} = {accepted}",), (definition,), wrapped(f"{check}({given})"))
+    mixtures = [line for names in graph.alike for line in _one_dtype(names, graph.function)]
+    return Checks((f"{constant} = {accepted}",), (definition,), (*wrapped(f"{check}({given})"), *mixtures))
+
+
+def _one_dtype(names: tuple[str, ...], function: str) -> tuple[str, ...]:
+    """Lines that refuse a mixture, as torch does."""
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"if len({{{', '.join(f'{name}.dtype' for name in names)}}}) > 1:",
+        f'    raise TypeError("{function} takes {listed} of one dtype, as PyTorch does.")',
+    )
 
 
 def names_in(reference: Reference) -> set[str]:
