@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.convert.draft.checks import Checks, checks
-from pytorch_to_triton.convert.draft.choices import choice_source
+from pytorch_to_triton.convert.draft.choices import Lines, choice_source, decided
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
 from pytorch_to_triton.convert.draft.lines import wrapped
 from pytorch_to_triton.convert.draft.partition import Group, partition
@@ -21,9 +21,6 @@ from pytorch_to_triton.graph.views import whole
 from pytorch_to_triton.schema.graph import Graph, TensorInput
 
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
-
-Lines = tuple[str, ...]
-"""One statement of `run`."""
 
 HELPERS = {
     "nan_max": (
@@ -217,27 +214,12 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
         *_dims(graph),
         *_checks(graph),
     ]
-    body += _decided([part.condition for part in branches], [_computed(part) for part in (*branches, main)])
+    body += decided([part.condition for part in branches], [_computed(part) for part in (*branches, main)])
     return [
         f"def run({source.reference.parameters}):",
         '    """The same as `reference`, by the kernels above."""',
         *(f"    {line}" for line in body),
     ]
-
-
-def _decided(conditions: Sequence[str], parts: Sequence[Sequence[Lines]]) -> list[str]:
-    """The first part whose condition holds, else the last; what all begin or end with stands outside."""
-    before = next((i for i, same in enumerate(zip(*parts, strict=False)) if len(set(same)) > 1), None)
-    if before is None:
-        return [line for lines in parts[-1] for line in lines]
-    backwards = zip(*(reversed(part[before:]) for part in parts), strict=False)
-    after = next((i for i, same in enumerate(backwards) if len(set(same)) > 1), min(map(len, parts)) - before)
-    inside = [[line for lines in part[before : len(part) - after] for line in lines] for part in parts]
-    text = [line for lines in parts[-1][:before] for line in lines]
-    for number, (condition, lines) in enumerate(zip(conditions, inside, strict=False)):
-        text += [f"{'elif' if after and number else 'if'} {condition}:", *(f"    {line}" for line in lines)]
-    text += ["else:", *(f"    {line}" for line in inside[-1])] if after else inside[-1]
-    return text + [line for lines in parts[-1][len(parts[-1]) - after :] for line in lines]
 
 
 def _computed(part: Part) -> list[Lines]:
