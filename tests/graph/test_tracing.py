@@ -115,6 +115,83 @@ async def test_an_output_follows_the_dtype_of_its_input(written: Written, traced
     assert found.output_dtypes == {"out[0]": "x.dtype", "out[1]": "torch.float32"}
 
 
+SHORT_TOO = DECLARED.replace("float32", "float32|float16")
+
+
+async def test_one_program_in_all_dtypes_is_traced_as_one(written: Written, traced: Tracing) -> None:
+    body = "def f(x):\n    h = x.float().exp()\n    return h.to(x.dtype) * x\n"
+    found = await traced(written(SHORT_TOO + body))
+    assert found.branches == ()
+    assert found.graph.inputs[0].dtypes == ("float32", "float16")
+
+
+async def test_a_program_of_one_dtype_is_a_branch_that_its_dtype_decides(
+    written: Written, traced: Tracing
+) -> None:
+    body = (
+        "def f(x, eps=1e-5):\n    h = x + eps\n    if h.dtype == torch.float16:\n        h = h.clamp(-9, 9)\n"
+        "    return h\n"
+    )
+    declared = WITH_EPS.replace("float32", "float32|float16")
+    (branch,) = (await traced(written(declared + body))).branches
+    assert (str(branch.rule), branch.dtypes) == ("x.dtype", ("float16",))
+    assert "aten.clamp.default" in [node.op for node in branch.graph.nodes]
+    assert arguments_of(branch.graph, "aten.add.Tensor")[1] == ScalarRef(name="eps")
+
+
+async def test_a_number_that_follows_a_dtype_is_a_choice(written: Written, traced: Tracing) -> None:
+    body = "def f(x):\n    return x + (1e-3 if x.dtype == torch.float16 else 1e-6)\n"
+    found = await traced(written(SHORT_TOO + body))
+    assert found.branches == ()
+    (choice,) = found.graph.choices
+    assert (choice.tensors, choice.values) == (("x",), {"float32": 1e-6, "float16": 1e-3})
+    assert arguments_of(found.graph, "aten.add.Tensor")[1] == ScalarRef(name=choice.name)
+
+
+async def test_a_number_that_may_be_an_argument_is_no_choice(written: Written, traced: Tracing) -> None:
+    body = "def f(x, eps=1e-5):\n    return x + (1e-3 if x.dtype == torch.float16 else eps)\n"
+    found = await traced(written(WITH_EPS.replace("float32", "float32|float16") + body))
+    assert found.graph.choices == ()
+    assert arguments_of(found.graph, "aten.add.Tensor")[1] == ScalarRef(name="eps")
+    (branch,) = found.branches
+    assert arguments_of(branch.graph, "aten.add.Tensor")[1] == Literal_(value=1e-3)
+
+
+async def test_a_program_that_no_single_dtype_decides_is_refused_with_its_line(
+    written: Written, traced: Tracing
+) -> None:
+    declared = SHORT_TOO.replace("[M, N]", '[M, N]", "w": "float32|float16[N]', 1)
+    body = (
+        "def f(x, w):\n    if x.dtype == torch.float16 and w.dtype == torch.float32:\n"
+        "        return (x * w).sin()\n    return x * w\n"
+    )
+    with pytest.raises(NotConvertible, match=r"float16 x and float32 w than in float32 \(line 10, `sin`\)"):
+        await traced(written(declared + body))
+
+
+async def test_a_rounding_to_an_inputs_dtype_is_left_out_and_one_of_its_own_kept(
+    written: Written, traced: Tracing
+) -> None:
+    declared = DECLARED.replace("float32", "bfloat16|float16")
+    body = (
+        "def f(x):\n    own = x.float().sin().to(torch.float16)\n    return own.float().cos().to(x.dtype)\n"
+    )
+    graph = (await traced(written(declared + body))).graph
+    casts = [node.dtype for node in graph.nodes if node.op == "aten._to_copy.default"]
+    assert casts == ["float16", "float32"]
+
+
+async def test_a_dtype_that_the_function_does_not_take_is_refused_by_name(
+    written: Written, traced: Tracing
+) -> None:
+    body = (
+        "def f(x):\n    if x.dtype == torch.float16:\n        raise TypeError('no float16')\n"
+        "    return x * 2.0\n"
+    )
+    with pytest.raises(NotConvertible, match="cannot be traced in float16: no float16"):
+        await traced(written(SHORT_TOO + body))
+
+
 def test_sizes_of_a_trace_are_distinct() -> None:
     declaration = parse_declaration({"x": "float32[M, N]"}, {"M": [4], "N": [16]}, ["N % 16 == 0"])
     dims = trace_dims(declaration)

@@ -126,3 +126,20 @@ def test_a_module_without_forward_is_refused() -> None:
     text = "from torch import nn\n\n\nclass Layer(nn.Identity):\n    pass\n"
     with pytest.raises(NotConvertible, match="no forward of its own"):
         module_reference(text, "Layer", {}, "Layer()")
+
+
+def test_constants_bound_together_or_under_a_condition_come_along() -> None:
+    text = (
+        "LOW, (MIDDLE, HIGH) = 0.0, (0.5, 1.0)\n"
+        "try:\n    from fast import SCALE\nexcept ImportError:\n    SCALE = 2.0\n"
+        "STEPS = [1.0]\nSTEPS += [i * 2.0 for i in range(3)]\nUNUSED = 7\n\n\n"
+        "def f(x):\n    return (x + MIDDLE) * SCALE + STEPS[1]\n"
+    )
+    definitions = function_reference(text, "f").definitions
+    assert [d.splitlines()[0] for d in definitions] == [
+        "LOW, (MIDDLE, HIGH) = 0.0, (0.5, 1.0)",
+        "try:",
+        "STEPS = [1.0]",
+        "STEPS += [i * 2.0 for i in range(3)]",
+        "def reference(x):",
+    ]

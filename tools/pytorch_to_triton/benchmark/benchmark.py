@@ -31,7 +31,7 @@ from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.graph.tracing import trace
+from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.schema.benchmark import (
     COMPILE,
     EAGER,
@@ -184,7 +184,7 @@ async def traced(
     if not declaration.inputs:
         return None, "the file draws its own inputs"
     try:
-        return (await trace(door, target, declaration, mode)).graph, ""
+        return await graph_of(door, target, declaration, mode), ""
     except Refusal as refusal:
         return None, refusal.message
 

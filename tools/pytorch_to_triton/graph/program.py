@@ -136,7 +136,11 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
 
 
 def _source(argument: NodeArgument, views: Mapping[str, View]) -> View:
-    assert isinstance(argument, NodeRef)
+    if not isinstance(argument, NodeRef):
+        raise NotConvertible(
+            "A tensor is made of a number inside the function.",
+            "Use the Python number itself, or pass the tensor as an argument.",
+        )
     return views[argument.name]
 
 

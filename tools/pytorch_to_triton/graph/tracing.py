@@ -1,17 +1,37 @@
-"""From a target to its graph: at which sizes it is traced, and what the trace's failures mean."""
+"""From a target to its graph: at which sizes and dtypes it is traced, and what the traces mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import Any
 
 from pydantic import JsonValue
 
 from pytorch_to_triton.errors import NotConvertible, Refusal
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.target import refusal_of
+from pytorch_to_triton.graph.choices import choices_of, with_choices
+from pytorch_to_triton.graph.dtypes import (
+    Dtypes,
+    Rule,
+    all_dtypes,
+    always_alike,
+    chosen_by,
+    dtype_combinations,
+    dtype_source,
+    input_dtypes,
+    phrase,
+)
 from pytorch_to_triton.graph.operators import KEPT
+from pytorch_to_triton.graph.skeleton import (
+    first_difference,
+    skeleton,
+    without_exact_casts,
+    without_followed_roundings,
+)
+from pytorch_to_triton.schema.case import DType
 from pytorch_to_triton.schema.declaration import Declaration
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.input_spec import ConstantSpec, ListSpec, TensorSpec
@@ -23,7 +43,6 @@ NEEDS = ("torch.export._trace",)
 """What torch.export.export imports at its first call: over a second."""
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 POINTS_TRIED = 20_000
-WIDEST_FIRST = ("float64", "float32", "bfloat16", "float16")
 
 HINTS = {
     "TraceFailed": "torch.export has to see the whole computation: no data-dependent control flow, no "
@@ -34,30 +53,191 @@ HINTS = {
 
 
 @dataclass(frozen=True)
+class Branch:
+    """What the target computes in some of the declared dtypes, where that is a program of its own."""
+
+    rule: Rule
+    """The dtype that `run` looks at."""
+    dtypes: tuple[DType, ...]
+    """Those in which it takes this branch."""
+    graph: Graph
+    output_dtypes: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Traced:
     """A graph with what only several traces can tell."""
 
     graph: Graph
+    """As traced in the widest of the declared dtypes."""
     output_dtypes: dict[str, str]
     """Output path -> dtype as source: `x.dtype` where it follows an input, else `torch.float32`."""
+    branches: tuple[Branch, ...] = ()
+    """Other programs, in dtypes that the first is not for."""
+
+
+@dataclass(frozen=True)
+class Tracer:
+    """One target at the sizes of its trace."""
+
+    door: Door
+    target: Target
+    declaration: Declaration
+    mode: Mode
+
+    async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
+        """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
+
+        In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
+        """
+        tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration)
+        inputs = [
+            {
+                "name": name,
+                "dtypes": [dtypes[name] for dtypes in tried],
+                "shape": list(spec.shape),
+                "traced": list(spec.shape_at(dims)),
+            }
+            for name, spec in tensors.items()
+        ]
+        arguments: dict[str, Any] = {
+            "target": self.target.model_dump(mode="json"),
+            "inputs": inputs,
+            "constants": _constants(self.declaration),
+            "dims": dict(dims),
+            "keep": list(KEPT),
+        }
+        outcome = await self.door.ask(
+            Job(kind="trace", arguments=arguments, needs=NEEDS), self.mode, seconds=TRACE_SECONDS
+        )
+        if outcome.answer is None:
+            raise _refusal(outcome, self.target)
+        traces = [t.get("failed") or Graph.model_validate(t) for t in outcome.answer["traces"]]
+        return Graph.model_validate(outcome.answer["graph"]), traces
+
+    async def bound(self, graph: Graph) -> Graph:
+        """The graph of a further trace, with its float arguments told apart from literals."""
+        if any(isinstance(value, float) for value in graph.constants.values()):
+            declared = tensor_inputs(self.declaration)
+            return (await self.traces([{i.name: i.dtype for i in graph.inputs if i.name in declared}]))[0]
+        return graph.model_copy(update={"fixed": tuple(graph.constants)})
 
 
 async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode) -> Traced:
-    """Trace the target in the widest dtypes it claims, and again in the others to see which outputs follow.
+    """Trace the target in the dtypes that it claims, the widest first, to see what follows them.
 
-    Raises NotConvertible where torch.export cannot follow it, TargetBroken where it does not run.
+    Raises NotConvertible where torch.export cannot follow it, or where no single dtype tells which of several
+    programs it computes; TargetBroken where it does not run.
     """
-    tensors = tensor_inputs(declaration)
-    dims = trace_dims(declaration)
-    widest = {name: min(spec.dtypes, key=_width) for name, spec in tensors.items()}
-    graph = await _trace(door, target, declaration, dims, widest, mode)
-    narrowest = {name: max(spec.dtypes, key=_width) for name, spec in tensors.items()}
-    other = graph if narrowest == widest else await _trace(door, target, declaration, dims, narrowest, mode)
-    return Traced(graph, output_dtypes(graph, other))
+    tracer = Tracer(door, target, declaration, mode)
+    claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
+    tried = dtype_combinations(claims)
+    graph, answers = await tracer.traces(tried)
+    _refuse_failed(target, claims, tried, answers)
+    traces = [t for t in answers if isinstance(t, Graph)]
+    if not graph.inputs:
+        raise NotConvertible(f"{target} takes no tensor.", "Pass the tensors that it computes with.")
+    parts = programs(traces)
+    chosen = chosen_by([[input_dtypes(t) for t in part] for part in parts])
+    if chosen is None:
+        raise _undecided(parts, claims)
+    rule, dtypes = chosen
+    graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
+    graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
+    fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
+    main, *others = (
+        Branch(rule, d, _settled(g, part, claims, tuple(fixed)), output_dtypes(part, traces))
+        for d, g, part in zip(dtypes, graphs, parts, strict=True)
+    )
+    return Traced(main.graph, main.output_dtypes, tuple(others))
 
 
-def _width(dtype: str) -> int:
-    return WIDEST_FIRST.index(dtype) if dtype in WIDEST_FIRST else len(WIDEST_FIRST)
+async def graph_of(door: Door, target: Target, declaration: Declaration, mode: Mode) -> Graph:
+    """The target's graph in the widest dtypes that it claims. Raises as `trace` does."""
+    claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
+    graph, _ = await Tracer(door, target, declaration, mode).traces(dtype_combinations(claims)[:1])
+    return graph
+
+
+def programs(traces: Sequence[Graph]) -> list[list[Graph]]:
+    """The traces that compute the same together, up to numbers that `run` can choose; the first's first."""
+    skeletons = [skeleton(t) for t in traces]
+    outlined = _together(traces, [s.outline for s in skeletons])
+    exact = _together(traces, [s.calls for s in skeletons])
+    return [
+        part
+        for whole in outlined
+        for part in ([whole] if choices_of(whole) is not None else [e for e in exact if e[0] in whole])
+    ]
+
+
+def _together(traces: Sequence[Graph], keys: Sequence[Hashable]) -> list[list[Graph]]:
+    found: dict[Hashable, list[Graph]] = {}
+    for graph, key in zip(traces, keys, strict=True):
+        found.setdefault(key, []).append(graph)
+    return list(found.values())
+
+
+def _settled(
+    graph: Graph, traces: Sequence[Graph], claims: Mapping[str, tuple[DType, ...]], fixed: tuple[str, ...]
+) -> Graph:
+    """The graph of one program, for all dtypes in which it was traced."""
+    exact = without_followed_roundings(graph, [skeleton(t) for t in traces])
+    settled = without_exact_casts(with_choices(exact, traces))
+    inputs = tuple(i.model_copy(update={"dtypes": claims.get(i.name, (i.dtype,))}) for i in settled.inputs)
+    return settled.model_copy(update={"inputs": inputs, "fixed": fixed})
+
+
+def _refuse_failed(
+    target: Target,
+    claims: Mapping[str, tuple[DType, ...]],
+    tried: Sequence[Dtypes],
+    answers: Sequence[Graph | str],
+) -> None:
+    """Raises NotConvertible for a claim that cannot be traced; a mixture of one claim may."""
+    for dtypes, answer in zip(tried, answers, strict=True):
+        sets = {name: frozenset(claimed) for name, claimed in claims.items()}
+        mixed = len({(sets[name], dtype) for name, dtype in dtypes.items()}) > len(set(sets.values()))
+        if isinstance(answer, str) and not mixed:
+            raise NotConvertible(
+                f"{target} cannot be traced in {phrase(dtypes, claims)}: {answer}",
+                "Claim only dtypes that the function takes.",
+            )
+
+
+def _undecided(parts: Sequence[Sequence[Graph]], claims: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
+    main, other = parts[0][0], parts[1][0]
+    call = first_difference(skeleton(main), skeleton(other))
+    here, there = (phrase(input_dtypes(g), claims) for g in (other, main))
+    return NotConvertible(
+        f"`{main.function}` computes something else in {here} than in {there} ({call}), and no single dtype "
+        "tells which.",
+        "Claim one dtype for each input and convert once for each.",
+    )
+
+
+def output_dtypes(part: Sequence[Graph], traces: Sequence[Graph]) -> dict[str, str]:
+    """Each output's dtype as source for one program, by a rule for all `traces` where there is one."""
+    result = {}
+    for output in part[0].outputs:
+        alike = [t for t in traces if output.path in {o.path for o in t.outputs}]
+        source = _dtype_of(output.path, alike) or _dtype_of(output.path, part)
+        if source is None:
+            found = dict.fromkeys(_output_dtype(t, output.path) for t in part)
+            raise NotConvertible(
+                f"{output.path} is {' or '.join(found)}, which no promotion of input dtypes explains.",
+                "Claim one dtype for each input and convert once for each.",
+            )
+        result[output.path] = source
+    return result
+
+
+def _dtype_of(path: str, traces: Sequence[Graph]) -> str | None:
+    return dtype_source([_output_dtype(t, path) for t in traces], [input_dtypes(t) for t in traces])
+
+
+def _output_dtype(graph: Graph, path: str) -> DType:
+    return all_dtypes(graph)[next(o.name for o in graph.outputs if o.path == path)]
 
 
 def tensor_inputs(declaration: Declaration) -> dict[str, TensorSpec]:
@@ -88,41 +268,9 @@ def _points(count: int) -> Iterator[tuple[int, ...]]:
     yield from product(*(tuple(p * f for f in (16, 32, 64, 1) for p in PRIMES[:5]) for _ in range(count)))
 
 
-async def _trace(
-    door: Door,
-    target: Target,
-    declaration: Declaration,
-    dims: Mapping[str, int],
-    dtypes: Mapping[str, str],
-    mode: Mode,
-) -> Graph:
-    inputs: list[JsonValue] = [
-        {
-            "name": name,
-            "dtype": dtypes[name],
-            "shape": list(spec.shape),
-            "traced": list(spec.shape_at(dims)),
-        }
-        for name, spec in tensor_inputs(declaration).items()
-    ]
-    constants: dict[str, JsonValue] = {
-        n: _plain(s.value) for n, s in declaration.inputs.items() if isinstance(s, ConstantSpec)
-    }
-    arguments: dict[str, JsonValue] = {
-        "target": target.model_dump(mode="json"),
-        "inputs": inputs,
-        "constants": constants,
-        "dims": dict(dims),
-        "keep": list(KEPT),
-    }
-    outcome = await door.ask(Job(kind="trace", arguments=arguments, needs=NEEDS), mode, seconds=TRACE_SECONDS)
-    if outcome.answer is None:
-        raise _refusal(outcome, target)
-    return Graph.model_validate(outcome.answer)
-
-
-def _plain(value: object) -> JsonValue:
-    return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
+def _constants(declaration: Declaration) -> dict[str, JsonValue]:
+    constants = {n: s.value for n, s in declaration.inputs.items() if isinstance(s, ConstantSpec)}
+    return {n: list(v) if isinstance(v, tuple) else v for n, v in constants.items()}
 
 
 def _refusal(outcome: Outcome, target: Target) -> Refusal:
@@ -130,30 +278,3 @@ def _refusal(outcome: Outcome, target: Target) -> Refusal:
     if failure is not None and failure.type in HINTS:
         return NotConvertible(f"{target} cannot be traced: {failure.message}", HINTS[failure.type])
     return refusal_of(outcome, target)
-
-
-def output_dtypes(graph: Graph, other: Graph) -> dict[str, str]:
-    """Each output's dtype as source, from two traces with different input dtypes."""
-    result = {}
-    for output, twin in zip(graph.outputs, other.outputs, strict=True):
-        here, there = _dtype(graph, output.name), _dtype(other, twin.name)
-        source = next(
-            (
-                a.name
-                for a, b in zip(graph.inputs, other.inputs, strict=True)
-                if a.dtype == here and b.dtype == there
-            ),
-            None,
-        )
-        if source is None and here != there:
-            raise NotConvertible(
-                f"{output.path} is {here} or {there}, which no input's dtype explains.",
-                "Claim one dtype for each input and convert once for each.",
-            )
-        result[output.path] = f"{source}.dtype" if source else f"torch.{here}"
-    return result
-
-
-def _dtype(graph: Graph, name: str) -> str:
-    tensors = {i.name: i.dtype for i in graph.inputs} | {n.name: n.dtype for n in graph.nodes if n.dtype}
-    return tensors[name]

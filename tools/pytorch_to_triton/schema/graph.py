@@ -79,6 +79,9 @@ class TensorInput(Value):
     name: str
     shape: Shape
     dtype: DType
+    """As traced."""
+    dtypes: tuple[DType, ...] = ()
+    """All that the function claims to take here, as it was traced in; empty: only `dtype`."""
 
 
 class Node(Value):
@@ -106,6 +109,15 @@ class Output(Value):
     """The node or input that holds it."""
 
 
+class Choice(Value):
+    """A number that the function chooses by a dtype, e.g. an eps; it stands among the constants as well."""
+
+    name: str
+    tensors: tuple[str, ...]
+    """The tensor whose dtype decides; of several, what their dtypes promote to."""
+    values: dict[DType, float]
+
+
 class Graph(Value):
     """A function as inputs, operator calls in order, and outputs."""
 
@@ -128,6 +140,9 @@ class Graph(Value):
     """Every dim with the size at which it was traced."""
     guards: tuple[str, ...]
     """Conditions on dims that torch.export found, as expressions, e.g. `N % 2 == 0`."""
+    choices: tuple[Choice, ...] = ()
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Inputs that have one dtype in every call: torch refuses mixtures."""
 
 
 ArgumentList.model_rebuild()

@@ -39,12 +39,38 @@ def work(
     dims: dict[str, int],
     keep: list[str],
 ) -> dict[str, Any]:
-    """Trace `target` with tensors of the traced sizes; operators named in `keep` stay whole."""
+    """Trace `target` with tensors of the traced sizes; operators named in `keep` stay whole.
+
+    Each input has as many `dtypes` as there are traces to make. Of the first, `graph` has the float arguments
+    told apart; in `traces` they are literals. What fails in other dtypes is `failed`, with the reason.
+    """
     report.during("load")
     loaded = load(target, "reference")
     report.during("trace")
-    tracer = Tracer(loaded, inputs, dims, frozenset(keep))
-    graph = tracer.trace(constants)
+    count = max((len(spec["dtypes"]) for spec in inputs), default=1)
+    first, *others = (Tracer(loaded, in_dtypes(inputs, i), dims, frozenset(keep)) for i in range(count))
+    graph = first.trace(constants)
+    return {
+        "graph": bound(first, graph, constants),
+        "traces": [{**graph, "fixed": []}, *(tried(tracer, constants) for tracer in others)],
+    }
+
+
+def in_dtypes(inputs: list[dict[str, Any]], trace: int) -> list[dict[str, Any]]:
+    """The inputs with their dtypes in one of the traces."""
+    return [{**spec, "dtype": spec["dtypes"][trace]} for spec in inputs]
+
+
+def tried(tracer: "Tracer", constants: Mapping[str, Any]) -> dict[str, Any]:
+    """One trace, or why there is none."""
+    try:
+        return {**tracer.trace(constants), "fixed": []}
+    except (TraceFailed, MutatesArguments, NotRepresentable) as problem:
+        return {"failed": str(problem)}
+
+
+def bound(tracer: "Tracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """The trace with its float arguments told apart from literals, where that can be done."""
     floats = [name for name, value in constants.items() if isinstance(value, float)]
     try:
         nodes = with_scalars(tracer, graph["nodes"], constants, floats)

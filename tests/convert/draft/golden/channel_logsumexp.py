@@ -13,6 +13,7 @@ import triton.language as tl
 
 INPUTS = {"energies": "float32|bfloat16[B, S, H]"}
 DIMS = {"B": [1, 3], "S": [1, 33, 500], "H": [1, 7, 64]}
+DTYPES = (torch.float32, torch.bfloat16)
 
 
 def reference(energies: torch.Tensor) -> torch.Tensor:
@@ -95,8 +96,28 @@ def channel_logsumexp_tall_kernel(
     tl.store(out_ptr + outer * H + col, out, mask=col_mask)
 
 
+def check_inputs(**tensors):
+    """Refuse tensors that the kernels were not drafted for."""
+    device = next(iter(tensors.values())).device
+    for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES:
+            drafted = " and ".join(str(dtype) for dtype in DTYPES)
+            raise TypeError(
+                f"channel_logsumexp was drafted for {drafted} {name}; got {tensor.dtype}. "
+                "Convert again for that dtype."
+            )
+        if tensor.device != device:
+            raise ValueError(f"{name} is on {tensor.device}, not on {device}. Move it there.")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"{name} requires grad, and channel_logsumexp was drafted without a backward. "
+                f"Use torch.no_grad() or {name}.detach(), or train with the PyTorch function."
+            )
+
+
 def run(energies):
     """The same as `reference`, by the kernels above."""
+    check_inputs(energies=energies)
     B, S, H = energies.shape
     energies = energies.contiguous()
     out = torch.empty((B, H), device=energies.device, dtype=energies.dtype)

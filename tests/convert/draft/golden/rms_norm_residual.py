@@ -21,6 +21,7 @@ INPUTS = {
     "eps": 1e-06,
 }
 DIMS = {"M": [1, 7, 64], "N": [1, 33, 1000]}
+DTYPES = (torch.float32, torch.bfloat16)
 
 
 def reference(
@@ -103,14 +104,34 @@ def rms_norm_residual_long_rows_kernel(
         tl.store(out_ptr + row * N + col, out, mask=mask)
 
 
+def check_inputs(**tensors):
+    """Refuse tensors that the kernels were not drafted for."""
+    device = next(iter(tensors.values())).device
+    for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES:
+            drafted = " and ".join(str(dtype) for dtype in DTYPES)
+            raise TypeError(
+                f"rms_norm_residual was drafted for {drafted} {name}; got {tensor.dtype}. "
+                "Convert again for that dtype."
+            )
+        if tensor.device != device:
+            raise ValueError(f"{name} is on {tensor.device}, not on {device}. Move it there.")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"{name} requires grad, and rms_norm_residual was drafted without a backward. "
+                f"Use torch.no_grad() or {name}.detach(), or train with the PyTorch function."
+            )
+
+
 def run(x, residual, weight, eps):
     """The same as `reference`, by the kernels above."""
+    check_inputs(x=x, residual=residual, weight=weight)
     M, N = x.shape
     assert residual.shape == (M, N), f"residual: {tuple(residual.shape)}"
     assert weight.shape == (N,), f"weight: {tuple(weight.shape)}"
     x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
-    h = torch.empty_like(x)
-    out = torch.empty_like(x)
+    h = torch.empty((M, N), device=x.device, dtype=torch.promote_types(x.dtype, residual.dtype))
+    out = torch.empty((M, N), device=x.device, dtype=torch.promote_types(x.dtype, weight.dtype))
     if N <= 16384:
         block_n = triton.next_power_of_2(max(N, 1))
         block_m = max(4096 // block_n, 1)

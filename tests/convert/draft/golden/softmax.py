@@ -13,6 +13,7 @@ import triton.language as tl
 
 INPUTS = {"logits": "float32|bfloat16[M, N]", "temperature": 0.7}
 DIMS = {"M": [1, 7, 64], "N": [1, 33, 1000]}
+DTYPES = (torch.float32, torch.bfloat16)
 
 
 def reference(logits: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -76,8 +77,28 @@ def softmax_long_rows_kernel(logits_ptr, out_ptr, N, temperature, BLOCK_N: tl.co
         tl.store(out_ptr + row * N + col, out, mask=mask)
 
 
+def check_inputs(**tensors):
+    """Refuse tensors that the kernels were not drafted for."""
+    device = next(iter(tensors.values())).device
+    for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES:
+            drafted = " and ".join(str(dtype) for dtype in DTYPES)
+            raise TypeError(
+                f"softmax was drafted for {drafted} {name}; got {tensor.dtype}. "
+                "Convert again for that dtype."
+            )
+        if tensor.device != device:
+            raise ValueError(f"{name} is on {tensor.device}, not on {device}. Move it there.")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"{name} requires grad, and softmax was drafted without a backward. "
+                f"Use torch.no_grad() or {name}.detach(), or train with the PyTorch function."
+            )
+
+
 def run(logits, temperature):
     """The same as `reference`, by the kernels above."""
+    check_inputs(logits=logits)
     M, N = logits.shape
     logits = logits.contiguous()
     out = torch.empty_like(logits)

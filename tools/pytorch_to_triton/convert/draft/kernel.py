@@ -44,6 +44,7 @@ class Plan:
     def compute(self) -> str:
         """The dtype that floats are computed in."""
         dtypes = {m.dtype for m in self.nest.loads.values()} | {m.dtype for m in self.nest.stores.values()}
+        dtypes |= {step.dtype for step in self.steps}
         return "tl.float64" if "float64" in dtypes else "tl.float32"
 
 

@@ -6,13 +6,17 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from pytorch_to_triton.convert.draft.checks import Checks, checks
+from pytorch_to_triton.convert.draft.choices import Lines, choice_source, decided
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
+from pytorch_to_triton.convert.draft.lines import wrapped
 from pytorch_to_triton.convert.draft.partition import Group, partition
 from pytorch_to_triton.convert.draft.reference import Reference
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.program import Program, Result, program
+from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.graph.views import whole
 from pytorch_to_triton.schema.graph import Graph, TensorInput
 
@@ -47,6 +51,8 @@ class Source:
     """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
     note: str = ""
     """A comment on measured launch configurations."""
+    branches: tuple[Branch, ...] = ()
+    """What the target computes instead in some dtypes."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +65,54 @@ class Drafted:
     tuned: Mapping[str, Config] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Part:
+    """One program of the target: its steps in groups, and a kernel for each."""
+
+    program: Program
+    groups: tuple[Group, ...]
+    kernels: tuple[Kernel, ...]
+    output_dtypes: Mapping[str, str]
+    condition: str = ""
+    """When `run` takes it; empty: where it takes no other."""
+
+
 def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config] | None = None) -> Drafted:
     """The kernel file of one stage. `tuned` gives measured launch configurations by kernel.
 
     Raises NotConvertible where no pattern fits.
     """
+    parts = [
+        _part(graph, source.output_dtypes, stage, tuned or {}),
+        *(_branch(b, stage) for b in source.branches),
+    ]
+    kernels = _told_apart([k for part in parts for k in part.kernels])
+    waiting = list(kernels)
+    parts = [replace(p, kernels=tuple(waiting.pop(0) for _ in p.kernels)) for p in parts]
+    return Drafted(_text(parts, source, stage), kernels, tuned or {})
+
+
+def _part(
+    graph: Graph,
+    output_dtypes: Mapping[str, str],
+    stage: Stage,
+    tuned: Mapping[str, Config],
+    suffix: str = "",
+) -> Part:
     traced = program(graph, RESERVED)
     groups = partition(traced, stage)
-    plans = [_plan(traced, group, len(groups), tuned or {}) for group in groups]
-    kernels = _told_apart(
-        [group.pattern.write(plan, stage) for group, plan in zip(groups, plans, strict=True)]
-    )
-    return Drafted(_text(traced, groups, kernels, source, stage), kernels, tuned or {})
+    plans = [_plan(traced, group, len(groups), tuned, suffix) for group in groups]
+    kernels = tuple(group.pattern.write(plan, stage) for group, plan in zip(groups, plans, strict=True))
+    return Part(traced, groups, kernels, output_dtypes)
+
+
+def _branch(branch: Branch, stage: Stage) -> Part:
+    """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
+    part = _part(branch.graph, branch.output_dtypes, stage, {}, "_" + "_".join(branch.dtypes))
+    names = [f"torch.{dtype}" for dtype in branch.dtypes]
+    test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
+    kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
+    return replace(part, kernels=kernels, condition=f"{branch.rule} {test}")
 
 
 def _told_apart(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
@@ -89,8 +131,8 @@ def _told_apart(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
     return tuple(told)
 
 
-def _plan(traced: Program, group: Group, count: int, tuned: Mapping[str, Config]) -> Plan:
-    function = re.sub(r"\W", "_", snake(traced.graph.function))
+def _plan(traced: Program, group: Group, count: int, tuned: Mapping[str, Config], suffix: str) -> Plan:
+    function = re.sub(r"\W", "_", snake(traced.graph.function)) + suffix
     base = function if count == 1 else f"{function}_{group.steps[-1].name}"
     name = f"{base}_kernel"
     return Plan(traced, group.steps, group.nest, name, tuned)
@@ -100,18 +142,20 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _text(
-    traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], source: Source, stage: Stage
-) -> str:
+def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
+    kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = sorted({h for kernel in kernels for h in kernel.helpers})
     bodies = [*(HELPERS[h] for h in helpers), *(k.source for k in kernels)]
-    run = "\n".join(_run(traced, groups, kernels, source))
+    locals_ = {step.name for part in parts for step in part.program.steps}
+    checked = checks(parts[0].program.graph, source.reference, locals_)
+    run = "\n".join(_run(parts, checked, source))
     blocks = [
-        _docstring(traced, source, stage),
+        _docstring(parts[0].program, source, stage),
         _imports(source.reference, bodies),
-        _declarations(source.declared),
+        "\n".join([_declarations(source.declared), *checked.accepted]),
         *source.reference.definitions,
         *bodies,
+        *checked.definition,
         (f"{source.note}\n" if source.note else "") + run,
     ]
     head, body = blocks[:3], blocks[3:]
@@ -160,24 +204,37 @@ def _literal(value: object) -> str:
     return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
 
 
-def _run(traced: Program, groups: Sequence[Group], kernels: Sequence[Kernel], source: Source) -> list[str]:
-    lines = [
+def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
+    main, *branches = parts
+    graph = main.program.graph
+    body = [
+        *_guards(graph),
+        *checked.call,
+        *_defaults(graph, source.reference),
+        *_dims(graph),
+        *_checks(graph),
+    ]
+    body += decided([part.condition for part in branches], [_computed(part) for part in (*branches, main)])
+    return [
         f"def run({source.reference.parameters}):",
         '    """The same as `reference`, by the kernels above."""',
+        *(f"    {line}" for line in body),
     ]
-    launches = [line for k in kernels for line in k.launch]
-    body = [
-        *_guards(traced.graph),
-        *_defaults(traced.graph, source.reference),
-        *_dims(traced.graph),
-        *_checks(traced.graph),
+
+
+def _computed(part: Part) -> list[Lines]:
+    """The statements of `run` that compute one program."""
+    launches = [line for k in part.kernels for line in k.launch]
+    graph = part.program.graph
+    return [
+        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
+        *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
+        *((f"{name} = {text}",) for name, text in _sizes(part.kernels, launches)),
+        *((line,) for line in _contiguous(graph, part.groups)),
+        *_outputs(part),
+        *(k.launch for k in part.kernels),
+        (f"return {_returned(part.program)}",),
     ]
-    body += [f"{name} = {text}" for name, text in _sizes(kernels, launches)]
-    body += _contiguous(traced.graph, groups)
-    body += _outputs(traced, groups, source)
-    body += launches
-    body.append(f"return {_returned(traced)}")
-    return [*lines, *(f"    {line}" for line in body)]
 
 
 def _guards(graph: Graph) -> list[str]:
@@ -260,7 +317,6 @@ def _checks(graph: Graph) -> list[str]:
                 f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"'
             )
         defined |= set(sizes)
-    lines += [f'assert {guard}, "drafted for {guard}"' for guard in graph.guards]
     return lines
 
 
@@ -278,25 +334,26 @@ def _contiguous(graph: Graph, groups: Sequence[Group]) -> list[str]:
     return [f"{left} = {', '.join(f'{t}.contiguous()' for t in tensors)}"]
 
 
-def _outputs(traced: Program, groups: Sequence[Group], source: Source) -> list[str]:
+def _outputs(part: Part) -> list[Lines]:
+    traced = part.program
     device = traced.graph.inputs[0].name
     results = {r.view.source: r.path for r in reversed(traced.results)}
-    lines = []
-    for group in groups:
+    statements: list[Lines] = []
+    for group in part.groups:
         for name in group.nest.stores:
             shape = traced.shape(name).expressions
             # A size such as `M - 1` is empty, not negative, where M is 0.
             sizes = ", ".join(f"max({e}, 0)" if "-" in e else e for e in shape)
             sizes = f"({sizes}{',' if len(shape) == 1 else ''})"
-            dtype = source.output_dtypes[results[name]] if name in results else _intermediate(traced, name)
+            dtype = part.output_dtypes[results[name]] if name in results else _intermediate(traced, name)
             like = _like(traced.graph.inputs, shape, dtype)
             made = (
                 f"torch.empty_like({like})"
                 if like
                 else f"torch.empty({sizes}, device={device}.device, dtype={dtype})"
             )
-            lines.append(f"{name} = {made}")
-    return lines
+            statements.append(wrapped(f"{name} = {made}"))
+    return statements
 
 
 def _intermediate(traced: Program, name: str) -> str:

@@ -109,15 +109,17 @@ def _segment(text: str, node: ast.stmt) -> str:
 
 def _needed(tree: ast.Module, start: ast.AST) -> list[ast.stmt]:
     """Top-level statements that `start` depends on, in the file's order."""
-    makers = {name: node for node in tree.body for name in _made(node)}
+    makers: dict[str, list[ast.stmt]] = {}
+    for node in tree.body:
+        for name in _made(node):
+            makers.setdefault(name, []).append(node)
     found: list[ast.stmt] = []
     waiting: list[ast.AST] = [start]
     while waiting:
         for name in _used(waiting.pop()):
-            node = makers.get(name)
-            if node is not None and node is not start and node not in found:
-                found.append(node)
-                waiting.append(node)
+            fresh = [n for n in makers.get(name, ()) if n is not start and n not in found]
+            found += fresh
+            waiting += fresh
     return [node for node in tree.body if node in found]
 
 
@@ -160,17 +162,18 @@ def _importing(source: str, imports: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _made(node: ast.stmt) -> Iterable[str]:
+def _made(node: ast.AST) -> Iterable[str]:
+    """The names that a statement of the file binds, those inside of an `if`, `try` or `with` included."""
     match node:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return [_bound(n) for n in names]
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
-        case ast.Assign(targets=targets):
-            return [t.id for t in targets if isinstance(t, ast.Name)]
-        case ast.AnnAssign(target=ast.Name(id=name)):
+        case ast.Name(id=name, ctx=ast.Store()):
             return [name]
-    return []
+        case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return []
+    return [name for child in ast.iter_child_nodes(node) for name in _made(child)]
 
 
 def _used(node: ast.AST) -> set[str]:

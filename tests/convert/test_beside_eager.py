@@ -1,0 +1,204 @@
+"""References that look at dtypes, sizes, defaults and constants: drafted rightly, or refused by name.
+
+Nothing of validate judges here: the drafts are run beside eager PyTorch, in every declared dtype.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.convert import source_of
+from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.convert.draft.module import draft
+from pytorch_to_triton.errors import BadInput, NotConvertible
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe
+from pytorch_to_triton.graph.tracing import trace
+from pytorch_to_triton.schema.declaration import NO_OPTIONS
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.target import Target
+
+pytestmark = pytest.mark.anyio
+
+BESIDE_EAGER = Path(__file__).parent / "jobs" / "beside_eager.py"
+HEAD = "import dataclasses\nimport math\n\nimport torch\nimport torch.nn.functional as F\n\n"
+SIZES = {"M": (3, 3), "N": (9, 130)}
+STAGES: tuple[Stage, ...] = (1, 3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A reference `f` with what it needs of its file, its tensors as declared, and how large values are."""
+
+    body: str
+    tensors: dict[str, str]
+    scale: float = 1.0
+
+    def target(self, path: Path) -> Target:
+        declared = f"INPUTS = {self.tensors!r}\nDIMS = {{'M': [3], 'N': [9, 130]}}\n\n\n"
+        path.write_text(HEAD + declared + self.body, encoding="utf-8")
+        return Target(path=path, name="f")
+
+    def drawn(self) -> dict[str, object]:
+        """Each tensor's dtypes, dims and scale."""
+        parts = [(name, *text.rstrip("]").split("[")) for name, text in self.tensors.items()]
+        return {n: [d.split("|"), dims.split(", ") if dims else [], self.scale] for n, d, dims in parts}
+
+
+X = {"x": "float32|float16[M, N]"}
+ALL = {"x": "float32|bfloat16|float16[M, N]"}
+XW = {"x": "float32|bfloat16[M, N]", "w": "float32|bfloat16[N]"}
+
+ROWS = {
+    "a branch on the dtype": Row(
+        "def f(x):\n    h = x * 2.0\n    if h.dtype == torch.float16:\n        h = h.clamp(-100, 100)\n"
+        "    return h + 1.0\n",
+        X,
+        300.0,
+    ),
+    "a branch on the dtype of a sum": Row(
+        "def f(x, w):\n    h = x + w\n    if h.dtype == torch.bfloat16:\n        h = h.clamp(-1, 1)\n"
+        "    return h\n",
+        XW,
+    ),
+    "a branch on two dtypes that no single one tells": Row(
+        "def f(x, w):\n    if x.dtype == torch.bfloat16 and w.dtype == torch.float32:\n        return x - w\n"
+        "    return x + w\n",
+        XW,
+    ),
+    "a branch on a kind of dtype": Row(
+        "def f(x):\n    h = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x\n"
+        "    return torch.softmax(h, -1).to(x.dtype)\n",
+        ALL,
+    ),
+    "an epsilon by dtype": Row(
+        "def f(x):\n    eps = 1e-3 if x.dtype == torch.float16 else 1e-6\n"
+        "    return x * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + eps).to(x.dtype)\n",
+        ALL,
+        1e-3,
+    ),
+    "a table of constants by dtype": Row(
+        "EPS = {torch.float32: 1e-6, torch.bfloat16: 1e-2, torch.float16: 1e-3}\n\n\n"
+        "def f(x):\n    return x / (x.abs() + EPS[x.dtype])\n",
+        ALL,
+        1e-3,
+    ),
+    "finfo's epsilon": Row(
+        "def f(x):\n    return x / (x.abs().sum(-1, keepdim=True) + torch.finfo(x.dtype).eps)\n", ALL, 1e-3
+    ),
+    "finfo's smallest number as a mask": Row(
+        "def f(x):\n    return x.masked_fill(x > 0.5, torch.finfo(x.dtype).min)\n", ALL
+    ),
+    "finfo's largest number as a bound": Row(
+        "def f(x):\n    return (x.float() * 1e5).clamp(max=torch.finfo(x.dtype).max).to(x.dtype)\n", X
+    ),
+    "rms_norm with the epsilon of its dtype": Row(
+        "def f(x):\n    return F.rms_norm(x, x.shape[-1:])\n", ALL, 1e-3
+    ),
+    "the size of an element": Row("def f(x):\n    return x * x.element_size()\n", X),
+    "promote_types": Row(
+        "def f(x, w):\n    dtype = torch.promote_types(x.dtype, w.dtype)\n"
+        "    return x.to(dtype) * w.to(dtype)\n",
+        XW,
+    ),
+    "a weight in another dtype": Row(
+        "def f(x, w):\n    h = x.float()\n    h = h * torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-6)\n"
+        "    return h.to(x.dtype) * w\n",
+        XW,
+    ),
+    "three tensors of one promotion": Row(
+        "def f(x, w, b):\n    return x * w + b\n", {**XW, "b": "float32|bfloat16[N]"}
+    ),
+    "short dtypes alone": Row(
+        "def f(x, w):\n    return (x.float().exp().to(x.dtype) * w.float()).to(w.dtype)\n",
+        {"x": "float16|bfloat16[M, N]", "w": "float16|bfloat16[N]"},
+    ),
+    "a single number as a scale": Row(
+        "def f(x, s):\n    return x * s\n", {"x": "float32|bfloat16[M, N]", "s": "float32|float16[]"}
+    ),
+    "integers and floats": Row("def f(x):\n    return x * 2 + x\n", {"x": "float32|int32[M, N]"}, 50.0),
+    "a rounding of its own": Row("def f(x):\n    return (x - x.half().float()) * 1024.0\n", ALL),
+    "float64 within float32": Row(
+        "def f(x):\n    return ((x.double() + 1e6) - 1e6).float()\n", {"x": "float32[M, N]"}
+    ),
+    "the default dtype": Row("def f(x):\n    return x.to(torch.get_default_dtype()) * 0.1\n", ALL),
+    "a branch on a size": Row(
+        "def f(x):\n    if x.shape[-1] > 100:\n        return x * 2.0\n    return x * 3.0\n", X
+    ),
+    "a power of a size": Row("def f(x):\n    return x * x.shape[-1] ** -0.5\n", X),
+    "the root of a size": Row("def f(x):\n    return torch.softmax(x / math.sqrt(x.shape[-1]), -1)\n", X),
+    "one over a size": Row("def f(x):\n    return x.sum(-1) * (1.0 / x.shape[-1])\n", X),
+    "a default that is a constant of the module": Row(
+        "EPS = 1e-2\n\n\ndef f(x, eps=EPS):\n    return x / (x.abs() + eps)\n", X
+    ),
+    "a keyword with a default": Row("def f(x, *, alpha=0.25):\n    return x * alpha\n", X),
+    "a default of None": Row("def f(x, scale=None):\n    return x * (2.0 if scale is None else scale)\n", X),
+    "constants of the module": Row(
+        "SCALE, SHIFT = 0.5, 2.0\nBOTH: float = SCALE * SHIFT\n\n\n"
+        "def f(x):\n    return x * BOTH + SHIFT\n",
+        X,
+    ),
+    "a constant tensor of the module": Row(
+        "TABLE = torch.arange(9.0)\n\n\ndef f(x):\n    return x * TABLE.sum()\n", X
+    ),
+    "a constant in the dtype of its input": Row(
+        "def f(x):\n    return x * torch.tensor(0.1, dtype=x.dtype)\n", ALL
+    ),
+    "an object of settings": Row(
+        "@dataclasses.dataclass(frozen=True)\nclass Settings:\n    eps: float = 1e-2\n"
+        "    gated: bool = True\n\n\nSETTINGS = Settings()\n\n\n"
+        "def f(x):\n    h = x / (x.abs() + SETTINGS.eps)\n"
+        "    return h * torch.sigmoid(x) if SETTINGS.gated else h\n",
+        X,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+async def outcomes(
+    door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, object]:
+    """What differs from eager PyTorch for each row that is drafted, else the refusal."""
+    folder = tmp_path_factory.mktemp("rows")
+    outcomes: dict[str, object] = {}
+    drafts = []
+    for number, (name, row) in enumerate(ROWS.items()):
+        target = row.target(folder / f"target_{number}.py")
+        try:
+            files = await drafted(door, interpreter, target, folder)
+        except Exception as refusal:
+            outcomes[name] = refusal
+            continue
+        sizes = [dict(zip(SIZES, point, strict=True)) for point in zip(*SIZES.values(), strict=True)]
+        drafts.append(
+            {"name": name, "target": str(target.path), "files": files, "sizes": sizes, "tensors": row.drawn()}
+        )
+    job = Job(kind=str(BESIDE_EAGER), arguments={"drafts": drafts})
+    outcome = await door.ask(job, interpreter, seconds=300.0)
+    assert outcome.answer is not None, outcome
+    return outcomes | outcome.answer
+
+
+async def drafted(door: Door, mode: Mode, target: Target, folder: Path) -> list[str]:
+    description = await describe(door, target, "reference", mode)
+    declaration = declaration_of(description, description, NO_OPTIONS)
+    traced = await trace(door, target, declaration, mode)
+    source = source_of(target, description, declaration, traced)
+    files = [folder / f"{target.path.stem}_stage{stage}.py" for stage in STAGES]
+    for file, stage in zip(files, STAGES, strict=True):
+        file.write_text(draft(traced.graph, source, stage).text, encoding="utf-8")
+    return [str(file) for file in files]
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_a_reference_is_drafted_rightly_or_refused_by_name(
+    name: str, outcomes: dict[str, object]
+) -> None:
+    outcome = outcomes[name]
+    if isinstance(outcome, Exception):
+        assert isinstance(outcome, NotConvertible | BadInput)
+        assert len(outcome.message) > 20
+        assert outcome.hint
+    else:
+        assert outcome == []

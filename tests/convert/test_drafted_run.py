@@ -1,0 +1,95 @@
+"""A drafted `run` takes what was declared, and refuses the rest in words."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.convert import source_of
+from pytorch_to_triton.convert.draft.module import draft
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe
+from pytorch_to_triton.graph.tracing import trace
+from pytorch_to_triton.schema.declaration import NO_OPTIONS
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.target import Target
+
+from ..conftest import Written
+
+pytestmark = pytest.mark.anyio
+
+Drafting = Callable[[Target], Awaitable[str]]
+CALLED_OTHERWISE = Path(__file__).parent / "jobs" / "called_otherwise.py"
+DECLARED = 'INPUTS = {"x": "float32|bfloat16[M, N]", "w": "float32[N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
+BODY = "def f(x, w):\n    return x * w\n"
+
+
+@pytest.fixture
+def drafted(door: Door, interpreter: Mode) -> Drafting:
+    """The text of a target's first stage."""
+
+    async def drafted(target: Target) -> str:
+        description = await describe(door, target, "reference", interpreter)
+        declaration = declaration_of(description, description, NO_OPTIONS)
+        traced = await trace(door, target, declaration, interpreter)
+        return draft(traced.graph, source_of(target, description, declaration, traced), 1).text
+
+    return drafted
+
+
+def run_of(text: str) -> str:
+    """The lines of `run` after its docstring."""
+    return text.partition("def run(")[2].partition('"""\n')[2]
+
+
+async def test_what_was_not_declared_is_refused_with_the_way_out(
+    door: Door, interpreter: Mode, written: Written, drafted: Drafting, tmp_path: Path
+) -> None:
+    file = tmp_path / "drafted.py"
+    file.write_text(await drafted(written(DECLARED + BODY)), encoding="utf-8")
+    job = Job(kind=str(CALLED_OTHERWISE), arguments={"file": str(file)})
+    outcome = await door.ask(job, interpreter, seconds=120.0)
+    assert outcome.answer == {
+        "as drafted": "ran",
+        "x in float64": "TypeError: f was drafted for torch.float32 and torch.bfloat16 x; got torch.float64. "
+        "Convert again for that dtype.",
+        "w in bfloat16": "TypeError: f was drafted for torch.float32 w; got torch.bfloat16. "
+        "Convert again for that dtype.",
+        "w elsewhere": "ValueError: w is on meta, not on cpu. Move it there.",
+        "w requires grad": "RuntimeError: w requires grad, and f was drafted without a backward. "
+        "Use torch.no_grad() or w.detach(), or train with the PyTorch function.",
+        "w requires grad under no_grad": "ran",
+        "w detached": "ran",
+    }
+
+
+async def test_a_constant_of_the_users_keeps_its_name_beside_the_checks(
+    written: Written, drafted: Drafting
+) -> None:
+    text = await drafted(
+        written(DECLARED + "DTYPES = (2.0, 3.0)\n\n\ndef f(x, w):\n    return x * DTYPES[1]\n")
+    )
+    assert "\nDTYPES = (2.0, 3.0)\n" in text
+    assert "\nDTYPES_ = {\n" in text
+
+
+async def test_what_all_branches_share_stands_outside_of_the_choice(
+    written: Written, drafted: Drafting
+) -> None:
+    body = "def f(x, w):\n    if x.dtype == torch.bfloat16:\n        return x.sin() * w\n    return x * w\n"
+    lines = run_of(await drafted(written(DECLARED + body))).splitlines()
+    choice = lines.index("    if x.dtype == torch.bfloat16:")
+    assert any("torch.empty" in line for line in lines[:choice])
+    assert lines[choice + 1].strip().startswith("f_bfloat16")
+    assert "    else:" in lines[choice + 1 :]
+    assert lines[-1] == "    return out"
+    assert sum("return" in line for line in lines) == 1
+
+
+async def test_mixtures_that_torch_refuses_are_refused(written: Written, drafted: Drafting) -> None:
+    body = "def f(x, w):\n    assert x.dtype == w.dtype\n    return x * w\n"
+    text = await drafted(written(DECLARED.replace('"float32[N]', '"float32|bfloat16[N]') + body))
+    assert run_of(text).splitlines()[1:3] == [
+        "    if len({x.dtype, w.dtype}) > 1:",
+        '        raise TypeError("f takes x and w of one dtype, as PyTorch does.")',
+    ]

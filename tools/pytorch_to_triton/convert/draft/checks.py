@@ -1,0 +1,90 @@
+"""What a drafted `run` refuses: other dtypes than it was drafted for, several devices, gradients."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pytorch_to_triton.convert.draft.lines import wrapped
+from pytorch_to_triton.convert.draft.reference import Reference
+from pytorch_to_triton.schema.graph import Graph
+
+CHECK = '''\
+def {check}(**tensors):
+    """Refuse tensors that the kernels were not drafted for."""
+    device = next(iter(tensors.values())).device
+    for name, tensor in tensors.items():
+        if tensor.dtype not in {dtypes}:
+            drafted = " and ".join(str(dtype) for dtype in {dtypes})
+            raise TypeError(
+                f"{function} was drafted for {{drafted}} {{name}}; got {{tensor.dtype}}. "
+                "Convert again for that dtype."
+            )
+        if tensor.device != device:
+            raise ValueError(f"{{name}} is on {{tensor.device}}, not on {{device}}. Move it there.")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"{{name}} requires grad, and {function} was drafted without a backward. "
+                f"Use torch.no_grad() or {{name}}.detach(), or train with the PyTorch function."
+            )'''
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Pieces of the drafted file."""
+
+    accepted: tuple[str, ...] = ()
+    """The constant that holds the accepted dtypes."""
+    definition: tuple[str, ...] = ()
+    """The function that checks."""
+    call: tuple[str, ...] = ()
+    """Lines of `run`."""
+
+
+def checks(graph: Graph, reference: Reference, locals_: Collection[str]) -> Checks:
+    """The checks of all tensors that the graph takes; `locals_` are names that `run` assigns."""
+    if not graph.inputs:
+        return Checks()
+    taken = names_in(reference) | set(locals_) | set(graph.dims)
+    constant, check = (_free(name, taken) for name in ("DTYPES", "check_inputs"))
+    claims = {i.name: i.dtypes or (i.dtype,) for i in graph.inputs}
+    texts = {name: _tuple([f"torch.{dtype}" for dtype in dtypes]) for name, dtypes in claims.items()}
+    if len(set(texts.values())) == 1:
+        accepted, dtypes = next(iter(texts.values())), constant
+    else:
+        entries = "".join(f'    "{name}": {text},\n' for name, text in texts.items())
+        accepted, dtypes = f"{{\n{entries}}}", f"{constant}[name]"
+    definition = CHECK.format(check=check, dtypes=dtypes, function=graph.function)
+    given = ", ".join(f"{name}={name}" for name in claims)
+    mixtures = [line for names in graph.alike for line in _one_dtype(names, graph.function)]
+    return Checks((f"{constant} = {accepted}",), (definition,), (*wrapped(f"{check}({given})"), *mixtures))
+
+
+def _one_dtype(names: tuple[str, ...], function: str) -> tuple[str, ...]:
+    """Lines that refuse a mixture, as torch does."""
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"if len({{{', '.join(f'{name}.dtype' for name in names)}}}) > 1:",
+        f'    raise TypeError("{function} takes {listed} of one dtype, as PyTorch does.")',
+    )
+
+
+def names_in(reference: Reference) -> set[str]:
+    """All names that the reference's source binds or uses."""
+    texts = [*reference.definitions, f"def run({reference.parameters}): ..."]
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    names = {n.id for n in nodes if isinstance(n, ast.Name)} | {
+        n.arg for n in nodes if isinstance(n, ast.arg)
+    }
+    return names | {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name = f"{name}_"
+    return name

@@ -1,0 +1,193 @@
+"""A traced program but for the widths of its floats: what traces of one draft have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pytorch_to_triton.graph.dtypes import FLOATS, SIGNED, all_dtypes, promoted
+from pytorch_to_triton.schema.case import DType
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+)
+
+CASTS = ("aten._to_copy.default", "aten.to.dtype")
+ROUNDED = ("bfloat16", "float16")
+"""What a cast to these loses is written into a kernel; wider dtypes are what it computes in."""
+
+Chain = tuple[tuple[str, DType | None], ...]
+"""A value, and the casts between floats that it went through: their names and dtypes."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator call with its operands numbered and its float dtypes left open."""
+
+    op: str
+    arguments: tuple[object, ...]
+    literals: tuple[float, ...] = ()
+    """Its float numbers, in order; in `arguments` their places are left open."""
+    kind: str | None = None
+    shape: tuple[str, ...] | None = None
+    node: str = field(default="", compare=False)
+    line: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        name = f"`{self.op.split('.')[1] if '.' in self.op else self.op}`"
+        return name if self.line is None else f"line {self.line}, {name}"
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Two traces of one skeleton compute the same, up to the widths of floats."""
+
+    calls: tuple[Call, ...]
+    uses: tuple[Chain, ...] = field(compare=False)
+    """Every tensor that a call or the result takes, in order."""
+
+    @property
+    def outline(self) -> tuple[Call, ...]:
+        """The calls with any float numbers."""
+        return tuple(replace(call, literals=()) for call in self.calls)
+
+
+def skeleton(graph: Graph) -> Skeleton:
+    """The graph's calls, each cast between floats resolved to what is cast."""
+    dtypes = all_dtypes(graph)
+    chains: dict[str, Chain] = {i.name: ((i.name, i.dtype),) for i in graph.inputs}
+    calls = [Call("input", (i.name, kind(i.dtype), i.shape.expressions)) for i in graph.inputs]
+    numbers = {i.name: number for number, i in enumerate(graph.inputs)}
+    uses: list[Chain] = []
+    for node in graph.nodes:
+        source = node.args[0] if node.args else None
+        if isinstance(source, NodeRef) and is_float_cast(node, chains[source.name][-1][1]):
+            chains[node.name] = (*chains[source.name], (node.name, node.dtype))
+            continue
+        arguments = (*node.args, *(node.kwargs[key] for key in sorted(node.kwargs)))
+        uses += [chains[name] for name in references(arguments)]
+        operands = {name: numbers[chains[name][0][0]] for name in references(arguments)}
+        chains[node.name] = ((node.name, dtypes.get(node.name)),)
+        numbers[node.name] = len(calls)
+        calls.append(_call(node, arguments, operands))
+    uses += [chains[o.name] for o in graph.outputs]
+    returned = tuple((o.path, numbers[chains[o.name][0][0]]) for o in graph.outputs)
+    calls.append(Call("return", (graph.structure, returned, graph.guards)))
+    return Skeleton(tuple(calls), tuple(uses))
+
+
+def _call(node: Node, arguments: Sequence[NodeArgument], numbers: Mapping[str, int]) -> Call:
+    plain = (*(_plain(a, numbers) for a in arguments), *sorted(node.kwargs))
+    shape = node.shape.expressions if node.shape else None
+    return Call(node.op, plain, tuple(literals(arguments)), kind(node.dtype), shape, node.name, node.line)
+
+
+def kind(dtype: DType | None) -> str | None:
+    """What a kernel's code depends on: all floats are one kind, all signed integers another."""
+    if dtype in FLOATS:
+        return "float"
+    return "integer" if dtype in SIGNED else dtype
+
+
+def is_float_cast(node: Node, source: DType | None) -> bool:
+    """Whether the node turns one float dtype into another."""
+    return node.op in CASTS and source in FLOATS and node.dtype in FLOATS
+
+
+def references(arguments: Sequence[NodeArgument]) -> Iterator[str]:
+    """The tensors among a call's arguments, in order."""
+    for argument in arguments:
+        match argument:
+            case NodeRef(name=name):
+                yield name
+            case ArgumentList(items=items):
+                yield from references(items)
+
+
+def literals(arguments: Sequence[NodeArgument]) -> Iterator[float]:
+    """The float numbers among a call's arguments, in order."""
+    for argument in arguments:
+        match argument:
+            case Literal_(value=float() as value):
+                yield value
+            case ArgumentList(items=items):
+                yield from literals(items)
+
+
+def _plain(argument: NodeArgument, numbers: Mapping[str, int]) -> object:
+    match argument:
+        case NodeRef(name=name):
+            return ("value", numbers[name])
+        case ArgumentList(items=items):
+            return tuple(_plain(item, numbers) for item in items)
+        case Literal_(value=str() as value) if value in FLOATS:
+            return "float"
+        case Literal_(value=float()):
+            return "number"
+    return argument
+
+
+def first_difference(one: Skeleton, other: Skeleton) -> Call:
+    """The first call that is not the same in both, out of the longer program."""
+    pairs = enumerate(zip(one.calls, other.calls, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(one.calls), len(other.calls)))
+    return max(other.calls, one.calls, key=len)[at]
+
+
+def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> Graph:
+    """The graph with casts to a short float taken for exact where that dtype is not the cast's own.
+
+    `skeletons` are those of its traces, its own first. A cast is its own where each trace has a value of that
+    dtype there; otherwise it follows an input (`h.to(x.dtype)`), and in the others it would round too much.
+    """
+    own, *others = (s.uses for s in skeletons)
+    followed = {
+        name: chain[0][1]
+        for chain, *twins in zip(own, *others, strict=True)
+        for name, dtype in chain[1:]
+        if dtype in ROUNDED and any(dtype not in {d for _, d in twin} for twin in twins)
+    }
+    nodes = tuple(
+        node.model_copy(update={"dtype": "float64" if followed[node.name] == "float64" else "float32"})
+        if node.name in followed
+        else node
+        for node in graph.nodes
+    )
+    return graph.model_copy(update={"nodes": nodes})
+
+
+def without_exact_casts(graph: Graph) -> Graph:
+    """The graph without casts between floats that lose nothing, but for those that are results."""
+    dtypes, returned = all_dtypes(graph), {o.name for o in graph.outputs}
+    names = {name: name for name in dtypes}
+    kept = []
+    for node in graph.nodes:
+        source = node.args[0] if node.args else None
+        exact = isinstance(source, NodeRef) and is_widening(node, dtypes.get(source.name))
+        if isinstance(source, NodeRef) and exact and node.name not in returned:
+            names[node.name] = names[source.name]
+        else:
+            args = tuple(_renamed(a, names) for a in node.args)
+            kwargs = {key: _renamed(a, names) for key, a in node.kwargs.items()}
+            kept.append(node.model_copy(update={"args": args, "kwargs": kwargs}))
+    return graph.model_copy(update={"nodes": tuple(kept)})
+
+
+def is_widening(node: Node, source: DType | None) -> bool:
+    """Whether the node casts a float to a dtype that holds all its values."""
+    if source is None or node.dtype is None or not is_float_cast(node, source):
+        return False
+    return promoted(source, node.dtype) == node.dtype
+
+
+def _renamed(argument: NodeArgument, names: Mapping[str, str]) -> NodeArgument:
+    match argument:
+        case NodeRef(name=name):
+            return NodeRef(name=names.get(name, name))
+        case ArgumentList(items=items):
+            return ArgumentList(items=tuple(_renamed(item, names) for item in items))
+    return argument
