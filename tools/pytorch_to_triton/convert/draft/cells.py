@@ -14,10 +14,9 @@ from typing import Literal
 
 from pytorch_to_triton.convert.draft.axes import Memory, Nest
 from pytorch_to_triton.convert.draft.expressions import POWERS, TEMPLATES, Text
-from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.program import Operand, Program, Step
 from pytorch_to_triton.graph.views import View
-from pytorch_to_triton.schema.graph import Literal_, NonFinite, ScalarRef, SizeRef
+from pytorch_to_triton.schema.graph import Literal_, NodeArgument, NonFinite, ScalarRef, SizeRef
 
 Statistics = Literal["in_passes", "online"]
 FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
@@ -97,16 +96,8 @@ class Lowering:
         return self.cells
 
     def _operand(self, step: Step, position: int, operand: Operand) -> str | Text:
-        match operand:
-            case Literal_(value=value):
-                return constant(value)
-            case NonFinite(value=value):
-                return constant(float(value))
-            case ScalarRef(name=name):
-                return Text.of(name)
-            case SizeRef(expression=expression):
-                return Text.of(expression)
-        assert isinstance(operand, View)
+        if not isinstance(operand, View):
+            return scalar(operand)
         memory = self.nest.loads.get((step.name, position))
         return self.names[operand.source] if memory is None else self._load(memory)
 
@@ -255,11 +246,11 @@ class Lowering:
         return mean, centered, self._reduce("sum", square, name="squares_sum")
 
     def _var(self, step: Step, operands: list[str | Text]) -> str:
-        correction = step.options.get("correction")
-        value = correction.value if isinstance(correction, Literal_) else 1
+        correction = step.options["correction"]
+        value = 1 if correction == Literal_(value=None) else str(scalar(correction))
         _, _, squares = self._moments(operands[0])
         # Rows of no more than `correction` elements have no variance: NaN, not a negative number.
-        count = self.row_length if not value else f"tl.maximum({self.row_length} - {value}, 0)"
+        count = self.row_length if value == "0" else f"tl.maximum({self.row_length} - {value}, 0)"
         return self._result(step, f"_0 / {count}", squares)
 
     def _layer_norm(self, step: Step, operands: list[str | Text]) -> str:
@@ -280,6 +271,20 @@ class Lowering:
         return self._result(step, template, *operands)
 
 
+def scalar(argument: NodeArgument) -> Text:
+    """An argument that is one number."""
+    match argument:
+        case Literal_(value=value):
+            return constant(value)
+        case NonFinite(value=value):
+            return constant(float(value))
+        case ScalarRef(name=name):
+            return Text.of(name)
+        case SizeRef(expression=expression):
+            return Text.of(expression)
+    raise AssertionError(argument)
+
+
 def constant(value: object) -> Text:
     """A literal as Triton source."""
     if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):
@@ -297,15 +302,17 @@ def template_of(step: Step, operands: list[str | Text]) -> Chosen:
 
 
 def _with_alpha(step: Step, operands: list[str | Text]) -> Chosen:
-    match step.options.get("alpha"):
-        case None | Literal_(value=1):
-            return TEMPLATES[step.kind], operands
-        case Literal_(value=value):
-            scale = constant(value)
-        case ScalarRef(name=name):
-            scale = Text.of(name)
-    sign = "+" if step.kind == "add" else "-"
-    return f"_0 {sign} _2 * _1", [*operands, scale]
+    alpha = scalar(step.options["alpha"])
+    if str(alpha) in ("1", "1.0"):
+        return TEMPLATES[step.kind], operands
+    scaled = {"add": "_0 + _2 * _1", "sub": "_0 - _2 * _1", "rsub": "_1 - _2 * _0"}
+    return scaled[step.kind], [*operands, alpha]
+
+
+def _elu(step: Step, operands: list[str | Text]) -> Chosen:
+    """Below 0, alpha times exp(input_scale * x) - 1; all of it times scale. What is 1 is not written."""
+    alpha, scale, x = (f"_{i} * " if str(operands[i]) not in ("1", "1.0") else "" for i in (1, 2, 3))
+    return f"tl.where(_0 > 0.0, {scale}_0, {scale}{alpha}libdevice.expm1({x}_0))", operands
 
 
 def _power(step: Step, operands: list[str | Text]) -> Chosen:
@@ -326,17 +333,8 @@ def _clamp(step: Step, operands: list[str | Text]) -> Chosen:
 
 
 def _gelu(step: Step, operands: list[str | Text]) -> Chosen:
-    tanh = step.options.get("approximate") == Literal_(value="tanh")
+    tanh = step.options["approximate"] == Literal_(value="tanh")
     return TEMPLATES["gelu_tanh" if tanh else "gelu"], operands
-
-
-def _division(step: Step, operands: list[str | Text]) -> Chosen:
-    if step.options.get("rounding_mode", Literal_(value=None)) != Literal_(value=None):
-        raise NotConvertible(
-            f"Line {step.line}: division with a rounding mode is not drafted.",
-            "Use torch.floor or torch.trunc on the quotient.",
-        )
-    return TEMPLATES["div"], operands
 
 
 def _softplus(step: Step, operands: list[str | Text]) -> Chosen:
@@ -349,9 +347,10 @@ def _softplus(step: Step, operands: list[str | Text]) -> Chosen:
 SPECIAL: Mapping[str, Callable[[Step, list[str | Text]], Chosen]] = {
     "add": _with_alpha,
     "clamp": _clamp,
-    "div": _division,
+    "elu": _elu,
     "gelu": _gelu,
     "pow": _power,
+    "rsub": _with_alpha,
     "softplus": _softplus,
     "sub": _with_alpha,
 }
