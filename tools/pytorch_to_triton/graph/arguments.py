@@ -74,7 +74,7 @@ def _value(text: str) -> Default:
 
 ONE = signature("self")
 TWO = signature("self, other")
-SCALED = signature("self, other", "alpha=1")
+SCALED = signature("self, other, alpha=1")
 CONTIGUOUS = "memory_format=None|preserve_format|contiguous_format"
 REDUCED = "dim, keepdim=False"
 

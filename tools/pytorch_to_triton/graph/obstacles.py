@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.arguments import bound, written
 from pytorch_to_triton.graph.operators import NORMALISATIONS, POINTWISE, REDUCTIONS
 from pytorch_to_triton.graph.views import SPLIT, VIEWS
-from pytorch_to_triton.schema.graph import ArgumentList, Literal_, Node, NodeArgument
+from pytorch_to_triton.schema.expression import holds
+from pytorch_to_triton.schema.graph import ArgumentList, Graph, Literal_, Node, NodeArgument
 
 HINT = "Keep that outside of the function to convert, or write its kernel by hand and validate it."
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+FIXED_HINT = (
+    "Somewhere a size becomes a plain number: len() or int() in another file, NumPy, an argument that takes "
+    "plain numbers only. Compute it from x.shape with operators and `math`, or declare sizes that meet it."
+)
+POINTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -85,3 +94,21 @@ def _widens(source: str | None, dtype: object, node: Node) -> bool:
     if source in FLOATS:
         return dtype == "float32" and source != "float64"
     return node.op in REDUCTIONS and dtype in ("int64", "float32")
+
+
+def refuse_unmet(graph: Graph, dims: Mapping[str, Sequence[int]], requires: Sequence[str]) -> None:
+    """Raises NotConvertible where the trace holds at none of the declared sizes."""
+    points = (dict(zip(dims, sizes, strict=True)) for sizes in islice(product(*dims.values()), POINTS))
+    declared = [point for point in points if all(holds(text, point) for text in requires)]
+    for guard in graph.guards:
+        if declared and not any(_may_hold(guard, point) for point in declared):
+            where = f"where {guard}, which no declared sizes meet"
+            raise NotConvertible(f"{graph.function} can be traced only {where}.", FIXED_HINT)
+
+
+def _may_hold(guard: str, point: Mapping[str, int]) -> bool:
+    try:
+        return holds(guard, point)
+    except (TypeError, KeyError):
+        # A function of sizes, such as math.sqrt, which `run` computes.
+        return True

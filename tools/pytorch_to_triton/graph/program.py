@@ -77,6 +77,12 @@ class Program:
     obstacles: tuple[Obstacle, ...] = ()
     """Calls that cannot be drafted; the steps take their values for inputs."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What `run` and its tensors are called: parameters, inputs and steps."""
+        given = (*self.graph.parameters, *(i.name for i in self.graph.inputs))
+        return frozenset((*given, *(s.name for s in self.steps)))
+
     def step(self, name: str) -> Step | None:
         """The step of that name, or None if the name is an input's."""
         return next((s for s in self.steps if s.name == name), None)

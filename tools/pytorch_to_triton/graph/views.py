@@ -70,7 +70,7 @@ def _integer(argument: NodeArgument) -> int:
     match argument:
         case Literal_(value=int(value)):
             return value
-        case SizeRef(traced=traced):
+        case SizeRef(traced=int(traced)):
             return traced
     raise NotConvertible("it takes what is no whole number", "Write the view with plain sizes.")
 

@@ -7,11 +7,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
 from pytorch_to_triton.convert.draft.partition import Group, partition
 from pytorch_to_triton.convert.draft.reference import Reference
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.obstacles import refuse_unmet
 from pytorch_to_triton.graph.program import Program, Result, program
 from pytorch_to_triton.graph.views import whole
 from pytorch_to_triton.schema.graph import Graph, TensorInput
@@ -41,7 +43,7 @@ class Source:
     target: str
     """The user's target, as given."""
     reference: Reference
-    declared: Mapping[str, object]
+    declared: Mapping[str, Any]
     """INPUTS, DIMS and REQUIRES, in the grammar."""
     output_dtypes: Mapping[str, str]
     """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
@@ -64,6 +66,7 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
 
     Raises NotConvertible where no pattern fits.
     """
+    refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     traced = program(graph, RESERVED)
     groups = partition(traced, stage)
     plans = [_plan(traced, group, len(groups), tuned or {}) for group in groups]
@@ -108,7 +111,7 @@ def _text(
     run = "\n".join(_run(traced, groups, kernels, source))
     blocks = [
         _docstring(traced, source, stage),
-        _imports(source.reference, bodies),
+        _imports(source.reference, [*bodies, run]),
         _declarations(source.declared),
         *source.reference.definitions,
         *bodies,
@@ -134,6 +137,8 @@ def _imports(reference: Reference, bodies: Sequence[str]) -> str:
     lines = {"import torch", "import triton", "import triton.language as tl", *reference.imports}
     if any("libdevice." in body for body in bodies):
         lines.add("from triton.language.extra import libdevice")
+    if any(mentions(body, "math") for body in bodies):
+        lines.add("import math")
     plain = sorted(line for line in lines if line.startswith("import "))
     return "\n".join([*plain, *sorted(lines - set(plain))])
 
