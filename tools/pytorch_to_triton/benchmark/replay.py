@@ -16,7 +16,7 @@ def command(request: BenchmarkRequest, seed: int, estimate: str | None = None) -
     words += assignments("--input", request.options.inputs)
     words += assignments("--dim", request.options.dims)
     words += repeated("--require", request.options.requires)
-    words += repeated("--init", request.candidate.init)
+    words += repeated("--init", (request.reference or request.candidate).init)
     if request.baselines != BASELINES:
         for baseline in request.baselines:
             words += ["--baseline", baseline]

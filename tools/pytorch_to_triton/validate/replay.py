@@ -19,7 +19,7 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     words += assignments("--input", request.options.inputs)
     words += assignments("--dim", request.options.dims)
     words += repeated("--require", request.options.requires)
-    words += repeated("--init", request.candidate.init)
+    words += repeated("--init", (request.reference or request.candidate).init)
     for name in sorted(request.allow_torch):
         words += ["--allow-torch", name]
     words += ["--backward"] * request.backward

@@ -89,7 +89,7 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
         raise EnvironmentLacks(
             "This machine has no GPU that torch can use.", "Validate under the interpreter."
         )
-    target = request.reference or Target(path=request.candidate.path)
+    target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
     reference = await describe(door, target, "reference", mode)
     candidate = await describe(door, request.candidate, "candidate", mode)
     declaration = declaration_of(reference, candidate, request.options)

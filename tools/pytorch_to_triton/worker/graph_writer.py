@@ -166,7 +166,7 @@ class NodeWriter:
             return {"form": "node", "name": self.known[node.name]}
         number = self.numbers.of(node)
         if number is None:
-            raise NotRepresentable(f"{node.name} is a constant tensor made inside the function")
+            raise NotRepresentable(f"a constant tensor is used{self._where(node)}")
         if number.literal:
             return self.argument(number.value)
         label = self._label(node)
@@ -178,6 +178,11 @@ class NodeWriter:
         names = self.names.assigned(line)
         tensors = (n for n in node.graph.nodes if self._line(n) == line and self.is_operator(n))
         return names[0] if len(names) == 1 and not any(tensors) else None
+
+    def _where(self, node: Node) -> str:
+        """The first place in the caller's source that uses the node."""
+        lines = [line for n in (node, *node.users) if (line := self._line(n)) is not None]
+        return f" in line {lines[0]}: `{self.names.text(lines[0])}`" if lines else ""
 
     def _line(self, node: Node) -> int | None:
         return self.names.line(node.meta.get("stack_trace"))

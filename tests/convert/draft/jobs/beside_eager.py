@@ -12,7 +12,8 @@ TOLERANCE = 2e-6
 
 def work(report: Any, functions: list[dict[str, Any]]) -> dict[str, Any]:
     """Each of `functions` is its `name`, the path of its `source` with `f`, the `drafts`, `dims` as lists of
-    sizes, `inputs` as name -> list of dims, and a `dtype`. Returns {name: what differs, or ""}."""
+    sizes, `inputs` as name -> list of dims, and where it matters `dtype`, `constants`, `tolerance`, and tensors
+    `given` as the arguments of torch.linspace. Returns {name: what differs, or ""}."""
     found = {}
     for number, given in enumerate(functions):
         report.during(given["name"])
@@ -51,7 +52,8 @@ def drawn(given: dict[str, Any], dims: dict[str, int]) -> dict[str, torch.Tensor
     torch.manual_seed(7)
     dtype = getattr(torch, given.get("dtype", "float32"))
     shapes = {name: [dims.get(d) or int(d) for d in shape] for name, shape in given["inputs"].items()}
-    return {name: (3.0 * torch.randn(shape)).to(dtype) for name, shape in shapes.items()}
+    tensors = {name: (3.0 * torch.randn(shape)).to(dtype) for name, shape in shapes.items()}
+    return tensors | {name: torch.linspace(*spaced) for name, spaced in given.get("given", {}).items()}
 
 
 def loaded(path: str, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,6 +140,11 @@ def _imports(reference: Reference, bodies: Sequence[str]) -> str:
         lines.add("from triton.language.extra import libdevice")
     if any(mentions(body, "math") for body in bodies):
         lines.add("import math")
+    standard = {line for line in lines if line.split()[1].partition(".")[0] in sys.stdlib_module_names}
+    return "\n\n".join(_sorted_imports(part) for part in (standard, lines - standard) if part)
+
+
+def _sorted_imports(lines: set[str]) -> str:
     plain = sorted(line for line in lines if line.startswith("import "))
     return "\n".join([*plain, *sorted(lines - set(plain))])
 

@@ -59,9 +59,12 @@ def module_reference(
     """
     tree = ast.parse(text)
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
-    forward = next(
-        (n for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "forward"), None
-    )
+    if name not in classes:
+        raise NotConvertible(
+            f"{name} is not defined by a `class` at the top level of its file.",
+            "Name a class that the file itself defines.",
+        )
+    forward = _forward(classes, name)
     if forward is None:
         raise NotConvertible(f"{name} has no forward of its own.", "Name the class that defines forward.")
     arguments = _plain(forward.args)
@@ -85,6 +88,14 @@ def module_reference(
         needed += [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
     needed = [n for n in tree.body if n in needed]
     return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
+
+
+def _forward(classes: Mapping[str, ast.ClassDef], name: str) -> ast.FunctionDef | None:
+    """The class's own forward, or that of a base class in the same file."""
+    own = (n for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "forward")
+    bases = (b.id for b in classes[name].bases if isinstance(b, ast.Name) and b.id in classes)
+    inherited = (found for base in bases if (found := _forward(classes, base)))
+    return next(own, None) or next(inherited, None)
 
 
 def _plain(arguments: ast.arguments) -> ast.arguments:
