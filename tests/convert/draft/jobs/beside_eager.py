@@ -12,8 +12,8 @@ TOLERANCE = 2e-6
 
 def work(report: Any, functions: list[dict[str, Any]]) -> dict[str, Any]:
     """Each of `functions` is its `name`, the path of its `source` with `f`, the `drafts`, `dims` as lists of
-    sizes, `inputs` as name -> list of dims, and where it matters `dtype`, `constants`, `tolerance`, and tensors
-    `given` as the arguments of torch.linspace. Returns {name: what differs, or ""}."""
+    sizes, `inputs` as name -> list of dims, and where it matters `dtype`, `constants`, `tolerance`, and
+    tensors `given` as arguments of torch.linspace. Returns {name: what differs, or ""}."""
     found = {}
     for number, given in enumerate(functions):
         report.during(given["name"])

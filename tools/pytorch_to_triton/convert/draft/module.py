@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
+from pytorch_to_triton.convert.draft.lines import WIDTH
 from pytorch_to_triton.convert.draft.partition import Group, partition
 from pytorch_to_triton.convert.draft.reference import Reference
 from pytorch_to_triton.errors import NotConvertible
@@ -285,8 +286,8 @@ def _contiguous(graph: Graph, groups: Sequence[Group]) -> list[str]:
     tensors = [i.name for i in graph.inputs if i.name in read and len(i.shape)]
     if not tensors:
         return []
-    left = ", ".join(tensors)
-    return [f"{left} = {', '.join(f'{t}.contiguous()' for t in tensors)}"]
+    line = f"{', '.join(tensors)} = {', '.join(f'{t}.contiguous()' for t in tensors)}"
+    return [line] if len(line) <= WIDTH else [f"{t} = {t}.contiguous()" for t in tensors]
 
 
 def _outputs(traced: Program, groups: Sequence[Group], source: Source) -> list[str]:
