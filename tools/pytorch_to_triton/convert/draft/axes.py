@@ -232,7 +232,7 @@ class _Joined:
         return a
 
 
-NORMALISING = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
+NORMALISING = frozenset({"softmax", "log_softmax", "layer_norm"})
 """Kinds that reduce, yet give a value of the input's shape."""
 
 
