@@ -23,10 +23,12 @@ from pytorch_to_triton_server.names import folder_of, target_of
 from pytorch_to_triton_server.parameters import (
     Choice,
     Dims,
+    Init,
     Inputs,
     Kernel,
     Python,
     Reference,
+    Requirements,
     Seed,
     Thorough,
     Timeout,
@@ -58,6 +60,8 @@ async def validate(
     reference: Reference = None,
     input: Inputs = (),
     dim: Dims = (),
+    require: Requirements = (),
+    init: Init = (),
     case: Annotated[
         tuple[str, ...],
         Field(description="Run only this case, as a report names it, e.g. 'M=1 N=3 x transposed'"),
@@ -94,9 +98,9 @@ async def validate(
 
     warm(call.door, device, python)
     request = validation.Request(
-        candidate=target_of(kernel),
-        reference=target_of(reference) if reference else None,
-        options=parse_options(input, dim),
+        candidate=target_of(kernel).constructed_with(init),
+        reference=target_of(reference).constructed_with(init) if reference else None,
+        options=parse_options(input, dim, require),
         seed=seed,
         seconds=timeout,
         cases=case,
@@ -117,6 +121,8 @@ async def convert(
     ],
     input: Inputs = (),
     dim: Dims = (),
+    require: Requirements = (),
+    init: Init = (),
     into: Annotated[
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
@@ -138,8 +144,8 @@ async def convert(
 
     warm(call.door, device, python)
     request = conversion.ConversionRequest(
-        target=target_of(target),
-        options=parse_options(input, dim),
+        target=target_of(target).constructed_with(init),
+        options=parse_options(input, dim, require),
         into=folder_of(into),
         seed=seed,
         seconds=timeout,

@@ -10,7 +10,7 @@ from pydantic import Field
 from pytorch_to_triton.schema.compiled import TextKind
 from pytorch_to_triton.schema.profile import Profiler
 from pytorch_to_triton_server.names import target_of
-from pytorch_to_triton_server.parameters import Inputs, Kernel, Python, Timeout
+from pytorch_to_triton_server.parameters import Init, Inputs, Kernel, Python, Timeout
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.compiled import Inspection
@@ -32,6 +32,7 @@ async def inspect(
         tuple[str, ...],
         Field(description="The size of one dimension, e.g. N=4096; default: the largest declared one"),
     ] = (),
+    init: Init = (),
     kernel: Annotated[
         str | None, Field(description="Only this kernel: its name, or its label in an earlier result")
     ] = None,
@@ -58,8 +59,8 @@ async def inspect(
     from pytorch_to_triton_server.machine import choose_mode
 
     request = inspecting.Request(
-        candidate=target_of(target),
-        reference=target_of(reference) if reference else None,
+        candidate=target_of(target).constructed_with(init),
+        reference=target_of(reference).constructed_with(init) if reference else None,
         options=parse_options(input, dim),
         arch=arch,
         kernel=kernel,

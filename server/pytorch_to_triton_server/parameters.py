@@ -24,6 +24,14 @@ Dims = Annotated[
     tuple[str, ...],
     Field(description="The sizes to try of one dimension, e.g. M=1,7,256; wins over the file's"),
 ]
+Requirements = Annotated[
+    tuple[str, ...],
+    Field(description="A condition that all tried sizes meet, e.g. 'D % 2 == 0'; adds to the file's"),
+]
+Init = Annotated[
+    tuple[str, ...],
+    Field(description="An argument that an nn.Module class is constructed with, e.g. dim=512"),
+]
 Choice = Annotated[
     DeviceChoice,
     Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: a GPU where there is one"),

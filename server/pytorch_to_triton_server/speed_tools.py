@@ -10,7 +10,16 @@ from pydantic import Field
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.benchmark import Baseline, Passes
 from pytorch_to_triton_server.names import file_of, folder_of, target_of
-from pytorch_to_triton_server.parameters import Inputs, Kernel, Python, Reference, Seed, Timeout
+from pytorch_to_triton_server.parameters import (
+    Init,
+    Inputs,
+    Kernel,
+    Python,
+    Reference,
+    Requirements,
+    Seed,
+    Timeout,
+)
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.benchmark import Benchmark
@@ -30,6 +39,8 @@ async def benchmark(
         tuple[str, ...],
         Field(description="Sizes to time, e.g. N=1024,8192, one dim varying at a time; default: a sweep"),
     ] = (),
+    require: Requirements = (),
+    init: Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",
     baseline: Annotated[
         tuple[Baseline, ...], Field(description="A way to run the reference; default: all three")
@@ -72,11 +83,11 @@ async def benchmark(
     from pytorch_to_triton_server.machine import choose_mode
 
     request = BenchmarkRequest(
-        candidate=target_of(kernel),
-        reference=target_of(reference) if reference else None,
-        against=tuple(target_of(other) for other in against),
+        candidate=target_of(kernel).constructed_with(init),
+        reference=target_of(reference).constructed_with(init) if reference else None,
+        against=tuple(target_of(other).constructed_with(init) for other in against),
         baselines=baseline or BASELINES,
-        options=parse_options(input, dim),
+        options=parse_options(input, dim, require),
         passes=passes,
         tf32=tf32,
         seed=seed,

@@ -107,11 +107,16 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
 REFUSED = {
     "an unknown operator": (
         "def f(x):\n    y = x + 1.0\n    return torch.cumsum(y, dim=-1)\n",
-        "Line 10.*cumsum",
+        r"`aten.cumsum` \(line 10\)",
     ),
-    "a matrix product": ("def f(x):\n    return x @ x.t()\n", "Line 9.*(mm|matmul)"),
-    "an argmax": ("def f(x):\n    return x.argmax(dim=-1)\n", "Line 9.*argmax"),
-    "the indices of a maximum": ("def f(x):\n    return x.max(dim=-1).indices\n", "Line 9.*indices"),
+    "a matrix product": ("def f(x):\n    return x @ x.t()\n", r"`aten.(mm|matmul)` \(line 9\)"),
+    "an argmax": ("def f(x):\n    return x.argmax(dim=-1)\n", r"`aten.argmax` \(line 9\)"),
+    "several operators": (
+        "def f(x):\n    y = x @ x.t()\n    return y.cumsum(0)[:, :1] * x, x.sum(), x.t() @ x\n",
+        r"f cannot be drafted: `aten.mm` \(lines 9, 10\); `aten.cumsum` \(line 10\); "
+        r"`aten.sum` \(line 10\): no pattern drafts it here",
+    ),
+    "the indices of a maximum": ("def f(x):\n    return x.max(dim=-1).indices\n", r"\(line 9\): the indices"),
 }
 
 

@@ -115,9 +115,9 @@ def test_a_reshape_that_only_adds_ones_keeps_the_dimensions() -> None:
     assert row.aligned
 
 
-def test_a_reshape_of_a_transposed_tensor_is_refused_with_its_line() -> None:
+def test_a_reshape_of_a_transposed_tensor_is_refused() -> None:
     turned = through(node("t.default"), X)
-    with pytest.raises(NotConvertible, match="Line 3: a reshape of a transposed or cut tensor"):
+    with pytest.raises(NotConvertible, match="a reshape of a transposed or cut tensor"):
         through(node("reshape.default", (["M*N"],), shape("M*N")), turned)
 
 

@@ -167,7 +167,7 @@ async def estimate(door: Door, request: BenchmarkRequest, gpu: str, mode: Mode) 
 
 async def planned(door: Door, request: BenchmarkRequest, mode: Mode) -> Plan:
     """What is to be timed, at which sizes."""
-    target = request.reference or Target(path=request.candidate.path)
+    target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
     reference = await describe(door, target, "reference", mode)
     candidate = await describe(door, request.candidate, "candidate", mode)
     declaration = declaration_of(reference, candidate, request.options)

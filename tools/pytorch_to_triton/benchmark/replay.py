@@ -3,7 +3,7 @@
 import shlex
 
 from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
-from pytorch_to_triton.schema.command_line import assignments
+from pytorch_to_triton.schema.command_line import assignments, repeated
 
 
 def command(request: BenchmarkRequest, seed: int, estimate: str | None = None) -> str:
@@ -15,6 +15,8 @@ def command(request: BenchmarkRequest, seed: int, estimate: str | None = None) -
         words += ["--against", str(target)]
     words += assignments("--input", request.options.inputs)
     words += assignments("--dim", request.options.dims)
+    words += repeated("--require", request.options.requires)
+    words += repeated("--init", (request.reference or request.candidate).init)
     if request.baselines != BASELINES:
         for baseline in request.baselines:
             words += ["--baseline", baseline]

@@ -95,7 +95,7 @@ def reference_of(target: Target, description: Description, traced: Traced) -> Re
     if description.kind not in ("module", "model_file"):
         return function_reference(text, description.name, own_modules(target.path))
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
-    constructed = f"{description.name}({given})"
+    constructed = f"{description.name}({target.construction or given})"
     state = traced.graph.state
     return module_reference(text, description.name, state, constructed, own_modules(target.path))
 

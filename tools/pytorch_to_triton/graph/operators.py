@@ -1,37 +1,26 @@
 """What torch's operators mean to the drafter: which reduce, which normalise, which work element by element.
 
-Adding an operator is adding a row here; how it is written in Triton stands in convert/draft/expressions.py.
+Adding an operator is adding a row here, and one in arguments.py where it takes more than its operands; how it
+is written in Triton stands in convert/draft/expressions.py.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Reduction:
-    """An operator that reduces some dims: its kind, and where its arguments stand."""
-
-    kind: str
-    dims: int | None = None
-    """Position of the dims argument; None: it reduces everything."""
-    keepdim: int | None = None
-
-
-REDUCTIONS: Mapping[str, Reduction] = {
-    "aten.sum.default": Reduction("sum"),
-    "aten.sum.dim_IntList": Reduction("sum", 1, 2),
-    "aten.mean.default": Reduction("mean"),
-    "aten.mean.dim": Reduction("mean", 1, 2),
-    "aten.prod.default": Reduction("prod"),
-    "aten.prod.dim_int": Reduction("prod", 1, 2),
-    "aten.amax.default": Reduction("max", 1, 2),
-    "aten.amin.default": Reduction("min", 1, 2),
-    "aten.max.default": Reduction("max"),
-    "aten.min.default": Reduction("min"),
-    "aten.max.dim": Reduction("max", 1, 2),
-    "aten.min.dim": Reduction("min", 1, 2),
-    "aten.var.correction": Reduction("var", 1),
-    "aten.logsumexp.default": Reduction("logsumexp", 1, 2),
+REDUCTIONS: Mapping[str, str] = {
+    "aten.sum.default": "sum",
+    "aten.sum.dim_IntList": "sum",
+    "aten.mean.default": "mean",
+    "aten.mean.dim": "mean",
+    "aten.prod.default": "prod",
+    "aten.prod.dim_int": "prod",
+    "aten.amax.default": "max",
+    "aten.amin.default": "min",
+    "aten.max.default": "max",
+    "aten.min.default": "min",
+    "aten.max.dim": "max",
+    "aten.min.dim": "min",
+    "aten.var.correction": "var",
+    "aten.logsumexp.default": "logsumexp",
 }
 """max.dim and min.dim return (values, indices); only the values are understood."""
 
@@ -41,7 +30,6 @@ NORMALISATIONS: Mapping[str, str] = {
     "aten.log_softmax.int": "log_softmax",
     "aten._log_softmax.default": "log_softmax",
     "aten.layer_norm.default": "layer_norm",
-    "aten.rms_norm.default": "rms_norm",
 }
 """Operators that reduce rows and give back a tensor of the input's shape."""
 
@@ -116,20 +104,11 @@ POINTWISE: Mapping[str, str] = {
     "aten.to.dtype": "cast",
 }
 
-DEFAULTS: Mapping[str, Mapping[str, float | None]] = {
-    "aten.clamp.default": {"min": None, "max": None},
-    "aten.elu.default": {"alpha": 1.0},
-    "aten.hardtanh.default": {"min_val": -1.0, "max_val": 1.0},
-    "aten.leaky_relu.default": {"negative_slope": 0.01},
-    "aten.softplus.default": {"beta": 1.0, "threshold": 20.0},
-}
-"""Arguments after the first that a call may leave out, in order."""
-
 KEPT = tuple(
     sorted(
         (REDUCTIONS.keys() | NORMALISATIONS.keys() | POINTWISE.keys())
-        # Whole, these three would hide sizes or casts that the drafter wants to see.
-        - {"aten.to.dtype", "aten.var.correction", "aten.rms_norm.default"}
+        # Whole, these two would hide sizes or casts that the drafter wants to see.
+        - {"aten.to.dtype", "aten.var.correction"}
     )
 )
 """Operators that the trace must not decompose."""

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.operators import DEFAULTS, NORMALISATIONS, POINTWISE, REDUCTIONS
-from pytorch_to_triton.graph.views import VIEWS, View, split_parts, through, whole
+from pytorch_to_triton.graph.arguments import bound
+from pytorch_to_triton.graph.obstacles import Obstacle, obstacle_of
+from pytorch_to_triton.graph.operators import NORMALISATIONS, POINTWISE, REDUCTIONS
+from pytorch_to_triton.graph.views import SPLIT, VIEWS, View, split_parts, through, whole
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -17,10 +19,10 @@ from pytorch_to_triton.schema.graph import (
     NodeArgument,
     NodeRef,
     NonFinite,
-    Output,
     ScalarRef,
     Shape,
     SizeRef,
+    TensorInput,
 )
 
 WORDS = {"abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total"}
@@ -43,6 +45,7 @@ class Step:
     """Dimensions of the first operand that are reduced; empty for pointwise steps."""
     keepdim: bool = True
     options: Mapping[str, NodeArgument] = field(default_factory=dict)
+    """Arguments that change what the step computes, by name."""
     source_name: str | None = None
     line: int | None = None
 
@@ -71,6 +74,14 @@ class Program:
     graph: Graph
     steps: tuple[Step, ...]
     results: tuple[Result, ...]
+    obstacles: tuple[Obstacle, ...] = ()
+    """Calls that cannot be drafted; the steps take their values for inputs."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What `run` and its tensors are called: parameters, inputs and steps."""
+        given = (*self.graph.parameters, *(i.name for i in self.graph.inputs))
+        return frozenset((*given, *(s.name for s in self.steps)))
 
     def step(self, name: str) -> Step | None:
         """The step of that name, or None if the name is an input's."""
@@ -90,29 +101,80 @@ class Program:
 def program(graph: Graph, reserved: frozenset[str] = frozenset()) -> Program:
     """Resolve views and name every step after the caller's variables, never with a `reserved` name.
 
-    Raises NotConvertible for an operator that nothing knows.
+    A call that cannot be drafted becomes an obstacle, and its value is taken for an input, so that the rest
+    is looked at too.
     """
-    names = _names(graph, reserved)
-    views: dict[str, View] = {i.name: whole(i.name, i.shape) for i in graph.inputs}
-    parts: dict[str, tuple[View, ...]] = {}
-    dtypes: dict[str, str] = {i.name: i.dtype for i in graph.inputs}
-    steps: list[Step] = []
+    reading = _Reading(graph, _names(graph, reserved))
     for node in graph.nodes:
+        try:
+            reading.take(node)
+        except NotConvertible as refused:
+            reading.give_up(node, Obstacle(node.op, node.line, refused.message, refused.hint))
+    results = tuple(Result(o.path, reading.views[o.name]) for o in graph.outputs)
+    known = graph.model_copy(update={"inputs": (*graph.inputs, *reading.assumed)})
+    return Program(known, _live(tuple(reading.steps), results), results, tuple(reading.obstacles))
+
+
+class _Reading:
+    """The way through a graph's nodes."""
+
+    def __init__(self, graph: Graph, names: Mapping[str, str]) -> None:
+        self.names = names
+        self.views: dict[str, View] = {i.name: whole(i.name, i.shape) for i in graph.inputs}
+        self.parts: dict[str, tuple[View, ...]] = {}
+        self.dtypes: dict[str, str] = {i.name: i.dtype for i in graph.inputs}
+        self.steps: list[Step] = []
+        self.assumed: list[TensorInput] = []
+        self.obstacles: list[Obstacle] = []
+
+    def take(self, node: Node) -> None:
+        """Raises NotConvertible for what cannot be drafted."""
         if node.op == "getitem":
-            _take_item(node, parts, views)
-        elif node.op == "aten.split_with_sizes.default":
-            parts[node.name] = split_parts(node, _source(node.args[0], views))
+            self._take_item(node)
+            return
+        first = next((a.name for a in node.args if isinstance(a, NodeRef)), None)
+        obstacle = obstacle_of(node, self.dtypes[self.views[first].source] if first in self.views else None)
+        if obstacle:
+            self.give_up(node, obstacle)
+        elif node.op in SPLIT:
+            self.parts[node.name] = split_parts(node, _source(node.args[0], self.views))
         elif node.op in VIEWS:
-            view = through(node, _source(node.args[0], views))
-            views[node.name] = replace(view, label=node.source_name or view.label)
+            view = through(node, _source(node.args[0], self.views))
+            self.views[node.name] = replace(view, label=node.source_name or view.label)
         else:
-            step = replace(_step(node, views, dtypes), name=names[node.name])
-            steps.append(step)
-            dtypes[step.name] = step.dtype
-            views[node.name] = whole(step.name, step.shape)
-            parts[node.name] = (views[node.name],)
-    results = tuple(_result(o, views) for o in graph.outputs)
-    return Program(graph, _live(tuple(steps), results), results)
+            self._add(node, replace(_step(node, self.views, self.dtypes), name=self.names[node.name]))
+
+    def _add(self, node: Node, step: Step) -> None:
+        self.steps.append(step)
+        self.dtypes[step.name] = step.dtype
+        self.views[node.name] = whole(step.name, step.shape)
+        self.parts[node.name] = (self.views[node.name],)
+
+    def give_up(self, node: Node, obstacle: Obstacle) -> None:
+        """Note what is in the way, and go on as if the value were given."""
+        self.obstacles.append(obstacle)
+        self._assume(node)
+
+    def _assume(self, node: Node) -> None:
+        if node.shape is not None and node.dtype is not None:
+            self.assumed.append(TensorInput(name=node.name, shape=node.shape, dtype=node.dtype))
+            self.views[node.name] = whole(node.name, node.shape)
+            self.dtypes[node.name] = node.dtype
+
+    def _take_item(self, node: Node) -> None:
+        source, index = node.args
+        assert isinstance(source, NodeRef)
+        assert isinstance(index, Literal_)
+        items = self.parts.get(source.name)
+        if items is None:
+            self._assume(node)
+        elif not isinstance(index.value, int) or index.value >= len(items):
+            raise NotConvertible(
+                "the indices of a maximum or minimum are used; only values can be drafted",
+                "Compute the indices apart, or write that kernel by hand and validate it.",
+            )
+        else:
+            self.views[node.name] = replace(items[index.value], label=node.source_name)
 
 
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
@@ -121,7 +183,7 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
     returned = {o.name for o in graph.outputs}
     names = {}
     for node in graph.nodes:
-        if node.op in VIEWS or node.op in ("getitem", "aten.split_with_sizes.default"):
+        if node.op in VIEWS or node.op in SPLIT or node.op == "getitem":
             continue
         operator = node.op.split(".")[1].strip("_")
         word = "out" if node.name in returned else WORDS.get(operator, operator)
@@ -137,15 +199,8 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
 
 def _source(argument: NodeArgument, views: Mapping[str, View]) -> View:
     if not isinstance(argument, NodeRef):
-        raise NotConvertible(
-            "A tensor is made of a number inside the function.",
-            "Use the Python number itself, or pass the tensor as an argument.",
-        )
+        raise NotConvertible("it takes a constant, not a tensor", "Give it a tensor, or work it out by hand.")
     return views[argument.name]
-
-
-def _result(output: Output, views: Mapping[str, View]) -> Result:
-    return Result(output.path, views[output.name])
 
 
 def _live(steps: tuple[Step, ...], results: tuple[Result, ...]) -> tuple[Step, ...]:
@@ -159,30 +214,12 @@ def _live(steps: tuple[Step, ...], results: tuple[Result, ...]) -> tuple[Step, .
     return tuple(reversed(live))
 
 
-def _take_item(node: Node, parts: Mapping[str, tuple[View, ...]], views: dict[str, View]) -> None:
-    source, index = node.args
-    assert isinstance(source, NodeRef)
-    assert isinstance(index, Literal_)
-    items = parts[source.name]
-    if not isinstance(index.value, int) or index.value >= len(items):
-        raise NotConvertible(
-            f"Line {node.line}: the indices of a maximum or minimum are used; only values can be drafted.",
-            "Compute the indices apart, or write that kernel by hand and validate it.",
-        )
-    views[node.name] = replace(items[index.value], label=node.source_name)
-
-
 def _step(node: Node, views: Mapping[str, View], dtypes: Mapping[str, str]) -> Step:
     if node.op in REDUCTIONS:
         return _reduction(node, views, dtypes)
     if node.op in NORMALISATIONS:
         return _normalisation(node, views)
-    if node.op in POINTWISE:
-        return _pointwise(node, views)
-    raise NotConvertible(
-        f"Line {node.line}: no pattern drafts {node.op}.",
-        "Keep that operator outside of the function to convert, or write the kernel by hand and validate it.",
-    )
+    return _pointwise(node, views)
 
 
 def _operand(argument: NodeArgument, views: Mapping[str, View]) -> Operand:
@@ -190,24 +227,18 @@ def _operand(argument: NodeArgument, views: Mapping[str, View]) -> Operand:
         case NodeRef(name=name):
             return views[name]
         case ArgumentList():
-            raise NotConvertible("A list of tensors meets an operator.", "Pass the tensors one by one.")
+            raise NotConvertible("it takes a list of tensors", "Pass the tensors one by one.")
     return argument
-
-
-def _positional(node: Node) -> tuple[NodeArgument, ...]:
-    """The arguments of a pointwise operator in their places, defaults filled in."""
-    defaults = DEFAULTS.get(node.op, {})
-    rest = list(defaults.items())[max(len(node.args) - 1, 0) :]
-    return (*node.args, *(node.kwargs.get(name, Literal_(value=value)) for name, value in rest))
 
 
 def _pointwise(node: Node, views: Mapping[str, View]) -> Step:
     assert node.shape is not None
     assert node.dtype is not None
-    operands = tuple(_operand(a, views) for a in _positional(node))
+    given = bound(node)
+    operands = tuple(_operand(a, views) for a in given.operands)
     return Step(
         node.name, POINTWISE[node.op], node.op, operands, node.shape, node.dtype,
-        options=node.kwargs, source_name=node.source_name, line=node.line,
+        options=given.options, source_name=node.source_name, line=node.line,
     )  # fmt: skip
 
 
@@ -219,19 +250,17 @@ def _dims(argument: NodeArgument | None, rank: int) -> tuple[int, ...]:
 
 
 def _reduction(node: Node, views: Mapping[str, View], dtypes: Mapping[str, str]) -> Step:
-    spec = REDUCTIONS[node.op]
     view = _source(node.args[0], views)
-    given = dict(enumerate(node.args))
-    dims = _dims(given.get(spec.dims) if spec.dims else None, len(view))
-    keep = given.get(spec.keepdim) if spec.keepdim else node.kwargs.get("keepdim")
-    keepdim = isinstance(keep, Literal_) and keep.value is True
+    options = bound(node).options
     if len(view) == 0:
-        raise NotConvertible(f"Line {node.line}: {node.op} of a single number.", "Leave it out.")
+        raise NotConvertible("it reduces a single number", "Leave it out.")
+    dims = _dims(options.get("dim"), len(view))
+    keepdim = options.get("keepdim") == Literal_(value=True)
     dtype = node.dtype or dtypes[view.source]
     shape = node.shape or _reduced_shape(view, dims, keepdim=keepdim)
     return Step(
-        node.name, spec.kind, node.op, (view,), shape, dtype, dims, keepdim,
-        options=node.kwargs, source_name=node.source_name, line=node.line,
+        node.name, REDUCTIONS[node.op], node.op, (view,), shape, dtype, dims, keepdim,
+        options=options, source_name=node.source_name, line=node.line,
     )  # fmt: skip
 
 
@@ -244,17 +273,17 @@ def _reduced_shape(view: View, dims: tuple[int, ...], *, keepdim: bool) -> Shape
 def _normalisation(node: Node, views: Mapping[str, View]) -> Step:
     assert node.shape is not None
     assert node.dtype is not None
-    kind = NORMALISATIONS[node.op]
+    given = bound(node)
     rank = len(node.shape)
-    if kind in ("softmax", "log_softmax"):
-        dims = _dims(node.args[1], rank)
+    if "dim" in given.options:
+        dims = _dims(given.options["dim"], rank)
         operands: tuple[Operand, ...] = (_source(node.args[0], views),)
     else:
-        normalised = node.args[1]
+        x, normalised, *others = given.operands
         assert isinstance(normalised, ArgumentList)
         dims = tuple(range(rank - len(normalised.items), rank))
-        operands = (_source(node.args[0], views), *(_operand(a, views) for a in node.args[2:5]))
+        operands = (_source(x, views), *(_operand(a, views) for a in others))
     return Step(
-        node.name, kind, node.op, operands, node.shape, node.dtype, dims,
-        options=node.kwargs, source_name=node.source_name, line=node.line,
+        node.name, NORMALISATIONS[node.op], node.op, operands, node.shape, node.dtype, dims,
+        options=given.options, source_name=node.source_name, line=node.line,
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
@@ -252,7 +254,7 @@ def trace_dims(declaration: Declaration) -> dict[str, int]:
     """Distinct sizes of at least 11 that meet all requirements; equal sizes would make dims look alike."""
     names = tuple(declaration.dims)
     fixed = {int(e) for s in tensor_inputs(declaration).values() for e in s.shape if e.isdigit()}
-    for point in islice(_points(len(names)), POINTS_TRIED):
+    for point in islice(_points(len(names), declaration.requires), POINTS_TRIED):
         dims = dict(zip(names, point, strict=True))
         if len(set(point)) == len(point) and not set(point) & fixed and declaration.violated(dims) is None:
             return dims
@@ -262,10 +264,15 @@ def trace_dims(declaration: Declaration) -> dict[str, int]:
     )
 
 
-def _points(count: int) -> Iterator[tuple[int, ...]]:
-    for factor in (1, 2, 4, 8, 16, 32, 64, 128):
+def _points(count: int, requires: Sequence[str]) -> Iterator[tuple[int, ...]]:
+    numbers = sorted({int(n) for text in requires for n in re.findall(r"\d+", text)} - {0, 1})
+    for factor in dict.fromkeys((1, 2, 4, 8, 16, 32, 64, 128, *numbers, math.lcm(*numbers))):
         yield from product(*(tuple(p * factor for p in PRIMES[i:] + PRIMES[:i])[:6] for i in range(count)))
     yield from product(*(tuple(p * f for f in (16, 32, 64, 1) for p in PRIMES[:5]) for _ in range(count)))
+    multiples = (1, 2, 3, 4, *numbers)
+    yield from product(tuple(dict.fromkeys(p * f for p in (11, 5, 3) for f in multiples)), repeat=count)
+    # Small sizes are told apart less surely, so they come last.
+    yield from product(range(3, 11), repeat=count)
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:

@@ -70,9 +70,9 @@ def _integer(argument: NodeArgument) -> int:
     match argument:
         case Literal_(value=int(value)):
             return value
-        case SizeRef(traced=traced):
+        case SizeRef(traced=int(traced)):
             return traced
-    raise NotConvertible(f"{argument} is no whole number.", "Write the view with plain sizes.")
+    raise NotConvertible("it takes what is no whole number", "Write the view with plain sizes.")
 
 
 def _size(argument: NodeArgument) -> Size:
@@ -173,7 +173,7 @@ def _reshape(node: Node, view: View) -> View:
         return replace(view, dims=dims)
     if view.offset or not _contiguous(view):
         raise NotConvertible(
-            f"Line {node.line}: a reshape of a transposed or cut tensor has to copy it.",
+            "a reshape of a transposed or cut tensor has to copy it",
             "Reshape before the transpose or slice, or make the copy in the caller.",
         )
     return replace(whole(view.source, shape), aligned=False)
@@ -209,6 +209,9 @@ VIEWS: Mapping[str, Callable[[Node, View], View]] = {
     "aten._unsafe_view.default": _reshape,
     "aten.reshape.default": _reshape,
 }
+
+SPLIT = frozenset({"aten.split_with_sizes.default"})
+"""Operators whose value is several views."""
 
 
 def split_parts(node: Node, view: View) -> tuple[View, ...]:

@@ -181,7 +181,7 @@ async def _declaring(
     """The reference, which a candidate need not have to be inspected."""
     if request.reference is not None:
         return request.reference, await describe(door, request.reference, "reference", mode)
-    own = Target(path=request.candidate.path)
+    own = Target(path=request.candidate.path, init=request.candidate.init)
     if request.candidate.name is None:
         try:
             return own, await describe(door, own, "reference", mode)

@@ -196,6 +196,8 @@ def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             # Written by torch.export, never by a user: whose expressions are checked first.
             return _compute(left, dims) ** _compute(right, dims)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return _compute(left, dims) / _compute(right, dims)
         case ast.BinOp(left=left, op=op, right=right):
             return _ARITHMETIC[type(op)](_compute(left, dims), _compute(right, dims))
         case ast.BoolOp(op=op, values=values):

@@ -30,11 +30,14 @@ class ScalarRef(Value):
 
 
 class SizeRef(Value):
-    """An integer argument that depends on the input's sizes."""
+    """A number that depends on the input's sizes: a size, or what is computed from sizes."""
 
     form: Literal["size"] = "size"
     expression: str
-    traced: int
+    """Python over the dims, e.g. `N`, `1.0 / math.sqrt(N)`."""
+    traced: int | float
+    label: str | None = None
+    """The variable that the caller's source assigns it to."""
 
 
 class Literal_(Value):

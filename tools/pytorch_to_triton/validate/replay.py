@@ -4,7 +4,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.schema.command_line import assignments
+from pytorch_to_triton.schema.command_line import assignments, repeated
 from pytorch_to_triton.schema.job import Mode
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
         words += ["--reference", str(request.reference)]
     words += assignments("--input", request.options.inputs)
     words += assignments("--dim", request.options.dims)
+    words += repeated("--require", request.options.requires)
+    words += repeated("--init", (request.reference or request.candidate).init)
     for name in sorted(request.allow_torch):
         words += ["--allow-torch", name]
     words += ["--backward"] * request.backward

@@ -111,7 +111,7 @@ async def opened(door: Door, request: Request, mode: Mode) -> "AsyncIterator[Val
             raise EnvironmentLacks(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
             )
-    target = request.reference or Target(path=request.candidate.path)
+    target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
     description = await describe(door, target, "reference", mode)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     with exchange_folder() as folder:

@@ -11,6 +11,9 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
+from .guards import conditions
+from .numbers_in_graph import Number, Numbers
+from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
 
@@ -32,6 +35,8 @@ class Sizes:
         self.dims = dims
         self.replacements: dict[sympy.Symbol, sympy.Expr] = {}
         self.fixed: dict[str, int] = {}
+        sizes = (size for tensor in tensors for size in tensor.meta["val"].shape)
+        self.free = next((size for size in sizes if isinstance(size, torch.SymInt)), None)
         names = {name: sympy.Symbol(name, integer=True, positive=True) for name in dims}
         for tensor, spec in zip(tensors, inputs, strict=True):
             for size, text in zip(tensor.meta["val"].shape, spec["shape"], strict=True):
@@ -50,7 +55,13 @@ class Sizes:
         """A size as text over the dims, e.g. `2*H`."""
         if isinstance(size, int):
             return str(size)
-        return str(sympy.sympify(size.node.expr).subs(self.replacements))
+        return self._text(size)
+
+    def _text(self, size: torch.SymInt | torch.SymFloat) -> str:
+        try:
+            return text_of(sympy.sympify(size.node.expr).subs(self.replacements))
+        except UnknownFunction as problem:
+            raise NotRepresentable(str(problem)) from problem
 
     def traced(self, size: int | torch.SymInt) -> int:
         """The size in this trace."""
@@ -60,6 +71,16 @@ class Sizes:
         if not isinstance(hint, int):
             raise NotRepresentable(f"the size {size} depends on values, not on shapes")
         return hint
+
+    def number(self, value: float | torch.SymInt | torch.SymFloat) -> Number:
+        """A size, or a number computed from sizes."""
+        if isinstance(value, int | float):
+            return Number.of(value)
+        hint = value.node.hint
+        if hint is None:
+            raise NotRepresentable(f"the number {value} depends on values, not on shapes")
+        text = tidy(self._text(value))
+        return Number(text, hint, literal=False)
 
     def shape(self, tensor: torch.Tensor) -> dict[str, Any]:
         """A tensor's shape, both ways."""
@@ -74,7 +95,7 @@ class Sizes:
         return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
 
     def guards(self) -> list[str]:
-        """Sizes that torch.export could not keep free, or only within a range."""
+        """Sizes that torch.export could not keep free, or only where the caller's branches go this way."""
         fixed = [f"{name} == {size}" for name, size in self.fixed.items()]
         bounds = []
         for symbol, allowed in self.ranges.items():
@@ -86,7 +107,8 @@ class Sizes:
                 bounds.append(f"{name} >= {allowed.lower}")
             if isinstance(allowed.upper, sympy.Integer):
                 bounds.append(f"{name} <= {allowed.upper}")
-        return [*fixed, *bounds]
+        known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
+        return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
 
 
 class NodeWriter:
@@ -102,14 +124,13 @@ class NodeWriter:
         self.known = known
         self.names = names
         self.sizes = sizes
-        self.lifted = lifted
+        self.numbers = Numbers(lifted, sizes.number)
 
     def is_operator(self, node: Node) -> bool:
-        """Whether the node computes tensors; size arithmetic and assertions are left out."""
-        if str(node.target) == "aten.scalar_tensor.default":
-            return False
+        """Whether the node computes tensors; numbers, size arithmetic and assertions are left out."""
         value = node.meta.get("val")
-        return node.op == "call_function" and isinstance(value, torch.Tensor | tuple | list)
+        computes = node.op == "call_function" and isinstance(value, torch.Tensor | tuple | list)
+        return computes and self.numbers.of(node) is None
 
     def write(self, node: Node) -> dict[str, Any]:
         """One operator call."""
@@ -123,7 +144,7 @@ class NodeWriter:
             "kwargs": {key: self.argument(a) for key, a in node.kwargs.items()},
             "shape": None if tensor is None else self.sizes.shape(tensor),
             "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
-            "line": self.names.line(node.meta.get("stack_trace")),
+            "line": self._line(node),
         }
 
     def argument(self, value: Any) -> dict[str, Any]:
@@ -141,20 +162,30 @@ class NodeWriter:
         return {"form": "literal", "value": str(value).removeprefix("torch.")}
 
     def _node(self, node: Node) -> dict[str, Any]:
-        if node.name in self.lifted:
-            return self.argument(self.lifted[node.name])
-        if str(node.target) == "aten.scalar_tensor.default":
-            return self.argument(node.args[0])
         if node.name in self.known:
             return {"form": "node", "name": self.known[node.name]}
-        value = node.meta.get("val")
-        if isinstance(value, int | torch.SymInt):
-            return {
-                "form": "size",
-                "expression": self.sizes.expression(value),
-                "traced": self.sizes.traced(value),
-            }
-        raise NotRepresentable(f"{node.name} is a constant tensor made inside the function")
+        number = self.numbers.of(node)
+        if number is None:
+            raise NotRepresentable(f"a constant tensor is used{self._where(node)}")
+        if number.literal:
+            return self.argument(number.value)
+        label = self._label(node)
+        return {"form": "size", "expression": number.text, "traced": number.value, "label": label}
+
+    def _label(self, node: Node) -> str | None:
+        """The variable that the caller's source assigns a computed number to."""
+        line = self._line(node)
+        names = self.names.assigned(line)
+        tensors = (n for n in node.graph.nodes if self._line(n) == line and self.is_operator(n))
+        return names[0] if len(names) == 1 and not any(tensors) else None
+
+    def _where(self, node: Node) -> str:
+        """The first place in the caller's source that uses the node."""
+        lines = [line for n in (node, *node.users) if (line := self._line(n)) is not None]
+        return f" in line {lines[0]}: `{self.names.text(lines[0])}`" if lines else ""
+
+    def _line(self, node: Node) -> int | None:
+        return self.names.line(node.meta.get("stack_trace"))
 
 
 def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:

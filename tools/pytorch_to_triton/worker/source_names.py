@@ -14,12 +14,17 @@ class SourceNames:
 
     def __init__(self, file: Path) -> None:
         self.file = str(file)
+        self.lines = file.read_text(encoding="utf-8").splitlines()
         self.statements = list(statements(file))
 
     def line(self, stack_trace: str | None) -> int | None:
         """The innermost line of the caller's file in a recorded stack."""
         lines = [int(m["line"]) for m in FRAME.finditer(stack_trace or "") if m["file"] == self.file]
         return lines[-1] if lines else None
+
+    def text(self, line: int) -> str:
+        """A line of the file as it stands."""
+        return self.lines[line - 1].strip()
 
     def assigned(self, line: int | None) -> tuple[str, ...]:
         """The names that the statement at `line` assigns, in order."""

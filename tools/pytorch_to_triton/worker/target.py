@@ -1,5 +1,6 @@
 """Loading a target: a kernel file, a function, an nn.Module, or a file with Model and ModelNew."""
 
+import ast
 import dataclasses
 import difflib
 import importlib
@@ -7,7 +8,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -150,20 +151,21 @@ def load(target: Mapping[str, Any], role: Role, staged: Mapping[str, str] | None
     if staged:
         redirect(staged)
     with as_on_a_gpu():
-        return load_role(Path(target["path"]), target["name"], role)
+        return load_role(Path(target["path"]), target["name"], role, target.get("init", ()))
 
 
-def load_role(path: Path, name: str | None, role: Role) -> Loaded:
+def load_role(path: Path, name: str | None, role: Role, init: Sequence[str] = ()) -> Loaded:
+    """`init` are arguments of a module class as `name=value`."""
     contents = load_file(path)
     if name is not None:
         if not hasattr(contents, name):
             raise NameMissing(f"{path} has no `{name}`; {suggestion(name, public_names(contents))}")
-        return loaded(path, contents, name)
+        return loaded(path, contents, name, init)
     function_name, class_name = NAMES_BY_ROLE[role]
     if hasattr(contents, function_name):
-        return dataclasses.replace(loaded(path, contents, function_name), kind="kernel_file")
+        return dataclasses.replace(loaded(path, contents, function_name, init), kind="kernel_file")
     if hasattr(contents, class_name):
-        return dataclasses.replace(loaded(path, contents, class_name), kind="model_file")
+        return dataclasses.replace(loaded(path, contents, class_name, init), kind="model_file")
     raise NameMissing(
         f"{path} has neither `{function_name}` (kernel file) nor `{class_name}` to serve as the {role}; "
         f"it defines {listed(public_names(contents))}"
@@ -218,11 +220,11 @@ def import_alone(path: Path) -> ModuleType:
     return module
 
 
-def loaded(path: Path, contents: ModuleType, name: str) -> Loaded:
+def loaded(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()) -> Loaded:
     """What `name` in the file is: a function, a module, or a class of modules to construct."""
     value = getattr(contents, name)
     if isinstance(value, type) and issubclass(value, nn.Module):
-        value = construct(path, contents, name)
+        value = construct(path, contents, name, init)
     if isinstance(value, nn.Module):
         # Dropout off and running statistics fixed: what an inference kernel computes.
         value.eval()
@@ -234,19 +236,32 @@ def loaded(path: Path, contents: ModuleType, name: str) -> Loaded:
     return Loaded("function", name, path, contents, signature_of(value), value)
 
 
-def construct(path: Path, contents: ModuleType, name: str) -> nn.Module:
-    """The module, with the file's get_init_inputs() as positional (list) or keyword (dict) arguments."""
+def construct(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()) -> nn.Module:
+    """The module from `init`, or from the file's get_init_inputs(): positional (list) or keyword (dict)."""
     torch.manual_seed(INITIAL_SEED)
     try:
-        given = contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
+        given: Any = dict(literal(text) for text in init) or initial_inputs(contents)
         cls = getattr(contents, name)
         module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
         return module
     except Exception as error:
         raise TargetLoadFailed(
             f"constructing `{name}` raised {described(error, path)}; "
-            "its arguments come from get_init_inputs() in the same file"
+            "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
         ) from error
+
+
+def literal(text: str) -> tuple[str, Any]:
+    """Name and value of `dim=512`; a value that is no Python literal is text."""
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (SyntaxError, ValueError):
+        return name.strip(), value.strip()
+
+
+def initial_inputs(contents: ModuleType) -> Any:
+    return contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -11,6 +11,7 @@ from torch.export import Dim, ExportedProgram
 from .graph_writer import NodeWriter, NotRepresentable, Sizes, lifted_scalars, named_outputs
 from .report import Report
 from .source_names import SourceNames, name_nodes
+from .symbolic import sizes_stay_symbolic
 from .target import Loaded, load
 
 # A float argument is recognised in the graph by tracing again with other values: of either sign, small and
@@ -144,9 +145,10 @@ class Tracer:
             for spec in self.inputs
         )
         try:
-            program = torch.export.export(
-                module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
-            )
+            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+                program = torch.export.export(
+                    module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
+                )
             table = torch.export.default_decompositions()
             for op in [op for op in table if str(op) in self.keep]:
                 del table[op]
@@ -218,6 +220,8 @@ def bind_scalars(first: Any, second: Any, constants: Mapping[str, Any], replaced
         raise DependsOnScalar(
             f"{first['value']!r} is computed from a float argument before it meets a tensor"
         )
+    if isinstance(first, dict) and first.get("form") == "size" and first != second:
+        raise DependsOnScalar(f"{first['expression']} is computed from a float argument and sizes")
     if isinstance(first, dict):
         return {key: bind_scalars(first[key], second[key], constants, replaced) for key in first}
     if isinstance(first, list):

@@ -122,8 +122,10 @@ class _Joined:
             # The same tensor read the same way lies along the same axes wherever it is read.
             key = replace(view, label=None)
             if key not in self.shared:
+                # A dimension of one element, such as that of x[:1], is broadcast.
                 self.shared[key] = tuple(
-                    None if d.stride.is_zero else self._new(d.size, d.traced) for d in view.dims
+                    None if d.stride.is_zero or d.size.is_one else self._new(d.size, d.traced)
+                    for d in view.dims
                 )
             return self.shared[key]
         if not view.aligned:
@@ -230,7 +232,7 @@ class _Joined:
         return a
 
 
-NORMALISING = frozenset({"softmax", "log_softmax", "layer_norm", "rms_norm"})
+NORMALISING = frozenset({"softmax", "log_softmax", "layer_norm"})
 """Kinds that reduce, yet give a value of the input's shape."""
 
 

@@ -8,16 +8,18 @@ ways to take row statistics exist: `in_passes` (each from its definition, one pa
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pytorch_to_triton.convert.draft.axes import Memory, Nest
 from pytorch_to_triton.convert.draft.expressions import POWERS, TEMPLATES, Text
-from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.program import Operand, Program, Step
+from pytorch_to_triton.graph.sizes import Size
 from pytorch_to_triton.graph.views import View
-from pytorch_to_triton.schema.graph import Literal_, NonFinite, ScalarRef, SizeRef
+from pytorch_to_triton.schema.graph import Literal_, NodeArgument, NonFinite, ScalarRef, SizeRef
 
 Statistics = Literal["in_passes", "online"]
 FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
@@ -83,10 +85,14 @@ class Lowering:
     row_length: str
     """The kernel's name for the size of the reduced axis."""
     taken: set[str]
+    sizes: Mapping[Size, str] = field(default_factory=dict)
+    """The kernel's names for the sizes of its axes."""
     cells: list[Cell] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     """Step -> cell."""
     loaded: dict[Memory, str] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
+    """What `run` computes from sizes for the kernel: the expression, and its name."""
 
     def lower(self, steps: tuple[Step, ...]) -> list[Cell]:
         """All cells for `steps`, in order."""
@@ -97,18 +103,31 @@ class Lowering:
         return self.cells
 
     def _operand(self, step: Step, position: int, operand: Operand) -> str | Text:
-        match operand:
-            case Literal_(value=value):
-                return constant(value)
-            case NonFinite(value=value):
-                return constant(float(value))
-            case ScalarRef(name=name):
-                return Text.of(name)
-            case SizeRef(expression=expression):
-                return Text.of(expression)
-        assert isinstance(operand, View)
+        if isinstance(operand, SizeRef):
+            return self._number(step, operand)
+        if not isinstance(operand, View):
+            return scalar(operand)
         memory = self.nest.loads.get((step.name, position))
         return self.names[operand.source] if memory is None else self._load(memory)
+
+    def _number(self, step: Step, size: SizeRef) -> Text:
+        """A dim as it is; what is computed from dims as an argument that `run` computes."""
+        # libdevice.pow takes no whole number.
+        text = f"float({size.expression})" if step.kind == "pow" else size.expression
+        if text in self.program.graph.dims:
+            return Text.of(text)
+        if Size.parse(text) in self.sizes:
+            return Text.of(self.sizes[Size.parse(text)])
+        if text not in self.numbers:
+            graph = self.program.graph
+            # `run` knows the number by the same name, beside its tensors.
+            beside = {
+                *graph.parameters,
+                *(i.name for i in graph.inputs),
+                *(s.name for s in self.program.steps),
+            }
+            self.numbers[text] = self._name(size.label or number_name(step, size), beside=beside)
+        return Text.of(self.numbers[text])
 
     def _load(self, memory: Memory) -> str:
         if memory not in self.loaded:
@@ -119,10 +138,10 @@ class Lowering:
             self.loaded[memory] = name
         return self.loaded[memory]
 
-    def _name(self, wanted: str, *, accumulates: bool = False) -> str:
-        """A free name; for a reduction, one whose accumulator's name is free as well."""
+    def _name(self, wanted: str, *, accumulates: bool = False, beside: AbstractSet[str] = frozenset()) -> str:
+        """A free name, not one of those `beside`; for a reduction, its accumulator's name is free as well."""
         name, n = wanted, 1
-        while not self.taken.isdisjoint(made := {name, f"{name}_acc"} if accumulates else {name}):
+        while not (self.taken | beside).isdisjoint(made := {name, f"{name}_acc"} if accumulates else {name}):
             n += 1
             name = f"{wanted}_{n}"
         self.taken |= made
@@ -166,12 +185,19 @@ class Lowering:
         template, chosen = template_of(step, operands)
         if step.dtype in FLOATS:
             chosen = [self._as_float(o) for o in chosen]
+        elif step.op.startswith("aten.logical_"):
+            chosen = [self._as_bool(step.operands[i], o) for i, o in enumerate(chosen)]
         return self._result(step, template, *chosen)
 
     def _as_float(self, operand: str | Text) -> str | Text:
         if isinstance(operand, str) and self._is_whole_number(operand):
             return self._compute(f"_0.to({self.compute})", operand, name=f"{operand}_float")
         return operand
+
+    def _as_bool(self, operand: Operand, text: str | Text) -> str | Text:
+        if isinstance(operand, View) and self.program.dtype(operand.source) != "bool":
+            return self._compute("_0 != 0", text, name=f"{text}_nonzero")
+        return text
 
     def _where(self, step: Step, operands: list[str | Text]) -> str:
         return self._result(step, TEMPLATES["where"], *operands)
@@ -255,11 +281,11 @@ class Lowering:
         return mean, centered, self._reduce("sum", square, name="squares_sum")
 
     def _var(self, step: Step, operands: list[str | Text]) -> str:
-        correction = step.options.get("correction")
-        value = correction.value if isinstance(correction, Literal_) else 1
+        correction = step.options["correction"]
+        value = 1 if correction == Literal_(value=None) else str(scalar(correction))
         _, _, squares = self._moments(operands[0])
         # Rows of no more than `correction` elements have no variance: NaN, not a negative number.
-        count = self.row_length if not value else f"tl.maximum({self.row_length} - {value}, 0)"
+        count = self.row_length if value == "0" else f"tl.maximum({self.row_length} - {value}, 0)"
         return self._result(step, f"_0 / {count}", squares)
 
     def _layer_norm(self, step: Step, operands: list[str | Text]) -> str:
@@ -280,6 +306,28 @@ class Lowering:
         return self._result(step, template, *operands)
 
 
+def scalar(argument: NodeArgument) -> Text:
+    """An argument that is one number."""
+    match argument:
+        case Literal_(value=value):
+            return constant(value)
+        case NonFinite(value=value):
+            return constant(float(value))
+        case ScalarRef(name=name):
+            return Text.of(name)
+    raise AssertionError(argument)
+
+
+def number_name(step: Step, size: SizeRef) -> str:
+    """A name for a number that the caller's source gives none: `sqrt_n` for math.sqrt(N)."""
+    call = re.fullmatch(r"math\.(\w+)\((\w+)\)", size.expression)
+    if call:
+        return f"{call[1]}_{call[2].lower()}"
+    if step.kind == "pow":
+        return "exponent"
+    return "scale" if isinstance(size.traced, float) else "count"
+
+
 def constant(value: object) -> Text:
     """A literal as Triton source."""
     if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):
@@ -297,15 +345,16 @@ def template_of(step: Step, operands: list[str | Text]) -> Chosen:
 
 
 def _with_alpha(step: Step, operands: list[str | Text]) -> Chosen:
-    match step.options.get("alpha"):
-        case None | Literal_(value=1):
-            return TEMPLATES[step.kind], operands
-        case Literal_(value=value):
-            scale = constant(value)
-        case ScalarRef(name=name):
-            scale = Text.of(name)
-    sign = "+" if step.kind == "add" else "-"
-    return f"_0 {sign} _2 * _1", [*operands, scale]
+    if str(operands[2]) in ("1", "1.0"):
+        return TEMPLATES[step.kind], operands[:2]
+    scaled = {"add": "_0 + _2 * _1", "sub": "_0 - _2 * _1", "rsub": "_1 - _2 * _0"}
+    return scaled[step.kind], operands
+
+
+def _elu(step: Step, operands: list[str | Text]) -> Chosen:
+    """Below 0, alpha times exp(input_scale * x) - 1; all of it times scale. What is 1 is not written."""
+    alpha, scale, x = (f"_{i} * " if str(operands[i]) not in ("1", "1.0") else "" for i in (1, 2, 3))
+    return f"tl.where(_0 > 0.0, {scale}_0, {scale}{alpha}libdevice.expm1({x}_0))", operands
 
 
 def _power(step: Step, operands: list[str | Text]) -> Chosen:
@@ -326,17 +375,8 @@ def _clamp(step: Step, operands: list[str | Text]) -> Chosen:
 
 
 def _gelu(step: Step, operands: list[str | Text]) -> Chosen:
-    tanh = step.options.get("approximate") == Literal_(value="tanh")
+    tanh = step.options["approximate"] == Literal_(value="tanh")
     return TEMPLATES["gelu_tanh" if tanh else "gelu"], operands
-
-
-def _division(step: Step, operands: list[str | Text]) -> Chosen:
-    if step.options.get("rounding_mode", Literal_(value=None)) != Literal_(value=None):
-        raise NotConvertible(
-            f"Line {step.line}: division with a rounding mode is not drafted.",
-            "Use torch.floor or torch.trunc on the quotient.",
-        )
-    return TEMPLATES["div"], operands
 
 
 def _softplus(step: Step, operands: list[str | Text]) -> Chosen:
@@ -349,9 +389,10 @@ def _softplus(step: Step, operands: list[str | Text]) -> Chosen:
 SPECIAL: Mapping[str, Callable[[Step, list[str | Text]], Chosen]] = {
     "add": _with_alpha,
     "clamp": _clamp,
-    "div": _division,
+    "elu": _elu,
     "gelu": _gelu,
     "pow": _power,
+    "rsub": _with_alpha,
     "softplus": _softplus,
     "sub": _with_alpha,
 }

@@ -22,7 +22,6 @@ TEMPLATES: Mapping[str, str] = {
     "clamp_min": f"tl.maximum(_0, _1, {NAN})",
     "cos": "tl.cos(_0)",
     "div": "_0 / _1",
-    "elu": "tl.where(_0 > 0.0, _0, _1 * libdevice.expm1(_0))",
     "eq": "_0 == _1",
     "erf": "tl.erf(_0)",
     "exp": "tl.exp(_0)",

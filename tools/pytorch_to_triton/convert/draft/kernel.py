@@ -61,7 +61,7 @@ class Launch:
     default: Config
     """Stage 3 where nothing was measured."""
     key: tuple[str, ...]
-    """Sizes that the best configuration depends on."""
+    """Sizes that the best configuration depends on; a plain number among them never changes."""
 
 
 @dataclass(frozen=True)
@@ -188,11 +188,23 @@ class Draft:
     passes: int
     options: Mapping[str, object]
     """Compiler options that the launch must give."""
+    numbers: tuple[tuple[str, str], ...] = ()
+    """For `run`: names of numbers computed from sizes, and their expressions over dims."""
+    exact: bool = False
+    """Numbers are constexpr: an argument would come as float32, and the kernel computes in float64."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The launch's arguments but for block sizes: tensors, sizes, scalars."""
-        return (*(p.removesuffix("_ptr") for p in self.pointers), *self.sizes, *self.scalars)
+        pointers = (p.removesuffix("_ptr") for p in self.pointers)
+        return (*pointers, *self.sizes, *(name for name, _ in self.numbers), *self.scalars)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The kernel's parameters but for block sizes."""
+        suffix = ": tl.constexpr" if self.exact else ""
+        numbers = (*(name for name, _ in self.numbers), *self.scalars)
+        return (*self.pointers, *self.sizes, *(f"{name}{suffix}" for name in numbers))
 
 
 def drafted(
@@ -201,7 +213,9 @@ def drafted(
     """Lower the plan's steps and write them in the given form."""
     graph = plan.program.graph
     taken = RESERVED | set(graph.dims) | set(graph.constants) | {n for n, _ in (*names.defined, *form.setup)}
-    lowering = Lowering(plan.program, plan.nest, statistics, plan.compute, row_length, set(taken))
+    lowering = Lowering(
+        plan.program, plan.nest, statistics, plan.compute, row_length, set(taken), names.of_size
+    )
     cells = lowering.lower(plan.steps)
     stores = {lowering.names[step]: memory for step, memory in plan.nest.stores.items()}
     addresses = Addresses(form, plan.nest.axes, names.of_size)
@@ -218,6 +232,8 @@ def drafted(
         frozenset(writer.used_helpers),
         writer.passes,
         {"enable_fp_fusion": False} if writer.compares_computed else {},
+        tuple((name, text_) for text_, name in lowering.numbers.items() if mentions(text, name)),
+        exact=plan.compute == "tl.float64",
     )
 
 
@@ -230,7 +246,7 @@ def kernel(plan: Plan, draft: Draft, names: Names, launch: Launch, stage: Stage)
     """The kernel with the launch of its stage: fixed blocks, tuned at run time, or tuned beforehand."""
     grid = launch.grid
     if stage == 2:
-        decorators = autotune(launch.candidates, launch.key)
+        decorators = autotune(launch.candidates, tuple(k for k in launch.key if not k.isdigit()))
         meta = {b: f'meta["{b}"]' for b in blocks_of(launch.default)}
         text = f"({grid.format(**meta)},)"
         text = f"lambda meta: {text}" if "meta[" in text else text
@@ -242,7 +258,8 @@ def kernel(plan: Plan, draft: Draft, names: Names, launch: Launch, stage: Stage)
     blocks = blocks_of(launch.default)
     text = source(plan, draft, blocks, decorators)
     variant = Variant(plan.name, launch.candidates, "1 == 1")
-    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
+    sizes = (*names.defined, *draft.numbers)
+    return Kernel(plan.name, text, sizes, lines, draft.helpers, draft.passes, (variant,))
 
 
 def blocks_of(config: Config) -> tuple[str, ...]:
@@ -252,7 +269,7 @@ def blocks_of(config: Config) -> tuple[str, ...]:
 
 def source(plan: Plan, draft: Draft, blocks: tuple[str, ...], decorators: tuple[str, ...] = ()) -> str:
     """The kernel's function."""
-    parameters = [*draft.pointers, *draft.sizes, *draft.scalars, *(f"{b}: tl.constexpr" for b in blocks)]
+    parameters = [*draft.parameters, *(f"{b}: tl.constexpr" for b in blocks)]
     line = f"def {plan.name}({', '.join(parameters)}):"
     if len(line) > WIDTH:
         line = "\n".join([f"def {plan.name}(", *(f"{INDENT}{p}," for p in parameters), "):"])
@@ -297,6 +314,17 @@ def call_lines(name: str, grid: str, given: Sequence[str], line: str) -> tuple[s
     return (line,) if len(line) <= WIDTH else (f"{name}[{grid}](", *listed(given), ")")
 
 
+def power_of_2(size: int) -> int:
+    """The smallest power of 2 that is at least `size`."""
+    return 1 << max(size - 1, 0).bit_length()
+
+
+def why_larger(size: int) -> tuple[str, ...]:
+    """A comment above a launch whose block is larger than the size; none where it is not."""
+    block = power_of_2(size)
+    return (f"# {size} elements in a block of {block}: a block's size is a power of 2.",) * (block != size)
+
+
 def indented(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The lines one level deeper."""
     return tuple(f"    {line}" for line in lines)
@@ -308,6 +336,7 @@ def either(small: Kernel, large: Kernel, condition: str) -> Kernel:
     return replace(
         small,
         source=f"{small.source}\n\n\n{large.source}",
+        sizes=tuple(dict.fromkeys((*small.sizes, *large.sizes))),
         launch=launch,
         helpers=small.helpers | large.helpers,
         variants=(*small.variants, *large.variants),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pytorch_to_triton.convert.draft.checks import Checks, checks
 from pytorch_to_triton.convert.draft.choices import Lines, choice_source, decided
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
-from pytorch_to_triton.convert.draft.lines import wrapped
+from pytorch_to_triton.convert.draft.lines import WIDTH, wrapped
 from pytorch_to_triton.convert.draft.partition import Group, partition
 from pytorch_to_triton.convert.draft.reference import Reference
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.obstacles import refuse_unmet
 from pytorch_to_triton.graph.program import Program, Result, program
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.graph.views import whole
@@ -45,7 +48,7 @@ class Source:
     target: str
     """The user's target, as given."""
     reference: Reference
-    declared: Mapping[str, object]
+    declared: Mapping[str, Any]
     """INPUTS, DIMS and REQUIRES, in the grammar."""
     output_dtypes: Mapping[str, str]
     """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
@@ -82,6 +85,7 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
 
     Raises NotConvertible where no pattern fits.
     """
+    refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     parts = [
         _part(graph, source.output_dtypes, stage, tuned or {}),
         *(_branch(b, stage) for b in source.branches),
@@ -151,7 +155,7 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     run = "\n".join(_run(parts, checked, source))
     blocks = [
         _docstring(parts[0].program, source, stage),
-        _imports(source.reference, bodies),
+        _imports(source.reference, [*bodies, run]),
         "\n".join([_declarations(source.declared), *checked.accepted]),
         *source.reference.definitions,
         *bodies,
@@ -178,6 +182,13 @@ def _imports(reference: Reference, bodies: Sequence[str]) -> str:
     lines = {"import torch", "import triton", "import triton.language as tl", *reference.imports}
     if any("libdevice." in body for body in bodies):
         lines.add("from triton.language.extra import libdevice")
+    if any(mentions(body, "math") for body in bodies):
+        lines.add("import math")
+    standard = {line for line in lines if line.split()[1].partition(".")[0] in sys.stdlib_module_names}
+    return "\n\n".join(_sorted_imports(part) for part in (standard, lines - standard) if part)
+
+
+def _sorted_imports(lines: set[str]) -> str:
     plain = sorted(line for line in lines if line.startswith("import "))
     return "\n".join([*plain, *sorted(lines - set(plain))])
 
@@ -330,8 +341,8 @@ def _contiguous(graph: Graph, groups: Sequence[Group]) -> list[str]:
     tensors = [i.name for i in graph.inputs if i.name in read and len(i.shape)]
     if not tensors:
         return []
-    left = ", ".join(tensors)
-    return [f"{left} = {', '.join(f'{t}.contiguous()' for t in tensors)}"]
+    line = f"{', '.join(tensors)} = {', '.join(f'{t}.contiguous()' for t in tensors)}"
+    return [line] if len(line) <= WIDTH else [f"{t} = {t}.contiguous()" for t in tensors]
 
 
 def _outputs(part: Part) -> list[Lines]:

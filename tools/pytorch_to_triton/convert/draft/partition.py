@@ -9,7 +9,7 @@ from types import ModuleType
 from pytorch_to_triton.convert.draft.axes import Mismatch, Nest, nest
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.registry import PATTERNS
-from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.obstacles import Obstacle, refusal
 from pytorch_to_triton.graph.program import Program, Step
 
 
@@ -23,7 +23,7 @@ class Group:
 
 
 def partition(program: Program, stage: Stage) -> tuple[Group, ...]:
-    """Groups in order of execution. Raises NotConvertible for a step that no pattern takes alone."""
+    """Groups in order of execution. Raises NotConvertible that names everything which stands in the way."""
     groups: list[list[Step]] = []
     home: dict[str, int] = {}
     for step in program.steps:
@@ -41,7 +41,11 @@ def partition(program: Program, stage: Stage) -> tuple[Group, ...]:
             chosen = len(groups) - 1
         groups[chosen].append(step)
         home[step.name] = chosen
-    return tuple(_group(program, tuple(steps)) for steps in _fused(program, groups, stage))
+    found = [(steps, _matched(program, tuple(steps))) for steps in _fused(program, groups, stage)]
+    obstacles = [_obstacle(steps[0], group) for steps, group in found if isinstance(group, Mismatch)]
+    if program.obstacles or obstacles:
+        raise refusal(program.graph.function, [*program.obstacles, *obstacles])
+    return tuple(group for _, group in found if isinstance(group, Group))
 
 
 def _fused(program: Program, groups: list[list[Step]], stage: Stage) -> list[list[Step]]:
@@ -69,14 +73,8 @@ def _joins(program: Program, group: list[Step], others: list[Step], stage: Stage
     return not isinstance(_matched(program, together), Mismatch)
 
 
-def _group(program: Program, steps: tuple[Step, ...]) -> Group:
-    matched = _matched(program, steps)
-    if isinstance(matched, Mismatch):
-        raise NotConvertible(
-            f"Line {steps[0].line}: no pattern drafts {steps[0].op} here: {matched.reason}.",
-            "Leave that operator outside of the function, or write its kernel by hand and validate it.",
-        )
-    return matched
+def _obstacle(step: Step, mismatch: Mismatch) -> Obstacle:
+    return Obstacle(step.op, step.line, f"no pattern drafts it here ({mismatch.reason})")
 
 
 def _matched(program: Program, steps: tuple[Step, ...]) -> Group | Mismatch:

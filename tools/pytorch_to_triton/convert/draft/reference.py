@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytorch_to_triton.convert.draft.lines import WIDTH
 from pytorch_to_triton.errors import NotConvertible
 
 TAKEN = frozenset({"run", "reference", "INPUTS", "DIMS", "REQUIRES", "triton", "tl", "libdevice"})
@@ -59,9 +60,12 @@ def module_reference(
     """
     tree = ast.parse(text)
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
-    forward = next(
-        (n for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "forward"), None
-    )
+    if name not in classes:
+        raise NotConvertible(
+            f"{name} is not defined by a `class` at the top level of its file.",
+            "Name a class that the file itself defines.",
+        )
+    forward = _forward(classes, name)
     if forward is None:
         raise NotConvertible(f"{name} has no forward of its own.", "Name the class that defines forward.")
     arguments = _plain(forward.args)
@@ -70,13 +74,12 @@ def module_reference(
     parameters = ", ".join([ast.unparse(arguments), *state]) if state else ast.unparse(arguments)
     if arguments.defaults and state:
         parameters = ", ".join([ast.unparse(arguments), *(f"{s}=None" for s in state)])
-    entries = ", ".join(f'"{key}": {argument}' for argument, key in state.items())
     source = "\n".join(
         [
             f"def reference({parameters}):",
             '    with torch.device("meta"):',
             f"        module = {constructed}.eval()",
-            f"    return torch.func.functional_call(module, {{{entries}}}, ({given},))",
+            *_called(state, given),
         ]
     )
     needed = [classes[name], *_needed(tree, classes[name])]
@@ -85,6 +88,29 @@ def module_reference(
         needed += [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
     needed = [n for n in tree.body if n in needed]
     return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
+
+
+def _called(state: Mapping[str, str], given: str) -> list[str]:
+    """The call of `module` with its state, an entry a line where they are many."""
+    entries = [f'"{key}": {argument}' for argument, key in state.items()]
+    line = f"    return torch.func.functional_call(module, {{{', '.join(entries)}}}, ({given},))"
+    if len(line) <= WIDTH:
+        return [line]
+    inside = [f"        {entry}," for entry in entries]
+    return [
+        "    state = {",
+        *inside,
+        "    }",
+        f"    return torch.func.functional_call(module, state, ({given},))",
+    ]
+
+
+def _forward(classes: Mapping[str, ast.ClassDef], name: str) -> ast.FunctionDef | None:
+    """The class's own forward, or that of a base class in the same file."""
+    own = (n for n in classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "forward")
+    bases = (b.id for b in classes[name].bases if isinstance(b, ast.Name) and b.id in classes)
+    inherited = (found for base in bases if (found := _forward(classes, base)))
+    return next(own, None) or next(inherited, None)
 
 
 def _plain(arguments: ast.arguments) -> ast.arguments:

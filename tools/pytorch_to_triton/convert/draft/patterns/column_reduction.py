@@ -12,6 +12,7 @@ from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
 from pytorch_to_triton.convert.draft.cells import Statistics
 from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
+    Config,
     Draft,
     Kernel,
     Launch,
@@ -26,8 +27,10 @@ from pytorch_to_triton.convert.draft.kernel import (
     either,
     kernel,
     named,
+    power_of_2,
     rows,
     source,
+    why_larger,
 )
 
 LOOPS = tuple(
@@ -144,28 +147,35 @@ def in_registers(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
         narrow=frozenset({"row"}),
     )
     short = drafted(plan, form, names, row_length=n)
-    config = plan.tuned.get(plan.name, COLUMNS[0])
     text = source(plan, short, ("BLOCK_N", "BLOCK_K"))
-    launch = (
-        f"block_n = triton.next_power_of_2({n if n.isdigit() else f'max({n}, 1)'})",
-        f"block_k = max({config['ELEMENTS']} // block_n, {config['ACROSS']})",
-        f"num_warps = min(max(block_n * block_k // {config['PER_WARP']}, 1), 16)",
-        *call(
-            plan.name,
-            f"({grid(above, across).format(BLOCK_K='block_k')},)",
-            short.arguments,
-            {"BLOCK_N": "block_n", "BLOCK_K": "block_k", "num_warps": "num_warps", **short.options},
-        ),
-    )
+    chosen, blocks = whole_column_blocks(n, plan.tuned.get(plan.name, COLUMNS[0]))
+    programs_text = f"({grid(above, across).format(**blocks)},)"
+    launch = (*chosen, *call(plan.name, programs_text, short.arguments, {**blocks, **short.options}))
     variant = Variant(
         plan.name, COLUMNS, f"{plan.nest.axes[plan.nest.reduced or 0].size} <= {LARGEST_IN_REGISTERS}"
     )
-    whole_columns = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
+    sizes = (*names.defined, *short.numbers)
+    whole_columns = Kernel(plan.name, text, sizes, launch, short.helpers, short.passes, (variant,))
     if n.isdigit():
         return whole_columns
     tall_plan = replace(plan, name=plan.name.replace("_kernel", "_tall_kernel"))
     tall_columns = launched_loop(tall_plan, names, above, across)
     return either(whole_columns, tall_columns, f"{n} <= {LARGEST_IN_REGISTERS}")
+
+
+def whole_column_blocks(n: str, config: Config) -> tuple[tuple[str, ...], dict[str, object]]:
+    """Lines of `run` that choose the blocks, and the launch's keywords; plain numbers for a plain size."""
+    if n.isdigit():
+        block_n = power_of_2(int(n))
+        block_k = max(config["ELEMENTS"] // block_n, config["ACROSS"])
+        num_warps = min(max(block_n * block_k // config["PER_WARP"], 1), 16)
+        return why_larger(int(n)), {"BLOCK_N": block_n, "BLOCK_K": block_k, "num_warps": num_warps}
+    lines = (
+        f"block_n = triton.next_power_of_2(max({n}, 1))",
+        f"block_k = max({config['ELEMENTS']} // block_n, {config['ACROSS']})",
+        f"num_warps = min(max(block_n * block_k // {config['PER_WARP']}, 1), 16)",
+    )
+    return lines, {"BLOCK_N": "block_n", "BLOCK_K": "block_k", "num_warps": "num_warps"}
 
 
 def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel:
@@ -178,4 +188,5 @@ def launched_loop(plan: Plan, names: Names, above: Rows, across: Rows) -> Kernel
     variant = Variant(
         plan.name, LOOPS, f"{plan.nest.axes[plan.nest.reduced or 0].size} > {LARGEST_IN_REGISTERS}"
     )
-    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
+    sizes = (*names.defined, *draft.numbers)
+    return Kernel(plan.name, text, sizes, lines, draft.helpers, draft.passes, (variant,))

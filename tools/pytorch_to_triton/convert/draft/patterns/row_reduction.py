@@ -11,6 +11,7 @@ from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
 from pytorch_to_triton.convert.draft.cells import Statistics
 from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
+    Config,
     Draft,
     Kernel,
     Launch,
@@ -25,9 +26,11 @@ from pytorch_to_triton.convert.draft.kernel import (
     either,
     kernel,
     named,
+    power_of_2,
     row_names,
     rows,
     source,
+    why_larger,
 )
 
 LOOPS = tuple(
@@ -122,26 +125,33 @@ def in_registers(plan: Plan, names: Names, row: Rows) -> Kernel:
         flat=(tuple(range(len(row.indices))), "row"),
     )
     short = drafted(plan, form, names, row_length=n_cols)
-    config = plan.tuned.get(plan.name, ROWS[1])
     text = source(plan, short, ("BLOCK_M", "BLOCK_N"))
-    launch = (
-        f"block_n = triton.next_power_of_2({n_cols if n_cols.isdigit() else f'max({n_cols}, 1)'})",
-        f"block_m = max({config['ELEMENTS']} // block_n, 1)",
-        f"num_warps = min(max(block_m * block_n // {config['PER_WARP']}, 1), 32)",
-        *call(
-            plan.name,
-            f"(triton.cdiv({row.count}, block_m),)",
-            short.arguments,
-            {"BLOCK_M": "block_m", "BLOCK_N": "block_n", "num_warps": "num_warps", **short.options},
-        ),
-    )
+    chosen, blocks = whole_row_blocks(n_cols, plan.tuned.get(plan.name, ROWS[1]))
+    grid = f"(triton.cdiv({row.count}, {blocks['BLOCK_M']}),)"
+    launch = (*chosen, *call(plan.name, grid, short.arguments, {**blocks, **short.options}))
     variant = Variant(plan.name, ROWS, f"{plan.nest.axes[-1].size} <= {LONGEST_IN_REGISTERS}")
-    whole_rows = Kernel(plan.name, text, names.defined, launch, short.helpers, short.passes, (variant,))
+    sizes = (*names.defined, *short.numbers)
+    whole_rows = Kernel(plan.name, text, sizes, launch, short.helpers, short.passes, (variant,))
     if n_cols.isdigit():
         return whole_rows
     long_plan = replace(plan, name=plan.name.replace("_kernel", "_long_rows_kernel"))
     long_rows = launched_loop(long_plan, names, row)
     return either(whole_rows, long_rows, f"{n_cols} <= {LONGEST_IN_REGISTERS}")
+
+
+def whole_row_blocks(n_cols: str, config: Config) -> tuple[tuple[str, ...], dict[str, object]]:
+    """Lines of `run` that choose the blocks, and the launch's keywords; plain numbers for a plain size."""
+    if n_cols.isdigit():
+        block_n = power_of_2(int(n_cols))
+        block_m = max(config["ELEMENTS"] // block_n, 1)
+        num_warps = min(max(block_m * block_n // config["PER_WARP"], 1), 32)
+        return why_larger(int(n_cols)), {"BLOCK_M": block_m, "BLOCK_N": block_n, "num_warps": num_warps}
+    lines = (
+        f"block_n = triton.next_power_of_2(max({n_cols}, 1))",
+        f"block_m = max({config['ELEMENTS']} // block_n, 1)",
+        f"num_warps = min(max(block_m * block_n // {config['PER_WARP']}, 1), 32)",
+    )
+    return lines, {"BLOCK_M": "block_m", "BLOCK_N": "block_n", "num_warps": "num_warps"}
 
 
 def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
@@ -151,4 +161,5 @@ def launched_loop(plan: Plan, names: Names, row: Rows) -> Kernel:
     text = source(plan, draft, blocks_of(LOOPS[4]))
     lines = call(plan.name, f"({row.count},)", draft.arguments, config)
     variant = Variant(plan.name, LOOPS, f"{plan.nest.axes[-1].size} > {LONGEST_IN_REGISTERS}")
-    return Kernel(plan.name, text, names.defined, lines, draft.helpers, draft.passes, (variant,))
+    sizes = (*names.defined, *draft.numbers)
+    return Kernel(plan.name, text, sizes, lines, draft.helpers, draft.passes, (variant,))

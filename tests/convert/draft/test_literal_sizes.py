@@ -1,0 +1,60 @@
+"""Sizes that are plain numbers are written as a person would, and drafts of them audit clean."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.audit.read import read
+from pytorch_to_triton.convert.draft.kernel import Stage, power_of_2
+from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.convert.draft.reference import function_reference
+from pytorch_to_triton.schema.graph import Graph
+
+from .graphs import graph, node
+
+STAGES: tuple[Stage, ...] = (1, 2, 3)
+FUNCTION = "import torch\n\n\ndef f(x):\n    return (x,)\n"
+ROWS = graph({"x": ("M", "512")}, (node("s", "softmax.int", ("x", -1), ("M", "512")),), ("s",))
+UNEVEN_ROWS = graph({"x": ("M", "100")}, (node("s", "softmax.int", ("x", -1), ("M", "100")),), ("s",))
+LONG_ROWS = graph({"x": ("M", "40000")}, (node("s", "softmax.int", ("x", -1), ("M", "40000")),), ("s",))
+COLUMNS = graph({"x": ("M", "64", "32")}, (node("s", "softmax.int", ("x", 1), ("M", "64", "32")),), ("s",))
+TILES = graph({"x": ("M", "64"), "w": ("64",)}, (node("y", "add.Tensor", ("x", "w"), ("M", "64")),), ("y",))
+FIXED = graph({"x": ("8", "64")}, (node("y", "exp.default", ("x",), ("8", "64")),), ("y",))
+GRAPHS = {
+    "rows": ROWS, "uneven rows": UNEVEN_ROWS, "long rows": LONG_ROWS, "columns": COLUMNS, "tiles": TILES,
+    "nothing but literal sizes": FIXED,
+}  # fmt: skip
+
+
+def text(traced: Graph, stage: Stage) -> str:
+    inputs = {i.name: f"float32[{', '.join(i.shape.expressions)}]" for i in traced.inputs}
+    parameters = FUNCTION.replace("f(x)", f"f({', '.join(inputs)})")
+    declared = {"INPUTS": inputs, "DIMS": {name: [5] for name in traced.dims}, "REQUIRES": []}
+    reference = function_reference(parameters, "f")
+    return draft(traced, Source("f", reference, declared, {"out[0]": "x.dtype"}), stage).text
+
+
+@pytest.mark.parametrize("what", GRAPHS)
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_draft_of_literal_sizes_audits_clean(what: str, stage: Stage, tmp_path: Path) -> None:
+    file = tmp_path / "draft.py"
+    file.write_text(text(GRAPHS[what], stage), encoding="utf-8")
+    assert [f for f in read(file).findings if f.severity in ("critical", "high", "medium")] == []
+
+
+@pytest.mark.parametrize("what", ["rows", "columns", "tiles", "nothing but literal sizes"])
+def test_a_literal_size_is_no_key_of_the_autotuner(what: str) -> None:
+    assert 'key=["64"]' not in text(GRAPHS[what], 2)
+    assert 'key=["512"]' not in text(GRAPHS[what], 2)
+
+
+def test_the_block_of_a_literal_size_is_a_number() -> None:
+    rows, uneven = text(ROWS, 3), text(UNEVEN_ROWS, 3)
+    assert "next_power_of_2" not in rows + uneven + text(COLUMNS, 3)
+    assert "BLOCK_M=8, BLOCK_N=512, num_warps=8" in rows
+    assert "#" not in rows.partition("def run")[2].replace("# Fused", "")
+    assert "    # 100 elements in a block of 128: a block's size is a power of 2.\n" in uneven
+
+
+def test_a_power_of_2_is_the_smallest_that_holds_the_size() -> None:
+    assert [power_of_2(n) for n in (0, 1, 2, 3, 512, 513)] == [1, 1, 2, 4, 512, 1024]

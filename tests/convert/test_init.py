@@ -1,0 +1,131 @@
+"""Module classes that take arguments: what `--init` gives constructs them, here, in drafts and in replays."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.convert import declared, reference_of
+from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.errors import BadInput, NotConvertible, TargetBroken
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.target import declaration_of, describe
+from pytorch_to_triton.graph.tracing import trace
+from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.replay import command
+from pytorch_to_triton.validate.validate import Request
+
+pytestmark = pytest.mark.anyio
+
+BESIDE_EAGER = Path(__file__).parent / "draft" / "jobs" / "beside_eager.py"
+FILE = """import torch
+from torch import nn
+
+INPUTS = {"x": "float32[M, 7]"}
+DIMS = {"M": [5]}
+
+
+def scaled(x, scale):
+    return x * scale
+
+
+class Base(nn.Module):
+    def __init__(self, dim, eps=1e-5, kind="plain"):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(0.5, 1.5, dim))
+        self.eps = eps
+        self.kind = kind
+
+    def forward(self, x):
+        return scaled(x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps), self.weight)
+
+
+class Norm(Base):
+    pass
+
+
+class Gate(nn.Module):
+    def forward(self, x):
+        return torch.sigmoid(x)
+"""
+INIT = ("dim=7", "eps=0.25", "kind=wide")
+
+
+@pytest.fixture
+def norm(tmp_path: Path) -> Target:
+    path = tmp_path / "norms.py"
+    path.write_text(FILE, encoding="utf-8")
+    return Target(path=path, name="Norm")
+
+
+async def test_a_class_is_constructed_with_the_arguments_given(
+    door: Door, interpreter: Mode, norm: Target
+) -> None:
+    description = await describe(door, norm.constructed_with(INIT), "reference", interpreter)
+    assert [(tensor.name, tensor.shape) for tensor in description.state] == [("weight", (7,))]
+    assert description.target.init == INIT
+
+
+async def test_a_class_whose_arguments_are_missing_says_how_to_give_them(
+    door: Door, interpreter: Mode, norm: Target
+) -> None:
+    with pytest.raises(TargetBroken, match=r"'dim'.*--init NAME=VALUE"):
+        await describe(door, norm, "reference", interpreter)
+
+
+async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
+    door: Door, interpreter: Mode, norm: Target, tmp_path: Path
+) -> None:
+    target = norm.constructed_with(INIT)
+    description = await describe(door, target, "reference", interpreter)
+    declaration = declaration_of(description, description, NO_OPTIONS)
+    traced = await trace(door, target, declaration, interpreter)
+    reference = reference_of(target, description, traced)
+    assert "module = Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-1]
+    heads = [definition.partition("(")[0] for definition in reference.definitions]
+    assert heads == ["def scaled", "class Base", "class Norm", "def reference"]
+    source = Source("norms.py:Norm", reference, declared(declaration, traced), traced.output_dtypes)
+    drafted = tmp_path / "drafted.py"
+    drafted.write_text(draft(traced.graph, source, 3).text, encoding="utf-8")
+    original = tmp_path / "original.py"
+    original.write_text(
+        FILE + "\n\ndef f(x, weight):\n    return Norm(7, 0.25)(x).detach()\n", encoding="utf-8"
+    )
+    weights = {"name": "norm", "source": str(original), "drafts": [str(drafted)], "dims": {"M": [5]}}
+    inputs = {"x": ["M", "7"], "weight": ["7"]}
+    job = Job(
+        kind=str(BESIDE_EAGER),
+        arguments={"functions": [{**weights, "inputs": inputs, "given": {"weight": [0.5, 1.5, 7]}}]},
+    )
+    outcome = await door.ask(job, interpreter, seconds=120.0)
+    assert outcome.answer == {"norm": ""}
+
+
+async def test_a_class_of_another_file_is_refused(door: Door, interpreter: Mode, tmp_path: Path) -> None:
+    path = tmp_path / "borrowed.py"
+    path.write_text('from torch.nn import Sigmoid\n\nINPUTS = {"input": "float32[M]"}\nDIMS = {"M": [5]}\n')
+    target = Target(path=path, name="Sigmoid")
+    description = await describe(door, target, "reference", interpreter)
+    declaration = declaration_of(description, description, NO_OPTIONS)
+    traced = await trace(door, target, declaration, interpreter)
+    with pytest.raises(NotConvertible, match="Sigmoid is not defined by a `class`"):
+        reference_of(target, description, traced)
+
+
+def test_the_command_that_replays_carries_arguments_and_requirements(norm: Target) -> None:
+    mode = Mode(python=sys.executable, interpreter=True)
+    options = Options(requires=("M % 2 == 0",))
+    kernel = Target(path=norm.path.with_name("kernel.py"))
+    request = Request(candidate=kernel, reference=norm.constructed_with(INIT), options=options)
+    line = command(request, mode, 7, None)
+    assert "--init dim=7 --init eps=0.25 --init kind=wide" in line
+    assert "--require 'M % 2 == 0'" in line
+
+
+@pytest.mark.parametrize("text", ["dim", "=7", "2d=7"])
+def test_an_argument_that_does_not_read_is_refused(text: str, norm: Target) -> None:
+    with pytest.raises(BadInput, match="is no argument of a class") as refusal:
+        norm.constructed_with((text,))
+    assert refusal.value.hint == "Write --init dim=512."

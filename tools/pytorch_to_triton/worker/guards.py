@@ -1,0 +1,76 @@
+"""Conditions on sizes under which a trace holds, out of all that torch.export noted on its way."""
+
+import itertools
+import math
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import sympy
+import torch
+
+from .size_text import UnknownFunction, relation_of
+
+TORCH = str(Path(torch.__file__).parent)
+SIZES = (2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 64, 99, 100, 101, 128, 1000, 1023, 1024, 4096, 10**5, 2**20, 2**31)
+POINTS = 4000
+"""Sizes at which conditions are compared; sizes 0 and 1 are never traced."""
+
+
+def conditions(
+    size: torch.SymInt, symbols: Mapping[sympy.Symbol, sympy.Expr], bounds: Sequence[str]
+) -> list[str]:
+    """What the caller's own branches ask of the sizes, and what fixes a number, as Python over the dims.
+
+    `size` is any size of the trace, `symbols` the dims behind its symbols, `bounds` conditions known already.
+    Conditions that always hold, or that follow from others, are left out.
+    """
+    texts = [t for guard in size.node.shape_env.guards if matters(guard) and (t := text(guard.expr, symbols))]
+    names = sorted({s.name for e in symbols.values() for s in e.free_symbols})
+    return independent([*sorted(texts, key=len), *bounds], names)
+
+
+def matters(guard: Any) -> bool:
+    """Whether it may change a result: an equation, or the caller's own question; torch asks itself others."""
+    if isinstance(guard.expr, sympy.Eq):
+        return True
+    asked = getattr(guard.sloc.framework_loc, "filename", None)
+    return asked is not None and not asked.startswith(TORCH)
+
+
+def text(condition: Any, symbols: Mapping[sympy.Symbol, sympy.Expr]) -> str | None:
+    """The condition over the dims; None where it is about something else."""
+    if not condition.free_symbols <= symbols.keys():
+        return None
+    try:
+        return relation_of(condition.subs(symbols))
+    except UnknownFunction:
+        return None
+
+
+def independent(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The conditions that some sizes break which all conditions before them allow."""
+    points = [dict(zip(names, sizes, strict=True)) for sizes in sampled(len(names))]
+    kept = []
+    for condition in texts:
+        code = compile(condition, "<guard>", "eval")
+        allowed = [point for point in points if met(code, point)]
+        if len(allowed) < len(points):
+            kept.append(condition)
+            points = allowed
+    return kept
+
+
+def met(condition: types.CodeType, point: dict[str, int]) -> bool:
+    try:
+        return bool(eval(condition, {"math": math}, point))
+    except ArithmeticError:
+        return False
+
+
+def sampled(count: int) -> Iterable[tuple[int, ...]]:
+    """Sizes for so many dims: all combinations, or a part of them that meets each size of each dim."""
+    everything = itertools.product(SIZES, repeat=count)
+    step = max(len(SIZES) ** count // POINTS, 1)
+    return itertools.islice(everything, 0, None, step | 1)

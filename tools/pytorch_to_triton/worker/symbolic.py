@@ -1,0 +1,79 @@
+"""Python's own functions of numbers, made to keep sizes symbolic while a target is traced.
+
+`math.sqrt(x.shape[-1])` and `float(n)` would make torch.export fix the size at the traced one.
+"""
+
+import ast
+import builtins
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import BuiltinFunctionType, ModuleType
+from typing import Any
+
+import torch
+
+Function = Callable[..., Any]
+SIZES = (torch.SymInt, torch.SymFloat)
+
+
+def as_tensor(method: str) -> Function:
+    """A function of a size as a tensor of one element, which torch.export follows."""
+    return lambda size: getattr(torch.scalar_tensor(BUILTINS["float"](size)), method)()
+
+
+MATH: dict[str, Function] = {
+    "sqrt": torch.sym_sqrt,
+    **{name: as_tensor(name) for name in ("exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tanh")},
+}
+BUILTINS: dict[str, Function] = {
+    "float": torch.sym_float,
+    "int": torch.sym_int,
+    "len": lambda tensor: tensor.shape[0],
+}
+TAKEN = {"len": (torch.Tensor,)}
+
+
+def following(plain: Function, symbolic: Function, of: tuple[type, ...] = SIZES) -> Function:
+    """`plain`, but `symbolic` for a single argument that is one `of` these."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], of) and not kwargs:
+            return symbolic(args[0])
+        return plain(*args, **kwargs)
+
+    return function
+
+
+@contextlib.contextmanager
+def sizes_stay_symbolic(contents: ModuleType, file: Path) -> Iterator[None]:
+    """Inside, functions of `math`, and `float`, `int`, `len` in the target's file, keep sizes symbolic."""
+    replaced = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
+    with contextlib.ExitStack() as stack:
+        for name in MATH:
+            swap(stack, math, name, replaced[getattr(math, name)])
+        for name, value in list(vars(contents).items()):
+            if isinstance(value, BuiltinFunctionType) and value in replaced:
+                swap(stack, contents, name, replaced[value])
+        for name in only_called(file, BUILTINS) - vars(contents).keys():
+            stack.callback(delattr, contents, name)
+            setattr(
+                contents, name, following(getattr(builtins, name), BUILTINS[name], TAKEN.get(name, SIZES))
+            )
+        yield
+
+
+def swap(stack: contextlib.ExitStack, module: ModuleType, name: str, value: Any) -> None:
+    stack.callback(setattr, module, name, getattr(module, name))
+    setattr(module, name, value)
+
+
+def only_called(file: Path, names: dict[str, Function]) -> set[str]:
+    """Those names that the file uses for nothing but calls: not as a dtype, nor to ask for a type."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    annotations = [getattr(n, field, None) for n in ast.walk(tree) for field in ("annotation", "returns")]
+    excused = {id(inner) for a in annotations if isinstance(a, ast.AST) for inner in ast.walk(a)}
+    excused |= {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    other = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in excused}
+    return set(names) - other
