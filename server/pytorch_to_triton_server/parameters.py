@@ -35,3 +35,7 @@ Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may ta
 Python = Annotated[
     str | None, Field(description="A Python with torch and triton to run the code; default: this one")
 ]
+Force = Annotated[
+    bool,
+    Field(description="Replace results at their place even where another call, or somebody else, wrote them"),
+]

@@ -10,7 +10,7 @@ from pydantic import Field
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.benchmark import Baseline, Passes
 from pytorch_to_triton_server.names import file_of, folder_of, target_of
-from pytorch_to_triton_server.parameters import Inputs, Kernel, Python, Reference, Seed, Timeout
+from pytorch_to_triton_server.parameters import Force, Inputs, Kernel, Python, Reference, Seed, Timeout
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.benchmark import Benchmark
@@ -50,6 +50,7 @@ async def benchmark(
         str | None,
         Field(description="Folder for report and pictures; default: benchmarks/NAME in the current folder"),
     ] = None,
+    force: Force = False,
     seed: Seed = None,
     timeout: Timeout = 120.0,
     python: Python = None,
@@ -79,6 +80,7 @@ async def benchmark(
         tune_seconds=tune,
         freeze=file_of(freeze),
         into=folder_of(into),
+        force=force,
     )
     if estimate is not None:
         refuse_beside_estimate(against=against, baseline=baseline, tune=tune, freeze=freeze)

@@ -11,12 +11,12 @@ from typing import Any
 
 from pytorch_to_triton.benchmark.limit import work_of
 from pytorch_to_triton.benchmark.timing import Roof, Subject, Trial, measured, table_of
+from pytorch_to_triton.convert.deliver import delivered, destination_of, kernel_file
 from pytorch_to_triton.convert.draft.kernel import Config, Stage, Variant
-from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft, snake
+from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft
 from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated, label_of, refuse_unknown_names
-from pytorch_to_triton.convert.report import EAGER, markdown, next_step_of, summary_of
-from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.convert.report import EAGER, next_step_of, summary_of
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.gpu.versions import Versions, versions
@@ -32,6 +32,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.timing_dims import timing_dims
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.validate import Request, validate
 
 STAGES: tuple[Stage, ...] = (1, 2, 3)
@@ -47,6 +48,8 @@ class ConversionRequest(Value):
     """Inputs, dims and requirements given beside the file; they win over it."""
     into: Path | None = None
     """The folder for the results; None: `converted/NAME` below the working directory."""
+    force: bool = False
+    """Whether files in it that no conversion of this target wrote may be replaced."""
     seed: int | None = None
     """None draws a fresh one, which the report names."""
     seconds: float = 300.0
@@ -59,25 +62,23 @@ async def convert(
     """Trace the target, draft and validate three stages, time them on a device, and write the results.
 
     Without a device every stage is validated under Triton's interpreter and no speed is claimed. Raises
-    NotConvertible where no pattern fits, BadInput where the target or its declaration cannot be used.
+    NotConvertible where no pattern fits, BadInput where the target, its declaration or the folder for the
+    results cannot be used.
     """
+    destination = destination_of(request.target, request.into, force=request.force)
+    destination.check()
     description = await describe(door, request.target, "reference", mode)
     declaration = declaration_of(description, description, request.options)
     traced = await trace(door, request.target, declaration, mode)
-    folder = (request.into or Path("converted") / snake(traced.graph.function)).resolve()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise BadInput(
-            f"The folder {folder} cannot be made: {problem.strerror}.", "Name another folder with --into."
-        ) from problem
     source = source_of(request.target, description, declaration, traced)
     seed = secrets.randbits(31) if request.seed is None else request.seed
-    work = Work(door, request, mode, watch, folder, source, traced, declaration, seed)
-    stages = [stage async for stage in work.stages()]
-    table = await work.timed(stages)
-    judged = gated(stages, table)
-    return written(work, judged, table, await versions(door, mode))
+    with destination.fresh() as fresh:
+        work = Work(door, request, mode, watch, fresh.folder, source, traced, declaration, seed)
+        stages = [stage async for stage in work.stages()]
+        table = await work.timed(stages)
+        judged = gated(stages, table)
+        conversion = concluded(work, judged, table, await versions(door, mode))
+        return delivered(conversion, fresh, kernel_file(traced.graph.function))
 
 
 @dataclass(frozen=True)
@@ -140,15 +141,19 @@ class Work:
         note = f"# Launch configurations measured on {where}."
         return Source(**{**vars(self.source), "note": note})
 
-    async def validated(self, stage: Stage, drafted: Drafted, file: Path) -> StageReport:
-        """The stage's verdict; its speed is judged when all stages are timed."""
-        request = Request(
+    def validation(self, file: Path) -> Request:
+        """How a drafted file is validated."""
+        return Request(
             candidate=Target(path=file),
             reference=self.request.target,
             options=self.request.options,
             seed=self.seed,
             seconds=self.request.seconds,
         )
+
+    async def validated(self, stage: Stage, drafted: Drafted, file: Path) -> StageReport:
+        """The stage's verdict; its speed is judged when all stages are timed."""
+        request = self.validation(file)
         watch = StageWatch(self.watch, f"stage {stage} ({STAGE_NAMES[stage]})") if self.watch else None
         verdict = await validate(self.door, request, self.mode, watch)
         return StageReport(
@@ -256,22 +261,20 @@ def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
     }
 
 
-def written(
+def concluded(
     work: Work, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
 ) -> Conversion:
-    """The conversion, with the kernel file and both reports on disk."""
+    """What came of the stages."""
     passed = [s for s in stages if s.passed]
-    kernel = work.folder / f"{snake(work.traced.graph.function)}_triton.py" if passed else None
-    if kernel is not None:
-        kernel.write_text(passed[-1].file.read_text(encoding="utf-8"), encoding="utf-8")
-    target = str(work.request.target)
+    kernel = work.folder / kernel_file(work.traced.graph.function) if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
-    conversion = Conversion(
+    again = work.validation(kernel or stages[-1].file)
+    return Conversion(
         summary=summary_of(work.traced.graph.function, stages, table),
         next_step=next_step_of(stages, kernel, table),
         verdict="converted" if passed and passed[-1].stage == STAGES[-1] else "stopped",
-        target=target,
+        target=str(work.request.target),
         kernel=kernel,
         folder=work.folder,
         stages=stages,
@@ -279,7 +282,5 @@ def written(
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=tuple(f"The trace holds only where {guard}." for guard in work.traced.graph.guards),
         obtained=f"correctness measured; {speed}",
+        replay=command(again, work.mode, work.seed, None),
     )
-    (work.folder / "report.md").write_text(markdown(conversion), encoding="utf-8")
-    (work.folder / "report.json").write_text(conversion.model_dump_json(indent=2), encoding="utf-8")
-    return conversion

@@ -4,7 +4,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.schema.command_line import assignments
+from pytorch_to_triton.schema.command_line import assignments, program
 from pytorch_to_triton.schema.job import Mode
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     """As it would be typed; `case` None: all cases."""
-    words = ["pytorch-to-triton", "validate", str(request.candidate)]
+    words = [*program(), "validate", str(request.candidate)]
     if request.reference:
         words += ["--reference", str(request.reference)]
     words += assignments("--input", request.options.inputs)
