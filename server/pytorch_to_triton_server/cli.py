@@ -170,10 +170,11 @@ def perform(tool: Tool, given: dict[str, Any], tell: Callable[["Value"], None], 
 
 async def call(tool: Tool, arguments: dict[str, Any]) -> "Value":
     """The tool's result, with a door of its own and progress on stderr."""
+    from pytorch_to_triton.gpu.causes import lacks_named
     from pytorch_to_triton.gpu.door import open_door
     from pytorch_to_triton_server.show import progress_on_stderr
 
-    with progress_on_stderr() as watch:
+    with progress_on_stderr() as watch, lacks_named():
         async with open_door() as door:
             result: Value = await tool.function(Call(door, watch), **arguments)
     return result

@@ -4,6 +4,7 @@ Beside what a tool writes lies a marker that lists each file with its digest and
 while the marker lists it and its content is still the one that was written.
 """
 
+import errno
 import hashlib
 import os
 import secrets
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import Field, ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.errors import BadInput, EnvironmentLacks
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 
@@ -99,7 +100,7 @@ class Destination:
         """An empty folder beside this one, which takes its place once the block has ended without an error.
 
         After an error, this folder is as it was before. Raises BadInput as `check` does, and where no folder
-        can be made.
+        can be made; EnvironmentLacks where the disk is full.
         """
         self.check()
         with _parents_of(self.folder):
@@ -108,6 +109,13 @@ class Destination:
                 fresh.folder.mkdir(parents=True)
                 yield fresh
                 fresh.swap()
+            except OSError as problem:
+                if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise EnvironmentLacks(
+                        f"There is no room for the results in {self.folder.parent}: {problem.strerror}.",
+                        "Make room there, or name another folder with --into.",
+                    ) from problem
+                raise
             finally:
                 shutil.rmtree(fresh.beside, ignore_errors=True)
 

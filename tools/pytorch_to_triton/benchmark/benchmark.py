@@ -28,6 +28,7 @@ from pytorch_to_triton.errors import BadInput, EnvironmentLacks, Refusal
 from pytorch_to_triton.gpu.conditions import watched_device
 from pytorch_to_triton.gpu.datasheets import datasheet
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.first_call import refuse_unrunnable
 from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
@@ -187,24 +188,28 @@ def refuse_foreign(request: BenchmarkRequest) -> None:
 async def planned(door: Door, request: BenchmarkRequest, mode: Mode) -> Plan:
     """What is to be timed, at which sizes."""
     target = request.reference or Target(path=request.candidate.path)
-    reference = await describe(door, target, "reference", mode)
-    candidate = await describe(door, request.candidate, "candidate", mode)
+    reference = await describe(door, target, "reference", mode, seconds=request.seconds)
+    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
     declaration = declaration_of(reference, candidate, request.options)
-    graph, why = await traced(door, target, declaration, mode)
+    graph, why = await traced(door, target, declaration, mode, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     cases = tuple(cases_of(reference, declaration, request))
     return Plan(request, target, (candidate, reference), cases, graph, why, seed)
 
 
 async def traced(
-    door: Door, target: Target, declaration: Declaration, mode: Mode
+    door: Door, target: Target, declaration: Declaration, mode: Mode, seconds: float
 ) -> tuple[Graph | None, str]:
-    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs."""
+    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs.
+
+    Raises TargetBroken where the reference does not even run.
+    """
     if not declaration.inputs:
         return None, "the file draws its own inputs"
     try:
-        return (await trace(door, target, declaration, mode)).graph, ""
+        return (await trace(door, target, declaration, mode, seconds=seconds)).graph, ""
     except Refusal as refusal:
+        await refuse_unrunnable(door, target, declaration, mode, seconds=seconds)
         return None, refusal.message
 
 

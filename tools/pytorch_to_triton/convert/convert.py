@@ -17,7 +17,9 @@ from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source,
 from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated, label_of, refuse_unknown_names
 from pytorch_to_triton.convert.report import EAGER, next_step_of, summary_of
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.first_call import refuse_unrunnable
 from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
@@ -67,9 +69,9 @@ async def convert(
     """
     destination = destination_of(request.target, request.into, force=request.force)
     destination.check()
-    description = await describe(door, request.target, "reference", mode)
+    description = await describe(door, request.target, "reference", mode, seconds=request.seconds)
     declaration = declaration_of(description, description, request.options)
-    traced = await trace(door, request.target, declaration, mode)
+    traced = await followed(door, request, declaration, mode)
     source = source_of(request.target, description, declaration, traced)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     with destination.fresh() as fresh:
@@ -79,6 +81,15 @@ async def convert(
         judged = gated(stages, table)
         conversion = concluded(work, judged, table, await versions(door, mode))
         return delivered(conversion, fresh, kernel_file(traced.graph.function))
+
+
+async def followed(door: Door, request: ConversionRequest, declaration: Declaration, mode: Mode) -> Traced:
+    """The target's trace. Raises TargetBroken where the target does not even run, NotConvertible else."""
+    try:
+        return await trace(door, request.target, declaration, mode, seconds=request.seconds)
+    except NotConvertible:
+        await refuse_unrunnable(door, request.target, declaration, mode, seconds=request.seconds)
+        raise
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
 
 from pydantic import JsonValue
@@ -40,7 +41,9 @@ class Traced:
     """Output path -> dtype as source: `x.dtype` where it follows an input, else `torch.float32`."""
 
 
-async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode) -> Traced:
+async def trace(
+    door: Door, target: Target, declaration: Declaration, mode: Mode, *, seconds: float = TRACE_SECONDS
+) -> Traced:
     """Trace the target in the widest dtypes it claims, and again in the others to see which outputs follow.
 
     Raises NotConvertible where torch.export cannot follow it, TargetBroken where it does not run.
@@ -48,9 +51,10 @@ async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode
     tensors = tensor_inputs(declaration)
     dims = trace_dims(declaration)
     widest = {name: min(spec.dtypes, key=_width) for name, spec in tensors.items()}
-    graph = await _trace(door, target, declaration, dims, widest, mode)
+    ask = partial(door.ask, mode=mode, seconds=seconds)
+    graph = await _trace(ask, target, declaration, dims, widest)
     narrowest = {name: max(spec.dtypes, key=_width) for name, spec in tensors.items()}
-    other = graph if narrowest == widest else await _trace(door, target, declaration, dims, narrowest, mode)
+    other = graph if narrowest == widest else await _trace(ask, target, declaration, dims, narrowest)
     return Traced(graph, output_dtypes(graph, other))
 
 
@@ -87,12 +91,11 @@ def _points(count: int) -> Iterator[tuple[int, ...]]:
 
 
 async def _trace(
-    door: Door,
+    ask: Callable[[Job], Awaitable[Outcome]],
     target: Target,
     declaration: Declaration,
     dims: Mapping[str, int],
     dtypes: Mapping[str, str],
-    mode: Mode,
 ) -> Graph:
     inputs: list[JsonValue] = [
         {
@@ -113,7 +116,7 @@ async def _trace(
         "dims": dict(dims),
         "keep": list(KEPT),
     }
-    outcome = await door.ask(Job(kind="trace", arguments=arguments), mode, seconds=TRACE_SECONDS)
+    outcome = await ask(Job(kind="trace", arguments=arguments))
     if outcome.answer is None:
         raise _refusal(outcome, target)
     return Graph.model_validate(outcome.answer)

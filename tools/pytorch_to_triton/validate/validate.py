@@ -36,6 +36,7 @@ from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.trial import Setting, Trial
+from pytorch_to_triton.validate.unrunnable import refuse_unrunnable_reference
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
@@ -90,8 +91,8 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
             "This machine has no GPU that torch can use.", "Validate under the interpreter."
         )
     target = request.reference or Target(path=request.candidate.path)
-    reference = await describe(door, target, "reference", mode)
-    candidate = await describe(door, request.candidate, "candidate", mode)
+    reference = await describe(door, target, "reference", mode, seconds=request.seconds)
+    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
     declaration = declaration_of(reference, candidate, request.options)
     limits = limits_of(request, mode, found.devices)
     seed = secrets.randbits(48) if request.seed is None else request.seed
@@ -103,6 +104,7 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
         trial = Trial.of(setting, policy, target, request.candidate)
         memory = MemoryCheck()
         results = await tried(trial, plan.cases, memory)
+        refuse_unrunnable_reference(results, target, request.cases)
         observed = len(trial.observations)
         smallest = None
         if not request.cases:
