@@ -101,7 +101,7 @@ async def test_a_cache_that_is_a_file_is_named(
 
 
 IMPORTS = {
-    "sys.exit": ("import sys\nsys.exit('no licence')", r"sys\.exit\('no licence'\) \(line 2\)"),
+    "sys.exit": ("import sys\nsys.exit('no licence')", r"SystemExit: sys\.exit\('no licence'\) \(line 2\)"),
     "os._exit": ("import os\nos._exit(3)", "ended the process with exit code 3"),
     "a signal": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "crashed: killed by SIGSEGV"),
     "no end": ("while True: pass", "took too long: not done within 2 s"),

@@ -29,6 +29,7 @@ from pytorch_to_triton.gpu.conditions import watched_device
 from pytorch_to_triton.gpu.datasheets import datasheet
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.first_call import refuse_unrunnable
+from pytorch_to_triton.gpu.room import device_room, refuse_cases_over
 from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
@@ -78,6 +79,7 @@ async def benchmark(
     refuse_foreign(request)
     async with watched_device(found.devices[0].uuid) as watching:
         plan = await planned(door, request, mode)
+        refuse_cases_over(plan.cases, device_room(found.devices[0]))
         ceilings = await ceilings_of(door, found.devices[0].name, watching.driver, mode, watch)
         origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
         tunings = await searched(door, plan, mode, watch)

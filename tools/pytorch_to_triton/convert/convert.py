@@ -20,6 +20,7 @@ from pytorch_to_triton.convert.report import EAGER, next_step_of, summary_of
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.first_call import refuse_unrunnable
+from pytorch_to_triton.gpu.room import refuse_too_large
 from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
@@ -71,6 +72,7 @@ async def convert(
     destination.check()
     description = await describe(door, request.target, "reference", mode, seconds=request.seconds)
     declaration = declaration_of(description, description, request.options)
+    await refuse_too_large(door, declaration, mode)
     traced = await followed(door, request, declaration, mode)
     source = source_of(request.target, description, declaration, traced)
     seed = secrets.randbits(31) if request.seed is None else request.seed

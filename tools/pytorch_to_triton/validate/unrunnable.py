@@ -2,15 +2,26 @@
 
 from collections.abc import Sequence
 
-from pytorch_to_triton.errors import TargetBroken
+from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.gpu.first_call import CORRECT_IT
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.judge import CLAIMED
 
 ENDED = "The reference ended its process"
 SLOW = "The reference did not return within"
 RAISED = "The reference raised"
+
+
+def refuse_empty(plan: CasePlan) -> None:
+    """Raises BadInput where nothing of what is declared can be run."""
+    if not plan.cases and plan.skipped:
+        first = plan.skipped[0]
+        raise BadInput(
+            f"No declared case can be run: {first.what}: {first.why}.",
+            "Declare sizes within that, with DIMS or --dim, or a smaller shape with --input.",
+        )
 
 
 def refuse_unrunnable_reference(

@@ -9,6 +9,7 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.room import refuse_too_large
 from pytorch_to_triton.gpu.target import EXAMPLES_CASE, declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.together import together
 from pytorch_to_triton.gpu.versions import Device, versions
@@ -36,7 +37,7 @@ from pytorch_to_triton.validate.plan import Limits
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.trial import Setting, Trial
-from pytorch_to_triton.validate.unrunnable import refuse_unrunnable_reference
+from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
@@ -94,9 +95,11 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     reference = await describe(door, target, "reference", mode, seconds=request.seconds)
     candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
     declaration = declaration_of(reference, candidate, request.options)
+    await refuse_too_large(door, declaration, mode)
     limits = limits_of(request, mode, found.devices)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     plan = chosen(planned(reference, request, declaration, limits, seed), request, declaration, limits)
+    refuse_empty(plan)
     policy = Policy(request.allow_torch)
     with exchange_folder() as folder:
         secret = (places.runs(), Path(target.path).resolve(), Path(request.candidate.path).resolve())

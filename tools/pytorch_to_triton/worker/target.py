@@ -188,7 +188,7 @@ def load_file(path: Path) -> ModuleType:
     except SystemExit as error:
         code = "" if error.code is None else repr(error.code)
         raise TargetExits(
-            f"importing {path} ends the program: sys.exit({code}){at_line(error, path)}"
+            f"importing {path} ends the program by SystemExit: sys.exit({code}){at_line(error, path)}"
         ) from error
     except Exception as error:
         raise TargetLoadFailed(f"importing {path} raised {described(error, path)}") from error
