@@ -31,7 +31,10 @@ Choice = Annotated[
 Seed = Annotated[
     int | None, Field(ge=0, lt=2**48, description="Draws the same inputs again; default: a fresh one")
 ]
-Timeout = Annotated[float, Field(gt=0, description="Seconds that one call may take, compilation included")]
+Timeout = Annotated[
+    float,
+    Field(gt=0, description="Seconds that one call, an import or a trace may take, compilation included"),
+]
 Python = Annotated[
     str | None, Field(description="A Python with torch and triton to run the code; default: this one")
 ]

@@ -119,6 +119,21 @@ def test_a_benchmark_without_a_gpu_exits_3_and_its_advice_works(
     assert (tmp_path / "limits" / "roofline.png").is_file()
 
 
+def test_a_benchmark_replaces_its_own_results_and_no_others(
+    right_kernel: Path, wrong_kernel: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    into = tmp_path / "limits"
+    estimate = ["--estimate", "H200", "--into", str(into)]
+    for _ in range(2):
+        assert main(["benchmark", str(right_kernel), *estimate]) == 0
+    before = (into / "report.md").read_text(encoding="utf-8")
+    assert main(["benchmark", str(wrong_kernel), *estimate]) == 2
+    assert f"{into} holds the results of benchmark for {right_kernel}" in capfd.readouterr().err
+    assert (into / "report.md").read_text(encoding="utf-8") == before
+    assert main(["benchmark", str(wrong_kernel), *estimate, "--force"]) == 0
+    assert str(wrong_kernel) in (into / "report.md").read_text(encoding="utf-8")
+
+
 ESTIMATES = {
     "no such GPU": (("--estimate", "H2000"), "no data sheet of 'H2000'", "H200"),
     "no name": (("--estimate", ""), "no data sheet of ''", "H200"),
