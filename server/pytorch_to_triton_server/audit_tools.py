@@ -4,13 +4,12 @@
 # ruff: noqa: PLR0913, FBT002
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from pytorch_to_triton.schema.finding import Category, Severity
-from pytorch_to_triton_server.names import place_of, target_of
+from pytorch_to_triton_server.names import path_of, place_of, target_of
 from pytorch_to_triton_server.parameters import Choice, Dims, Force, Inputs, Python, Timeout
 
 if TYPE_CHECKING:
@@ -112,10 +111,10 @@ async def audit(
         reference=target_of(reference) if reference else None,
         options=parse_options(input, dim),
         archs=arch,
-        baseline=Path(baseline).expanduser() if baseline else None,
+        baseline=path_of(baseline) if baseline else None,
         update_baseline=update_baseline,
         format=format,
-        into=Path(into).expanduser().absolute() if into else None,
+        into=path_of(into) if into else None,
         force=force,
         seconds=timeout,
     )

@@ -29,6 +29,7 @@ from pytorch_to_triton_server.parameters import (
     Python,
     Reference,
     Seed,
+    Thorough,
     Timeout,
 )
 from pytorch_to_triton_server.speed_tools import benchmark
@@ -47,6 +48,9 @@ class Call:
 
     door: "Door"
     watch: "Watch"
+    unattended: bool = False
+    """Nobody may have been asked whether to make it, so it starts no program that it names: editors make the
+    calls of read-only tools by themselves."""
 
 
 async def validate(
@@ -64,6 +68,7 @@ async def validate(
         tuple[str, ...],
         Field(description="A PyTorch operator that the kernel's wrapper may call, e.g. mm; `any` allows all"),
     ] = (),
+    thorough: Thorough = False,
     device: Choice = "auto",
     seed: Seed = None,
     timeout: Timeout = 120.0,
@@ -78,8 +83,9 @@ async def validate(
     """
     from pytorch_to_triton.schema.declaration import parse_options
     from pytorch_to_triton.validate import validate as validation
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton_server.machine import choose_mode, warm
 
+    warm(call.door, device, python)
     request = validation.Request(
         candidate=target_of(kernel),
         reference=target_of(reference) if reference else None,
@@ -89,6 +95,7 @@ async def validate(
         cases=case,
         allow_torch=frozenset(allow_torch),
         backward=backward,
+        thorough=thorough,
     )
     mode = await choose_mode(call.door, device, python)
     return await validation.validate(call.door, request, mode, call.watch)
@@ -104,6 +111,7 @@ async def convert(
     into: Annotated[
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
+    thorough: Thorough = False,
     force: Force = False,
     device: Choice = "auto",
     seed: Seed = None,
@@ -119,8 +127,9 @@ async def convert(
     """
     from pytorch_to_triton.convert import convert as conversion
     from pytorch_to_triton.schema.declaration import parse_options
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton_server.machine import choose_mode, warm
 
+    warm(call.door, device, python)
     request = conversion.ConversionRequest(
         target=target_of(target),
         options=parse_options(input, dim),
@@ -128,6 +137,7 @@ async def convert(
         force=force,
         seed=seed,
         seconds=timeout,
+        thorough=thorough,
     )
     mode = await choose_mode(call.door, device, python)
     return await conversion.convert(call.door, request, mode, call.watch)
@@ -150,7 +160,7 @@ class Tool:
     function: Callable[..., Awaitable[Any]]
     """Takes a Call and the tool's arguments; returns a Value with `summary` and `next_step`."""
     read_only: bool
-    """It changes nothing and runs none of the user's code."""
+    """It changes nothing, runs none of the user's code and, over MCP, starts no program that it is given."""
     destructive: bool
     """It may overwrite what it has not written itself."""
     is_yes: Callable[[Any], bool]

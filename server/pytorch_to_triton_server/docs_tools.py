@@ -95,8 +95,11 @@ async def docs_status(call: "Call", python: Python = None) -> "DocsStatus":
 
 
 async def _library(call: "Call", python: str | None) -> "Library":
-    from pytorch_to_triton.docs.library import open_library
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton.docs.library import kept_library, open_library
+    from pytorch_to_triton_server.machine import choose_mode, executable_of
 
     # Names are read without running a kernel, so no GPU is looked for.
-    return await open_library(call.door, await choose_mode(call.door, "interpreter", python))
+    mode = await choose_mode(call.door, "interpreter", python)
+    if call.unattended and mode.python != executable_of(None):
+        return await kept_library(mode)
+    return await open_library(call.door, mode)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server.catalogue import Call, Tool
+from pytorch_to_triton_server.fit import plain
 
 if TYPE_CHECKING:
     from pytorch_to_triton.gpu.door import Door
@@ -64,7 +65,7 @@ class Job:
 
         try:
             with self._scope, lacks_named():
-                call = Call(await open_door(), self)
+                call = Call(await open_door(), self, unattended=self.tool.read_only)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:
             self._error = error
@@ -97,7 +98,7 @@ class Job:
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         """As a Watch: keep what is going on for the next heartbeat."""
-        self._doing = f"{message} ({done:g} of {total:g})" if total else message
+        self._doing = plain(f"{message} ({done:g} of {total:g})" if total else message)
 
     async def item(self, result: dict[str, Any]) -> None:
         """As a Watch: results come whole, at the end."""

@@ -1,5 +1,6 @@
 """What this machine runs kernels on."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.versions import Device, Versions, versions
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton_server.names import DeviceChoice
+from pytorch_to_triton_server.names import DeviceChoice, path_of
 
 _DRIVER_NODES = ("nvidiactl", "nvmap", "dxg", "kfd")
 """In /dev: NVIDIA's driver, the same on Jetson, a GPU passed on by Windows, AMD's driver."""
@@ -39,7 +40,7 @@ async def choose_mode(door: Door, choice: DeviceChoice, python: str | None = Non
 
     Raises EnvironmentLacks for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
     """
-    executable = _path_of(python) if python else sys.executable
+    executable = executable_of(python)
     interpreter = Mode(python=executable, interpreter=True)
     compiled = Mode(python=executable, interpreter=False)
     if choice == "interpreter":
@@ -53,6 +54,14 @@ async def choose_mode(door: Door, choice: DeviceChoice, python: str | None = Non
             "Choose the device auto or interpreter: kernels then run under Triton's interpreter on the CPU.",
         )
     return interpreter
+
+
+def warm(door: Door, choice: DeviceChoice, python: str | None = None) -> None:
+    """Start what a validation will need: on a device kernels run under the interpreter too."""
+    executable = executable_of(python)
+    if choice != "interpreter" and _has_driver():
+        door.warm(Mode(python=executable, interpreter=False))
+    door.warm(Mode(python=executable, interpreter=True))
 
 
 async def look(door: Door) -> Machine:
@@ -88,7 +97,12 @@ def _has_driver() -> bool:
     return any(Path("/dev", node).exists() for node in _DRIVER_NODES)
 
 
-def _path_of(python: str) -> str:
-    """The path of a Python named by path or by command. A virtual environment's link stays one."""
-    path = Path(python).expanduser()
-    return shutil.which(path) or str(path.absolute())
+def executable_of(python: str | None) -> str:
+    """The path of a Python named by path or by command; None: the one that runs this.
+
+    A virtual environment's link stays one. Raises BadInput for what cannot be a path.
+    """
+    if not python:
+        return sys.executable
+    command = None if os.sep in python else shutil.which(python)
+    return command or str(path_of(python))

@@ -33,7 +33,12 @@ Seed = Annotated[
 ]
 Timeout = Annotated[
     float,
-    Field(gt=0, description="Seconds that one call, an import or a trace may take, compilation included"),
+    Field(
+        gt=0,
+        le=7 * 86400,
+        allow_inf_nan=False,
+        description="Seconds that one call, an import or a trace may take, compilation included",
+    ),
 ]
 Python = Annotated[
     str | None, Field(description="A Python with torch and triton to run the code; default: this one")
@@ -41,4 +46,11 @@ Python = Annotated[
 Force = Annotated[
     bool,
     Field(description="Replace results at their place even where another call, or somebody else, wrote them"),
+]
+Thorough = Annotated[
+    bool,
+    Field(
+        description="On a GPU, also watch small cases under compute-sanitizer, where it is installed: "
+        "some ten seconds more"
+    ),
 ]

@@ -3,6 +3,7 @@
 import base64
 import inspect
 import json
+import logging
 import signal
 from collections.abc import Callable
 from importlib.metadata import version
@@ -11,17 +12,21 @@ from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.resources import FileResource
 from mcp.server.mcpserver.tools import Tool as ServedTool
-from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton_server.catalogue import TOOLS, Tool, refusal_of
 from pytorch_to_triton_server.compact import compact
+from pytorch_to_triton_server.fit import fitted_text
 from pytorch_to_triton_server.jobs import Jobs, open_jobs
+from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.wire import stdio
 
 NAME = "pytorch-to-triton"
 HOST = "127.0.0.1"
@@ -44,6 +49,19 @@ it and validate again until the verdict is passed.
 5. Report the verdict and what was not tried (`skipped`), and claim no speed that was not measured."""
 
 
+MOST_OF_AN_ERROR = 6000
+"""Characters."""
+DISK = "Check that there is room, and that the folder and the cache can be written."
+DEFECT = "The server's log has the traceback. Other calls are not affected."
+
+
+class Cut(BaseModel):
+    """What was left out of a long result."""
+
+    left_out: list[str]
+    whole: Annotated[str, Field(description="The file that has all of it, as JSON")]
+
+
 class Answer(BaseModel):
     """What every tool's result has; the rest depends on the tool."""
 
@@ -51,6 +69,7 @@ class Answer(BaseModel):
 
     summary: Annotated[str, Field(description="What a person would say")]
     next_step: Annotated[str, Field(description="What can be done with this result")]
+    cut: Annotated[Cut | None, Field(description="What was left out, where the result was too long")] = None
 
 
 class Server(MCPServer[Jobs]):
@@ -63,22 +82,61 @@ class Server(MCPServer[Jobs]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            refusal = await self._refusal_behind(error, name)
-            if refusal is None:
-                raise
-            raise ToolError(str(refusal)) from error
+            raise ToolError(fitted_text(await self._why(error, name), MOST_OF_AN_ERROR)) from error
 
-    async def _refusal_behind(self, error: ToolError, name: str) -> Refusal | None:
-        """What the caller did wrong, where that is why the tool failed."""
+    async def run_stdio_async(self) -> None:
+        """As the SDK's, but each message is answered."""
+        lowlevel = self._lowlevel_server
+        async with stdio() as (read, write):
+            await lowlevel.run(read, write, lowlevel.create_initialization_options())
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Jobs, Any] | None = None,
+    ) -> Any:
+        """As the SDK's. Raises MCPError for a prompt or an argument that is not there."""
+        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
+        if name not in prompts:
+            raise invalid(f"There is no prompt {brief(name)}. The prompts are {', '.join(prompts)}.")
+        known = [argument.name for argument in prompts[name].arguments or ()]
+        unknown = [argument for argument in arguments or {} if argument not in known]
+        if unknown:
+            raise invalid(f"{name} has no argument {brief(unknown[0])}. It takes {', '.join(known)}.")
+        return await super().get_prompt(name, arguments, context)
+
+    async def read_resource(self, uri: Any, context: Context[Jobs, Any] | None = None) -> Any:
+        """As the SDK's. Raises ResourceNotFoundError, with the resources there are."""
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceNotFoundError as error:
+            known = ", ".join(resource.uri for resource in await self.list_resources())
+            text = f"There is no resource {brief(str(uri))}. The resources are {known}."
+            raise ResourceNotFoundError(fitted_text(text, MOST_OF_AN_ERROR)) from error
+
+    async def _why(self, error: ToolError, name: str) -> str:
+        """What the caller did wrong, or which defect ended the call."""
         tools = {tool.name: tool for tool in await self.list_tools()}
-        match error.__cause__:
-            case Refusal() as refusal:
-                return refusal
-            case ValidationError() as fault if not isinstance(error, UnexpectedToolError):
-                return refusal_of(fault, name, tools[name].input_schema["properties"])
+        cause = error.__cause__
         if name not in tools:
-            return BadInput(f"There is no tool {name!r}.", f"The tools are {', '.join(tools)}.")
-        return None
+            return str(BadInput(f"There is no tool {brief(name)}.", f"The tools are {', '.join(tools)}."))
+        if isinstance(cause, Refusal):
+            return str(cause)
+        if isinstance(cause, ValidationError) and not isinstance(error, UnexpectedToolError):
+            return str(refusal_of(cause, name, tools[name].input_schema["properties"]))
+        if isinstance(cause, OSError):
+            place = f" ({cause.filename})" if cause.filename else ""
+            return f"{name} could not go on: {cause.strerror or cause}{place}.\n{DISK}"
+        if isinstance(error, UnexpectedToolError):
+            logging.getLogger(__name__).error("%s failed", name, exc_info=cause)
+            return f"{name} failed by a defect of {NAME}: {type(cause).__name__}: {cause}.\n{DEFECT}"
+        return str(error)
+
+
+def invalid(message: str) -> MCPError:
+    """The protocol's error for what the caller got wrong."""
+    return MCPError(code=INVALID_PARAMS, message=fitted_text(message, MOST_OF_AN_ERROR))
 
 
 def build_server(patience: float = PATIENCE_SECONDS) -> Server:
@@ -119,7 +177,7 @@ def served(tool: Tool) -> ServedTool:
 
     async def call(ctx: Context[Jobs, Any], **arguments: Any) -> CallToolResult:
         jobs = ctx.request_context.lifespan_context
-        return answered(await jobs.wait(jobs.start(tool, arguments), ctx.report_progress))
+        return answered(await jobs.wait(jobs.start(tool, arguments), ctx.report_progress), tool.name)
 
     keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in tool.parameters]
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context[Jobs, Any])
@@ -145,7 +203,7 @@ def job_tool() -> ServedTool:
         found = jobs.find(job_id)
         if action == "cancel":
             found.cancel()
-        return answered(await jobs.wait(found, ctx.report_progress))
+        return answered(await jobs.wait(found, ctx.report_progress), found.tool.name)
 
     about = (
         "Wait for a call that answered with a job_id, or cancel it.\n\n"
@@ -170,10 +228,10 @@ def strict(
     return tool
 
 
-def answered(result: BaseModel) -> CallToolResult:
+def answered(result: BaseModel, tool: str) -> CallToolResult:
     """A result as structured content, and as text for clients that read only text; pictures beside it."""
-    told = compact(result)
-    text = TextContent(type="text", text=json.dumps(told))
+    told = compact(result, tool)
+    text = TextContent(type="text", text=json.dumps(told, ensure_ascii=False))
     return CallToolResult(content=[text, *pictures_of(result)], structured_content=told)
 
 

@@ -41,7 +41,12 @@ async def benchmark(
     ] = None,
     tune: Annotated[
         float | None,
-        Field(gt=0, description="Seconds a size to search for better configurations of autotuned kernels"),
+        Field(
+            gt=0,
+            le=7 * 86400,
+            allow_inf_nan=False,
+            description="Seconds a size to search for better configurations of autotuned kernels",
+        ),
     ] = None,
     freeze: Annotated[
         str | None, Field(description="Write the kernel with its configurations as a table to this file")

@@ -236,7 +236,7 @@ async def test_cancelling_kills_the_job_and_its_children(
     assert json.loads(Path(seen["folder"], "outcome.json").read_text())["status"] == "cancelled"
 
 
-async def test_a_lost_fork_server_is_a_crash_and_the_next_job_has_a_fresh_one(
+async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_fresh_one(
     door: Door, compiled: Mode, hostile: Hostile, honest: Honest
 ) -> None:
     watch = Recorder()
@@ -251,7 +251,7 @@ async def test_a_lost_fork_server_is_a_crash_and_the_next_job_has_a_fresh_one(
         await watch.first_item.wait()
         seen = watch.told[0][1]
         psutil.Process(seen["fork_server"]).kill()
-    assert outcomes[0].status == "crashed"
+    assert outcomes[0].status == "lost"
     assert "forked from" in outcomes[0].detail
     await until_gone(seen["pid"])
     after = await door.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)

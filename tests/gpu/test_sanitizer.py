@@ -88,7 +88,7 @@ class Bench:
     async def run(self, how: str, seconds: float = LONG_SECONDS, devices: str | None = None) -> Sanitized:
         job = Job(kind=str(self.folder / "job.py"), arguments={"how": how})
         mode = Mode(python=sys.executable, interpreter=False, devices=devices)
-        return await sanitized(self.folders, job, mode, "memcheck", seconds=seconds)
+        return await sanitized(self.folders, job, [], mode, "memcheck", seconds=seconds)
 
     def will_report(self, late: str | bytes, early: str = "", exit_code: int = 0) -> None:
         """What the tool writes before and after the job, and its exit code when the job succeeds."""

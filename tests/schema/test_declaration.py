@@ -439,3 +439,42 @@ def test_any_text_is_read_or_refused_at_a_place_in_it(text: str) -> None:
         except BadDeclaration as error:
             refusals.append(error)
     assert all(0 <= refusal.position <= len(refusal.text) and refusal.hint for refusal in refusals)
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("x=" + "[" * 3000 + "]" * 3000, "a list cannot hold a list"),
+        ("x=" + "[1," * 2400 + "1" + "]" * 2400, "a list cannot hold a list"),
+        ("x=float32[" + "N," * 3000 + "N]", "a tensor has at most 64"),
+        ("x=float32[" + "(" * 99 + "N" + ")" * 99 + ")]", "unmatched"),
+        ("x=float32[" + "-" * 199 + "K]", "no dimension 'K'"),
+        ("x=" + "a" * 10**6, "at most 10000 are read"),
+        ("=" * 10**6, "at most 10000 are read"),
+    ],
+)
+def test_an_option_that_is_huge_or_deep_is_refused_in_short(option: str, problem: str) -> None:
+    def parse() -> None:
+        options = parse_options([option], [])
+        parse_declaration(options.inputs, DIMS)
+
+    refusal = refusal_of(parse)
+    assert problem in refusal.message
+    assert len(str(refusal)) < 2000
+
+
+def test_more_sizes_of_a_dimension_than_can_be_tried_are_refused() -> None:
+    refusal = refusal_of(lambda: declared_with_sizes("1," * 2000 + "1"))
+    assert "N has 2001 sizes; at most 1000 are tried" in refusal.message
+
+
+def declared_with_sizes(text: str) -> Declaration:
+    return parse_declaration({"x": "float32[N]"}, {"N": text})
+
+
+def test_a_refusal_of_a_long_text_shows_what_is_near_the_mistake() -> None:
+    options = parse_options(["x=float32[M, N] in 0.." + "1 + " * 1000 + "K"], [])
+    refusal = refusal_of(lambda: parse_declaration(options.inputs, DIMS))
+    line, caret = refusal.message.splitlines()[-2:]
+    assert len(line) < 500
+    assert caret.index("^") < len(line)

@@ -1,3 +1,4 @@
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -57,7 +58,8 @@ def server(cache: Path) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "pytorch_to_triton_server", "serve"],
-        env={"PYTORCH_TO_TRITON_CACHE": str(cache)},
+        # A client passes on little of its environment; the tree that is tested is to be the one that serves.
+        env={"PYTORCH_TO_TRITON_CACHE": str(cache), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     )
 
 

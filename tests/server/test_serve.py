@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp.types import ImageContent, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, ImageContent, PromptReference, TextContent
 
 from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server.compact import MOST_CHARACTERS
 
 pytestmark = pytest.mark.anyio
 
@@ -101,6 +103,53 @@ async def test_the_prompt_names_only_tools_that_exist(client: Client) -> None:
     starts = [line.split("`")[1] for line in message.content.text.splitlines() if line[:4].endswith("`")]
     assert starts
     assert set(starts) <= tools
+
+
+async def test_an_unknown_prompt_is_refused_with_the_prompts_there_are(client: Client) -> None:
+    with pytest.raises(
+        MCPError, match=r"There is no prompt 'convert'. The prompts are pytorch-to-triton."
+    ) as refused:
+        await client.get_prompt("convert")
+    assert refused.value.code == INVALID_PARAMS
+
+
+async def test_an_unknown_argument_of_a_prompt_is_refused_with_those_it_takes(client: Client) -> None:
+    with pytest.raises(MCPError, match=r"no argument 'file'. It takes target.") as refused:
+        await client.get_prompt("pytorch-to-triton", {"file": "ops.py"})
+    assert refused.value.code == INVALID_PARAMS
+
+
+@pytest.mark.parametrize(
+    "uri", ["kernel://softmx", "kernel://../softmax", "docs://guides/absent", "x" * 9000]
+)
+async def test_an_unknown_resource_is_refused_with_the_resources_there_are(client: Client, uri: str) -> None:
+    with pytest.raises(MCPError, match=r"kernel://softmax, .*docs://guides/masks") as refused:
+        await client.read_resource(uri)
+    assert refused.value.code == INVALID_PARAMS
+
+
+async def test_completions_are_not_offered_and_asking_for_one_is_refused(client: Client) -> None:
+    with pytest.raises(MCPError) as refused:
+        await client.complete(PromptReference(name="pytorch-to-triton"), {"name": "target", "value": "o"})
+    assert refused.value.code == METHOD_NOT_FOUND
+
+
+async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_whole(
+    client: Client, tmp_path: Path
+) -> None:
+    kernels = [f"@triton.jit\ndef kernel_{n}(n):\n    while n:\n        break\n" for n in range(150)]
+    (tmp_path / "many.py").write_text("import triton\n\n" + "\n".join(kernels))
+    arguments = {"paths": [str(tmp_path)], "evidence": "source", "format": "sarif"}
+    result = await client.call_tool("audit", arguments)
+    told = result.structured_content
+    assert told is not None
+    assert len(text_of(result)) <= MOST_CHARACTERS
+    assert json.loads(text_of(result)) == told
+    assert {finding["severity"] for finding in told["findings"]} == {"critical"}
+    assert any(one.startswith("findings: ") for one in told["cut"]["left_out"])
+    whole = json.loads(Path(told["cut"]["whole"]).read_text())
+    assert [finding["rule"] for finding in whole["findings"]].count("unsupported_syntax") == 150
+    assert json.loads(whole["document"])["version"] == "2.1.0"
 
 
 async def test_reference_kernels_are_resources(client: Client) -> None:

@@ -31,3 +31,13 @@ def test_whole_numbers_stay_as_they_are() -> None:
     with Rounding(EPS, seed=1):
         total = torch.arange(10).sum()
     assert int(total) == 45
+
+
+def test_what_is_written_through_a_view_arrives() -> None:
+    with Rounding(EPS, seed=1):
+        square = torch.zeros(4, 4, dtype=torch.float64)
+        square.diagonal().fill_(3.0)
+        total = torch.empty(4, dtype=torch.float64)
+        torch.add(square[0], 1.0, out=total)
+    assert square.trace() == 12
+    assert total.tolist() == [4, 1, 1, 1]

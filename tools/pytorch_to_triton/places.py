@@ -1,12 +1,16 @@
 """Where things live on disk: the cache, the run folders, and the files that ship with the project."""
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 PACKAGE = Path(__file__).resolve().parent
 WORKER = PACKAGE / "worker"
+SOURCE_BYTES = 4 << 20
+"""More than any file of source has that somebody wrote."""
 
 
 def cache() -> Path:
@@ -18,6 +22,11 @@ def cache() -> Path:
 def runs() -> Path:
     """The folder that holds one run folder a job."""
     return cache() / "runs"
+
+
+def results() -> Path:
+    """The folder that holds whole results which were cut on their way to an assistant."""
+    return cache() / "results"
 
 
 def locks() -> Path:
@@ -53,6 +62,20 @@ def shipped(name: str) -> Path:
         if place.exists():
             return place
     raise FileNotFoundError(f"{name} is neither in the checkout nor in the installed package")
+
+
+def read_regular(path: Path, most: int = SOURCE_BYTES) -> bytes:
+    """The bytes of a file that somebody named: a device or a pipe may never end, and waits for ever.
+
+    Raises OSError, also for what is no regular file or has more than `most` bytes.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB", str(path))
+    return content
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -18,6 +18,7 @@ from pytorch_to_triton.worker.report import Report
 from pytorch_to_triton.worker.stopwatch.crew import Lost, Member, enlist
 from pytorch_to_triton.worker.stopwatch.turns import Crew, all_rounds
 
+SETTING = {"samples": 300, "full": True}
 STARTED = {"input_bytes": 8, "output_bytes": 8, "free_bytes": 1 << 30, "call_ms": 1.0, "cover": 2}
 LIMIT_SECONDS = 20.0
 assert triton  # as in every worker: who tells of a failure leaves its frames out
@@ -106,11 +107,11 @@ def rounds(folder: Path) -> dict[str, Any]:
     """Two honest members and one that fails at first, over two sizes."""
     crew = crew_of(slow=honest(3.0), fast=honest(1.0), unlucky=raising("start"))
     with Report(folder) as report:
-        first = all_rounds(report, crew, ["draw0"], budget_seconds=5.0)
+        first = all_rounds(report, crew, ["draw0"], {**SETTING, "round_seconds": 5.0})
         seen = {label: member.ask("seen", seconds=LIMIT_SECONDS) for label, member in crew.members.items()}
         why = dict(crew.lost)
         crew.gather()
-        second = all_rounds(report, crew, ["draw0"], budget_seconds=0.0)
+        second = all_rounds(report, crew, ["draw0"], {**SETTING, "round_seconds": 0.0})
     told = {
         "processes": len({m.ask("process", seconds=LIMIT_SECONDS) for m in crew.members.values()}),
         "here": os.getpid() in {m.ask("process", seconds=LIMIT_SECONDS) for m in crew.members.values()},

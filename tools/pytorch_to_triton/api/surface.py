@@ -4,6 +4,7 @@ import hashlib
 import os
 import secrets
 import sys
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -114,6 +115,15 @@ async def surface(door: Door, mode: Mode) -> Surface:
     return found
 
 
+def kept_surface(mode: Mode) -> Surface | None:
+    """What was read last of the Triton that `mode.python` has; None where nothing was. Starts nothing."""
+    files = places.cache().glob(f"api/*-{_key(mode)}.json")
+    for file in sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True):
+        with suppress(OSError, ValueError):
+            return Surface.model_validate_json(file.read_text(encoding="utf-8"))
+    return None
+
+
 def installed_version() -> str | None:
     """The version of Triton beside this package, read without importing it; None where there is none."""
     for distribution in _DISTRIBUTIONS:
@@ -125,12 +135,16 @@ def installed_version() -> str | None:
 
 
 async def _cached_at(door: Door, mode: Mode) -> Path:
-    """The file for this Python, its Triton, and the job that reads it as it is now."""
+    """The file for this Python and its Triton."""
     own = installed_version() if mode.python == sys.executable else None
     triton = own or (await versions(door, mode)).triton
+    return places.cache() / "api" / f"{triton}-{_key(mode)}.json"
+
+
+def _key(mode: Mode) -> str:
+    """Of this Python, and of the job that reads its Triton as it is now."""
     job = (places.WORKER / "api.py").read_bytes()
-    key = hashlib.sha256(mode.python.encode() + b"\0" + job).hexdigest()[:16]
-    return places.cache() / "api" / f"{triton}-{key}.json"
+    return hashlib.sha256(os.fsencode(mode.python) + b"\0" + job).hexdigest()[:16]
 
 
 async def _read(door: Door, mode: Mode) -> Surface:

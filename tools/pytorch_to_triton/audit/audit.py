@@ -5,6 +5,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from pytorch_to_triton import places
 from pytorch_to_triton.audit.deliver import concluded, delivered
 from pytorch_to_triton.audit.examine import (
     Examined,
@@ -16,6 +17,7 @@ from pytorch_to_triton.audit.examine import (
 from pytorch_to_triton.audit.read import Reading, finished, read_all
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.request import Choose, Plan, Request, planned
+from pytorch_to_triton.audit.search import legible
 from pytorch_to_triton.audit.source import SourceFile, parse
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.gpu.door import Door
@@ -59,19 +61,21 @@ async def audit(door: Door, request: Request, choose: Choose, watch: Watch) -> A
 async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
     """What source says of each file, in the order of the search.
 
-    Raises BadInput for a named file that cannot be read, and where there is nothing to audit.
+    Raises BadInput for a named file that cannot be read, and where there is nothing to audit. One that is
+    nested too deeply is told as unread where there are others.
     """
     files = (*plan.files.named, *plan.files.found)
     done = 0
 
     async def tell(reading: Reading) -> None:
         nonlocal done
-        await watch.progress(done, len(files), f"auditing {reading.file.name}")
+        await watch.progress(done, len(files), f"auditing {legible(reading.file).name}")
         done += 1
 
     readings = await read_all(files, tell)
+    none_read = all(reading.refusal for reading in readings)
     for reading in readings:
-        if reading.refusal and reading.file in plan.files.named:
+        if reading.refusal and reading.file in plan.files.named and (none_read or not reading.too_deep):
             raise BadInput(reading.refusal, reading.hint)
     kept = [r for r in readings if r.refusal or r.imports_triton or r.file in plan.files.named]
     if not kept:
@@ -105,7 +109,7 @@ async def examine(targets: Sequence[Target], plan: Plan, examiner: Examiner, int
     """Compiles, and where that is asked for runs, the targets."""
     depth: EvidenceKind = "compiled" if plan.request.evidence == "compiled" else "measured"
     for target in targets:
-        file = parse(target.path.resolve(), target.path.read_bytes())
+        file = parse(target.path.resolve(), places.read_regular(target.path))
         await compile_target(examiner, target, file, into)
         if depth == "measured":
             await run_target(examiner, target, file, into)
@@ -133,6 +137,6 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 def parsed_or_none(path: Path) -> SourceFile | None:
     """The file as source; None where it cannot be read any more."""
     try:
-        return parse(path, path.read_bytes())
-    except (OSError, BadInput, RecursionError):
+        return parse(path, places.read_regular(path))
+    except (OSError, BadInput):
         return None

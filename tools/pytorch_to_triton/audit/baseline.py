@@ -13,6 +13,9 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.schema.value import Value
 
+BASELINE_BYTES = 64 << 20
+"""Of some hundred thousand findings."""
+
 
 class Known(Value):
     """One finding that a baseline holds; what is beside the fingerprint is for people."""
@@ -56,7 +59,7 @@ def marked(findings: Sequence[Finding], baseline: Baseline) -> list[Finding]:
 def read_baseline(path: Path) -> Baseline:
     """Raises BadInput where the file is not there or is none."""
     try:
-        return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
+        return Baseline.model_validate_json(places.read_regular(path, BASELINE_BYTES).decode())
     except OSError as error:
         hint = "Write one with --update-baseline, or leave the baseline out."
         raise BadInput(f"The baseline {path} cannot be read: {error.strerror}.", hint) from error
@@ -100,6 +103,9 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
 
 def write_asked(path: Path, text: str) -> None:
     """Writes a file that the caller named. Raises BadInput where it cannot be written."""
+    if path.exists() and not path.is_file():
+        # A file would take the place of the device.
+        raise BadInput(f"{path} cannot be written: it is not a regular file.", "Name a file that can be.")
     try:
         places.write_whole(path, text)
     except OSError as error:

@@ -29,6 +29,7 @@ from pytorch_to_triton.audit.read import Reading, read
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.report.render import rendered
 from pytorch_to_triton.audit.request import TOOL, Plan, Request
+from pytorch_to_triton.audit.search import legible
 from pytorch_to_triton.audit.settings import Settings
 from pytorch_to_triton.audit.settle import settled
 from pytorch_to_triton.audit.suppress import notes_on, set_aside
@@ -49,7 +50,7 @@ def concluded(
     own = [with_severity(f, plan.settings) for f in outcome.findings if f.rule in names]
     told = ranked(marked(with_fingerprints(own, plan.root), plan.baseline))
     read_ones = [reading for reading in readings if not reading.refusal]
-    unread = [Unread(file=r.file, why=r.refusal) for r in readings if r.refusal]
+    unread = [Unread(file=legible(r.file), why=r.refusal) for r in readings if r.refusal]
     kernels = sum(len(reading.kernels) for reading in read_ones)
     cleared = [
         f"{name_of(f.file, plan.root)}:{f.line}: {f.rule} was suspected; all cases ran without it."
@@ -60,7 +61,7 @@ def concluded(
     return AuditReport(
         summary=summary_of(told, kernels, len(read_ones), len(unread)),
         next_step=next_step_of(told, kernels, plan.root, examined=bool(examined.ran)),
-        verdict="faulty" if failing(told, plan.fail_on) else "clean",
+        verdict="faulty" if failing(told, plan.fail_on) or unread_by_name(plan, unread) else "clean",
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         categories=statuses(told, plan.fail_on),
         findings=tuple(told),
@@ -76,6 +77,11 @@ def concluded(
         fail_on=plan.fail_on,
         notes=(*examined.notes, *cleared, *notes, *failed),
     )
+
+
+def unread_by_name(plan: Plan, unread: Sequence[Unread]) -> bool:
+    """Whether a file that was named itself was not read: nothing says that it is clean."""
+    return any(one.file in plan.files.named for one in unread)
 
 
 def with_severity(finding: Finding, settings: Settings) -> Finding:

@@ -14,7 +14,8 @@ from pytorch_to_triton import api, places
 from pytorch_to_triton.api.surface import installed_version
 from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
+from pytorch_to_triton.audit.search import legible
+from pytorch_to_triton.audit.source import Kernel, SourceFile, TooDeep, parse
 from pytorch_to_triton.audit.suppress import Comment, comments_in
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.gpu.together import together
@@ -44,6 +45,8 @@ class Reading(Value):
     """Why it could not be read; empty: it was."""
     hint: str = ""
     """How to mend that."""
+    too_deep: bool = False
+    """It could not be read since it is nested too deeply: other files can."""
 
 
 Told = Callable[[Reading], Awaitable[None]]
@@ -80,8 +83,11 @@ def read_chunk(files: Sequence[Path]) -> tuple[Reading, ...]:
 
 def read(file: Path) -> Reading:
     """The findings of all rules on source, from the cache where the file was read before."""
+    if (name := legible(file)) != file:
+        # A report could not name it.
+        return Reading(file=file, refusal=f"The name {name} is not text in UTF-8.", hint="Rename the file.")
     try:
-        source = file.read_bytes()
+        source = places.read_regular(file)
     except OSError as error:
         refusal = f"{file} cannot be read: {error.strerror}."
         return Reading(file=file, refusal=refusal, hint="Name files that you may read.")
@@ -127,11 +133,13 @@ def _reading(file: Path, source: bytes) -> Reading:
             comments=comments_in(parsed.text),
             notes=tuple(notes),
         )
-    except BadInput as refusal:
-        return Reading(file=file, refusal=refusal.message, hint=refusal.hint)
-    except RecursionError:
-        hint = "Split what is unrolled there into functions or loops."
-        return Reading(file=file, refusal=f"{file} is nested too deeply to be read.", hint=hint)
+    except (RecursionError, MemoryError):
+        refusal: BadInput = TooDeep(file)
+    except BadInput as error:
+        refusal = error
+    return Reading(
+        file=file, refusal=refusal.message, hint=refusal.hint, too_deep=isinstance(refusal, TooDeep)
+    )
 
 
 def _found(file: SourceFile) -> tuple[list[Finding], list[str]]:
@@ -143,7 +151,7 @@ def _found(file: SourceFile) -> tuple[list[Finding], list[str]]:
             continue
         try:
             found += rule.find(file)
-        except RecursionError:
+        except (RecursionError, MemoryError):
             raise
         except Exception as error:  # a defect of the rule must not end the audit of a tree
             notes.append(f"Rule {rule.name} failed on {file.path}: {type(error).__name__}: {error}.")

@@ -40,6 +40,11 @@ def search(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Searched:
     return Searched(tuple(named), tuple(path for path in found if path not in named))
 
 
+def legible(path: Path) -> Path:
+    """The path as it can be written in UTF-8: bytes that are no text as `\\udcff`."""
+    return Path(str(path).encode(errors="backslashreplace").decode())
+
+
 def root_of(path: Path) -> Path:
     """The project's folder: the nearest one above with a pyproject.toml or .git, else the path's own."""
     own = path if path.is_dir() else path.parent
@@ -52,10 +57,10 @@ def _below(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and not Path(place, name, "pyvenv.cfg").exists()
+            if not name.startswith(".") and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
         )
         paths = (Path(place, name) for name in sorted(files) if name.endswith(".py"))
-        yield from (path.resolve() for path in paths if path.is_file())
+        yield from (path.resolve() for path in paths if os.path.isfile(path))
 
 
 def _is_excluded(path: Path, folder: Path, patterns: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from pytorch_to_triton import places
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.search import root_of
 from pytorch_to_triton.errors import BadInput
@@ -47,7 +48,7 @@ def settings_for(path: Path) -> Settings:
     root = root_of(path.absolute())
     file = root / "pyproject.toml"
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        table = tomllib.loads(places.read_regular(file).decode()) if file.exists() else {}
         for name in TABLE:
             table = table.get(name, {})
             if not isinstance(table, dict):
@@ -55,8 +56,9 @@ def settings_for(path: Path) -> Settings:
                     f"{file}: {name} is not a table.", "Write it as [tool.pytorch-to-triton.audit]."
                 )
         settings = Settings.model_validate({**table, "root": root})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput(f"{file} cannot be read: {error}.", "Mend it, then audit again.") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"{file} cannot be read: {why}.", "Correct it, then audit again.") from error
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])

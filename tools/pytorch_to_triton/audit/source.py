@@ -36,6 +36,20 @@ _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_trito
 """`wrapper(kernel)[grid](...)` launches the kernel too."""
 
 
+_TOO_DEEP = frozenset({"too many nested parentheses", "too many levels of indentation"})
+"""What the parser says of code that it does not follow further down."""
+
+
+class TooDeep(BadInput):
+    """A file whose code is nested more deeply than Python's parser, or a rule, can follow."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is nested too deeply to be read.",
+            "Split what is nested there into functions, statements or loops.",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Launch:
     """`kernel[grid](...)`."""
@@ -279,16 +293,20 @@ class SourceFile:
 
 
 def parse(path: Path, source: bytes) -> SourceFile:
-    """The file as evidence. Raises BadInput where it is not Python."""
+    """The file as evidence. Raises TooDeep where it is nested too deeply, BadInput where it is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, filename=str(path))
         text = decoded(source)
+    except (RecursionError, MemoryError) as error:
+        raise TooDeep(path) from error
     except SyntaxError as error:
+        if error.msg in _TOO_DEEP:
+            raise TooDeep(path) from error
         where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else str(path)
         raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
-    except (ValueError, LookupError, RecursionError) as error:
+    except (ValueError, LookupError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
     return SourceFile(path, tree, text)
 

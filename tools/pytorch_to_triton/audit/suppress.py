@@ -7,6 +7,7 @@ Beside code it holds for that statement, alone on a line for the next one (of a 
 import io
 import re
 import tokenize
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.audit.registry import KINDS, Rule
@@ -90,7 +91,8 @@ def notes_on(
 
 def _covered(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The statement that a line belongs to, else the next one."""
-    return next((statement for statement in statements if line <= statement[1]), (line, line))
+    at = bisect_left(statements, line, key=lambda statement: statement[1])
+    return statements[at] if at < len(statements) else (line, line)
 
 
 def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:

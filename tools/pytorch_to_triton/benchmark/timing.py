@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -23,6 +23,8 @@ from pytorch_to_triton.schema.timing import Limit, Timing, TimingTable, Work
 
 ROUND_SECONDS = 4.0
 """What the timed rounds of one size may take; first calls and warm-up come on top."""
+SAMPLES = {"full": 300, "brief": 100}
+"""Timed calls of each subject at a size, unless time runs out first."""
 LOADING_SECONDS = 120.0
 """Of the whole job beside what its calls may take."""
 
@@ -52,6 +54,10 @@ class Trial:
     passes: Passes = "forward"
     tf32: bool = False
     """Whether float32 products may run in TF32, for everybody."""
+    depth: Literal["full", "brief"] = "full"
+    """brief: who is how fast, and nothing of launches, graphs, single kernels and results.
+
+    For targets that are validated apart."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ def job_of(trial: Trial) -> Job:
         "tf32": trial.tf32,
         "seconds": trial.seconds,
         "round_seconds": ROUND_SECONDS,
+        "samples": SAMPLES[trial.depth],
+        "full": trial.depth == "full",
         "state_seed": trial.seed,
         "budget": budget(),
     }

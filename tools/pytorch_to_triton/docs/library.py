@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from pytorch_to_triton import places
 from pytorch_to_triton.api.mend import moved, name_instead, shown
-from pytorch_to_triton.api.surface import Surface, surface
+from pytorch_to_triton.api.surface import Surface, kept_surface, surface
 from pytorch_to_triton.docs.guides import guide_files, guide_pages
 from pytorch_to_triton.docs.index import Index
 from pytorch_to_triton.docs.installed import installed_pages, spellings
@@ -26,8 +26,6 @@ from pytorch_to_triton.schema.search import Lack
 _NEAREST = 5
 _ALIKE = 0.7
 """From 0 to 1, as difflib measures it."""
-_DRESSING = re.compile(r"^(docs://|@)|(\(.*\)|\.md)$|`")
-"""What names are dressed in where they are copied from: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
 
 _LONG = (
     ("libdevice.", "triton.language.extra.libdevice."),
@@ -77,7 +75,7 @@ class Library:
 
         None where it has the name, and where that cannot be known.
         """
-        plain = _DRESSING.sub("", _DRESSING.sub("", name.strip()))
+        plain = _undressed(name)
         path = next(
             (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
         )
@@ -118,9 +116,8 @@ a search."""
 async def open_library(door: Door, mode: Mode) -> Library:
     """All pages that can be had; what cannot be had is told in `lacks`."""
     stamp = await to_thread.run_sync(_stamp)
-    held = _open.get(mode)
-    if held is not None and held[0] == stamp:
-        return held[1]
+    if (held := _held(mode, stamp)) is not None:
+        return held
     found: Surface | None = None
     lacks: list[Lack] = []
     try:
@@ -131,6 +128,31 @@ async def open_library(door: Door, mode: Mode) -> Library:
     if found is not None:
         _open[mode] = stamp, library
     return library
+
+
+async def kept_library(mode: Mode) -> Library:
+    """As `open_library`, of names that were read before. Raises EnvironmentLacks where none were.
+
+    `mode.python` is not started.
+    """
+    stamp = await to_thread.run_sync(_stamp)
+    if (held := _held(mode, stamp)) is not None:
+        return held
+    found = await to_thread.run_sync(kept_surface, mode)
+    if found is None:
+        raise EnvironmentLacks(
+            f"The Triton of {mode.python} has not been read yet, and a read-only tool does not start it.",
+            "docs_fetch with the same python reads it, with or without a network; or leave python out.",
+        )
+    library = await to_thread.run_sync(collect, found, _fetched())
+    _open[mode] = stamp, library
+    return library
+
+
+def _held(mode: Mode, stamp: Stamp) -> Library | None:
+    """What was read last for a mode; None where a page's file has changed since."""
+    read_at, library = _open.get(mode, (None, None))
+    return library if read_at == stamp else None
 
 
 def collect(found: Surface | None, fetched: Iterable[Page], lacks: tuple[Lack, ...] = ()) -> Library:
@@ -176,4 +198,12 @@ def _first_absent(path: str, known: Surface) -> str | None:
 
 def _plain(name: str) -> str:
     """A name without what it was dressed in where it was copied from, in small letters."""
-    return _DRESSING.sub("", _DRESSING.sub("", name.strip())).strip().lower()
+    return _undressed(name).lower()
+
+
+def _undressed(name: str) -> str:
+    """A name without what it was dressed in: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
+    plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
+    if plain.endswith(")"):
+        plain = plain.partition("(")[0]
+    return plain.removesuffix(".md").strip()

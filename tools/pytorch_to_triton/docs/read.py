@@ -6,6 +6,7 @@ from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.listings import NAMES
 from pytorch_to_triton.docs.quote import quote
 from pytorch_to_triton.docs.sections import Section, below, cut, sections_of
+from pytorch_to_triton.docs.words import refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.schema.search import Reading
@@ -18,8 +19,11 @@ def read(library: Library, name: str, section: str | None = None, part: int = 1)
     """One part of a page, or of a section with all that stands below it.
 
     `name` as Library.named takes it; `section` is a heading, a path of headings as search gives it, or the
-    beginning or some words of a heading. Raises BadInput where there is no such page, section or part.
+    beginning or some words of a heading. Raises BadInput where there is no such page, section or
+    part, or the name is too long.
     """
+    refuse_long("name", name)
+    refuse_long("section", section or "")
     named = library.named(name)
     if not named:
         raise _unknown(library, name)

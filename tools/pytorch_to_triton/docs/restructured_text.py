@@ -27,7 +27,6 @@ _INLINE = re.compile(
     r"|(?P<citation>\[[\w#*.-]{1,60}\])_"
     r"|\\(?P<gap>[ \n])"
 )
-_ROLE_TARGET = re.compile(r"(.*?)\s*<[^>]*>$", re.DOTALL)
 _PROSE_ROLES = {
     "doc",
     "ref",
@@ -187,7 +186,7 @@ def _directive(name: str, argument: str, body: str, page: _Page) -> str:
         return ""
     if name in ("autosummary", "toctree"):
         prefix = f"{page.module[0]}." if name == "autosummary" and page.module else ""
-        entries = [_ROLE_TARGET.sub(r"\1", line.strip()) for line in body.split("\n") if line.strip()]
+        entries = [_without_target(line.strip()) for line in body.split("\n") if line.strip()]
         return "" if ":hidden:" in options else "\n".join(f"- {span(prefix + entry)}" for entry in entries)
     if name in _TABLES or page.depth >= _MAX_DEPTH:
         return fenced(body)
@@ -268,6 +267,12 @@ def _interpreted(role: str, text: str) -> str:
     if role == "math":
         return f"${text}$"
     if role and role not in {"code", "literal"}:
-        text = _ROLE_TARGET.sub(r"\1", text)
+        text = _without_target(text)
         text = text.rpartition(".")[2] if text.startswith("~") else text
     return text if role.rpartition(":")[2] in _PROSE_ROLES else span(text)
+
+
+def _without_target(text: str) -> str:
+    """`load` of `load <triton.language.load>`."""
+    opening = text.find("<", text.rfind(">", 0, -1) + 1) if text.endswith(">") else -1
+    return text[:opening].rstrip() if opening >= 0 else text

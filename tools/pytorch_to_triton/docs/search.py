@@ -8,7 +8,7 @@ from pytorch_to_triton.api.mend import shown
 from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.listings import MISSING, NAMES
 from pytorch_to_triton.docs.quote import quote
-from pytorch_to_triton.docs.words import Question, ask
+from pytorch_to_triton.docs.words import Question, ask, refuse_long
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.page import Page, Source
 from pytorch_to_triton.schema.search import Form, Hit, Lack, SearchResult
@@ -36,6 +36,7 @@ _CODE = re.compile(r"^```python[^\n]*\n.*?^```$", re.DOTALL | re.MULTILINE)
 _WRONG = re.compile(r"^```python wrong\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _OPENS, _CLOSES = "\x02", "\x03"
 """They stand around wrong code while an excerpt is cut: control characters, which no page has."""
+_DOTTED = re.compile(r"\b[A-Za-z]\w*+(?:\.\w++)++")
 _IDENTIFIER = re.compile(r"[@`]*[A-Za-z_][\w.]*(?:\(.*\))?`*")
 
 
@@ -64,8 +65,9 @@ class _Found:
 def search(library: Library, request: Request) -> SearchResult:
     """The pages that fit a question, each with its best passage, a page of `limit` at a time.
 
-    Raises BadInput for a question without a word, and for a page of the result that is not there.
+    Raises BadInput for a question without a word or too long, and for a page of the result that is not there.
     """
+    refuse_long("query", request.query)
     question = ask(request.query)
     if not question.words:
         raise BadInput(
@@ -97,7 +99,7 @@ def search(library: Library, request: Request) -> SearchResult:
 
 def _missing(library: Library, query: str) -> Iterator[Lack]:
     """The names in a question that the installed Triton lacks."""
-    for name in dict.fromkeys(re.findall(r"[A-Za-z]\w*(?:\.\w+)+", query)):
+    for name in dict.fromkeys(_DOTTED.findall(query)):
         if missing := library.missing(name):
             yield missing
 

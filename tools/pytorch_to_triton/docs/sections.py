@@ -8,7 +8,7 @@ PASSAGE_CHARACTERS = 1500
 """A passage has at most so many, unless one fenced block or one line is longer by itself."""
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)$")
+_FENCE = re.compile(r"[ \t]*(`{3,}+|~{3,}+)(.*)$")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ _HIDDEN_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _BLANK = {*map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0))}
 """Letters, marks and symbols that show nothing, though their categories do not say so."""
 _VARIATION_SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)$")
+_FENCE = re.compile(r"[ \t]*(`{3,}+|~{3,}+)(.*)$")
 _OPENS_BLOCK = re.compile(r"^([ \t]*(?:[-*+>][ \t]*)*)(`{3,}|~{3,})", re.MULTILINE)
 _TAG = re.compile(r"<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
 _UNSAFE_LINK = re.compile(r"\]\((?!\s*<?https?://)")

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pytorch_to_triton.errors import BadInput
+
 SYNONYMS: tuple[tuple[str, ...], ...] = (
     ("fp32", "float32", "f32", "single precision", "full precision"),
     ("fp16", "float16", "f16", "half precision", "half"),
@@ -93,6 +95,9 @@ BEGINNING = 0.3
 PAIR = 0.6
 """What two words in a row count beside each alone."""
 
+MOST_CHARACTERS = 1000
+"""Of a question or a name."""
+
 _LONG_ENOUGH = 4
 """Letters of a word that longer ones are found by."""
 _WORD = re.compile(r"\w+(?:\.\w+)*")
@@ -164,6 +169,15 @@ def ask(text: str) -> Question:
         if f"{first} {second}" in " ".join(spelled)
     )
     return Question(words, pairs)
+
+
+def refuse_long(what: str, text: str) -> None:
+    """Raises BadInput for what nobody would ask: the time that a search takes grows with the words."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadInput(
+            f"The {what} has {len(text)} characters; at most {MOST_CHARACTERS} are read.",
+            "Ask in a few words, e.g. `load with boundary`, or for a name.",
+        )
 
 
 def quoted(text: str) -> str:

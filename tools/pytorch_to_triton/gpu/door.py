@@ -1,18 +1,22 @@
 """The one door to the worker: ask for a job, get its outcome, whatever happens to its process."""
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.gpu.conversation import Conversation, Line
 from pytorch_to_triton.gpu.forkserver import ForkServer, ForkServerGone, RunningJob
 from pytorch_to_triton.gpu.outcome import Progress, describe_end, read_outcome, write_end
 from pytorch_to_triton.gpu.run_folder import RunFolders
 from pytorch_to_triton.gpu.sanitizer import Sanitized, Tool, sanitized
+from pytorch_to_triton.gpu.spent import Spent, phases_of
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.job import Job, Mode, Outcome, Status
 
@@ -31,7 +35,12 @@ class Door:
 
     def __init__(self, folders: RunFolders) -> None:
         self._folders = folders
+        self._opened = time.time()
         self._servers: dict[Mode, ForkServer] = {}
+        self._answers: dict[tuple[str, Mode], Outcome] = {}
+        self._asking: dict[tuple[str, Mode], anyio.Lock] = {}
+        self.spent: list[Spent] = []
+        """What its processes did, as they ended."""
 
     async def ask(self, job: Job, mode: Mode, *, seconds: float, watch: Watch | None = None) -> Outcome:
         """Do one job in a process of its own, for at most `seconds` from its start.
@@ -42,15 +51,60 @@ class Door:
         """
         await anyio.to_thread.run_sync(self._folders.make_room)
         with self._folders.new(job, mode) as folder:
+            progress, began = Progress(folder), time.time()
             try:
-                return await self._do(folder, mode, seconds, watch)
+                return await self._do(folder, mode, seconds, progress, watch)
             except anyio.get_cancelled_exc_class():
                 write_end(folder, "cancelled", "")
                 raise
+            finally:
+                self._note(job.kind, mode, began, progress)
 
-    async def sanitized(self, job: Job, mode: Mode, tool: Tool, *, seconds: float) -> Sanitized:
-        """Do one job in a process of its own under compute-sanitizer (sanitizer.py)."""
-        return await sanitized(self._folders, job, mode, tool, seconds=seconds)
+    async def ask_once(self, job: Job, mode: Mode, *, seconds: float) -> Outcome:
+        """As `ask`, but a job that has answered is not done again: for what does not change meanwhile."""
+        key = (job.model_dump_json(), mode)
+        async with self._asking.setdefault(key, anyio.Lock()):
+            if key not in self._answers:
+                outcome = await self.ask(job, mode, seconds=seconds)
+                if outcome.answer is None:
+                    return outcome
+                self._answers[key] = outcome
+            return self._answers[key]
+
+    @asynccontextmanager
+    async def converse(self, job: Job, mode: Mode, watch: Watch | None = None) -> AsyncIterator[Conversation]:
+        """A job that takes requests for as long as the block lasts; then it is killed if it still runs.
+
+        Raises EnvironmentLacks as `ask` does.
+        """
+        await anyio.to_thread.run_sync(self._folders.make_room)
+        with self._folders.new(job, mode) as folder:
+            line = Line(folder)
+            try:
+                running = await self._start(folder, mode)
+            except BaseException:
+                line.close()
+                raise
+            conversation = Conversation(folder, line, running, watch)
+            began = time.time()
+            try:
+                yield conversation
+            finally:
+                await running.kill()
+                running.close()
+                line.close()
+                self._note(job.kind, mode, began, conversation.progress)
+
+    def warm(self, mode: Mode) -> None:
+        """Start the mode's fork server now: its imports take seconds, and other work goes on meanwhile."""
+        if mode not in self._servers:
+            self._servers[mode] = ForkServer(mode)
+
+    async def sanitized(
+        self, job: Job, requests: Sequence[Mapping[str, Any]], mode: Mode, tool: Tool, *, seconds: float
+    ) -> Sanitized:
+        """Do one job with all its requests in a process of its own under compute-sanitizer (sanitizer.py)."""
+        return await sanitized(self._folders, job, requests, mode, tool, seconds=seconds)
 
     async def close(self) -> None:
         """End every fork server with all its jobs; returns when they are gone."""
@@ -58,14 +112,16 @@ class Door:
             _, server = self._servers.popitem()
             await server.close()
 
-    async def _do(self, folder: Path, mode: Mode, seconds: float, watch: Watch | None) -> Outcome:
-        progress = Progress(folder)
+    async def _do(
+        self, folder: Path, mode: Mode, seconds: float, progress: Progress, watch: Watch | None
+    ) -> Outcome:
         running = await self._start(folder, mode)
         try:
             status: Status = "crashed"
             detail = ""
             with anyio.move_on_after(seconds) as limit:
-                detail = describe_end(await _wait(running, progress, watch))
+                ended = await _wait(running, progress, watch)
+                status, detail = "lost" if ended is None else "crashed", describe_end(ended)
             if limit.cancelled_caught:
                 status, detail = "timed_out", f"not done within {seconds:g} s"
         finally:
@@ -80,9 +136,13 @@ class Door:
         server = self._servers.get(mode)
         if server is None:
             server = self._servers[mode] = ForkServer(mode)
+        came_up = server.came_up
         try:
             with anyio.move_on_after(_START_SECONDS):
-                return await server.start(folder)
+                running = await server.start(folder)
+                if not came_up:
+                    self._note("imports", mode, server.began)
+                return running
             why = f"it did not answer within {_START_SECONDS:g} s"
         except ForkServerGone:
             why = ""
@@ -92,6 +152,12 @@ class Door:
         if server.came_up and not why:
             return await self._start(folder, mode)
         raise _cannot_work(server, why)
+
+    def _note(self, what: str, mode: Mode, began: float, progress: Progress | None = None) -> None:
+        now = time.time()
+        phases = phases_of(progress.marks, now) if progress else ()
+        first = began - self._opened
+        self.spent.append(Spent(what, mode.interpreter, first, now - began, phases))
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class ForkServer:
 
     def __init__(self, mode: Mode) -> None:
         self.mode = mode
+        self.began = time.time()
         self.came_up = False
         """Whether it ever took a job: its imports have worked."""
         self.last_words = ""

@@ -18,6 +18,8 @@ class Progress:
     def __init__(self, folder: Path) -> None:
         self.items: list[dict[str, Any]] = []
         self.during = ""
+        self.marks: list[tuple[str, float]] = []
+        """What the job said it was doing, and since when."""
         self._path = folder / "progress.jsonl"
         self._offset = 0
 
@@ -25,8 +27,9 @@ class Progress:
         """Take in what was written since the last call, and tell `watch`."""
         for line in self._new_lines():
             match line:
-                case {"during": str(what)}:
+                case {"during": str(what), "at": float(at)}:
                     self.during = what
+                    self.marks.append((what, at))
                 case {"item": dict(item)}:
                     self.items.append(item)
                     if watch:

@@ -3,11 +3,13 @@
 Its options: docs.nvidia.com/compute-sanitizer/ComputeSanitizer.
 """
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +19,7 @@ import anyio.to_thread
 import psutil
 
 from pytorch_to_triton import places
+from pytorch_to_triton.gpu.conversation import END, REQUESTS
 from pytorch_to_triton.gpu.outcome import Progress, describe_end, read_outcome, write_end
 from pytorch_to_triton.gpu.run_folder import RunFolders
 from pytorch_to_triton.gpu.sanitizer_report import Hazard, complaint, counted_errors, parse_report
@@ -74,8 +77,18 @@ def find_sanitizer() -> Path | None:
     return next((Path(path).absolute() for path in found if path), None)
 
 
-async def sanitized(folders: RunFolders, job: Job, mode: Mode, tool: Tool, *, seconds: float) -> Sanitized:
+async def sanitized(
+    folders: RunFolders,
+    job: Job,
+    requests: Sequence[Mapping[str, Any]],
+    mode: Mode,
+    tool: Tool,
+    *,
+    seconds: float,
+) -> Sanitized:
     """Do one job in a process of its own under the tool, for at most `seconds` from its start.
+
+    `requests` are all that it will be asked, where it takes requests.
 
     That includes importing torch, and kernels run many times slower. Each tensor has an allocation of its
     own, so that its real end is known. What goes wrong is a result, never an exception; cancelling kills the
@@ -86,6 +99,8 @@ async def sanitized(folders: RunFolders, job: Job, mode: Mode, tool: Tool, *, se
         return Sanitized(status="failed", detail=f"{NAME} is not installed; it comes with the CUDA toolkit")
     await anyio.to_thread.run_sync(folders.make_room)
     with folders.new(job, mode) as folder:
+        asked = "".join(json.dumps(request) + "\n" for request in (*requests, END))
+        (folder / REQUESTS).write_text(asked, encoding="utf-8")
         try:
             process = _started(_command(program, tool, folder, mode), folder, mode)
         except OSError as error:

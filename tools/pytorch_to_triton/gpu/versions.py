@@ -16,7 +16,7 @@ class Device(Value):
     capability: tuple[int, int]
     """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
     free_bytes: int
-    """Of its memory, as nothing of this process lies in it yet."""
+    """Of its memory when the door first asked."""
     uuid: str | None = None
     """What NVML knows it by; None where torch does not tell."""
 
@@ -37,8 +37,8 @@ class Versions(Value):
 
 
 async def versions(door: Door, mode: Mode) -> Versions:
-    """Ask the mode's worker what it is. Raises EnvironmentLacks where it cannot say."""
-    outcome = await door.ask(Job(kind="versions"), mode, seconds=_SECONDS)
+    """What the mode's worker is, asked once a door. Raises EnvironmentLacks where it cannot say."""
+    outcome = await door.ask_once(Job(kind="versions"), mode, seconds=_SECONDS)
     if outcome.answer is None:
         raise EnvironmentLacks(
             f"{mode.python} cannot say what it runs on: {outcome.detail}.",

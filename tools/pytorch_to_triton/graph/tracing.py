@@ -20,6 +20,8 @@ from pytorch_to_triton.schema.job import Job, Mode, Outcome
 from pytorch_to_triton.schema.target import Target
 
 TRACE_SECONDS = 300.0
+NEEDS = ("torch.export._trace",)
+"""What torch.export.export imports at its first call: over a second."""
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 POINTS_TRIED = 20_000
 WIDEST_FIRST = ("float64", "float32", "bfloat16", "float16")
@@ -116,7 +118,7 @@ async def _trace(
         "dims": dict(dims),
         "keep": list(KEPT),
     }
-    outcome = await ask(Job(kind="trace", arguments=arguments))
+    outcome = await ask(Job(kind="trace", arguments=arguments, needs=NEEDS))
     if outcome.answer is None:
         raise _refusal(outcome, target)
     return Graph.model_validate(outcome.answer)

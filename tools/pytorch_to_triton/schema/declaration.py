@@ -18,6 +18,10 @@ from pytorch_to_triton.schema.sizes import middle_point, nearby
 from pytorch_to_triton.schema.value import Value
 
 _POINTS_TRIED = 100_000
+MOST_CHARACTERS = 10_000
+"""Of one option."""
+MOST_SIZES = 1000
+"""Of one dimension: each is at least a case."""
 
 
 class Declaration(Value):
@@ -118,6 +122,9 @@ def _assignments(option: str, texts: Sequence[str]) -> dict[str, Passage]:
     found: dict[str, Passage] = {}
     for text in texts:
         passage = Passage.of(option, text)
+        if len(text) > MOST_CHARACTERS:
+            problem = f"this has {len(text)} characters; at most {MOST_CHARACTERS} are read."
+            raise passage.refusal(problem, "Declare the inputs in a file: INPUTS and DIMS.")
         name, equals, _ = passage.text.partition("=")
         if not equals:
             example = "x=float32[M,N]" if option == "--input" else "M=1,7,256"
@@ -136,7 +143,12 @@ def _literal(passage: Passage) -> object:
         if not text.endswith("]"):
             raise passage.refusal("']' is missing.", "A list reads [2, 3].", at=len(text))
         inner = passage.cut(1, len(text) - 1)
-        return [_literal(part) for part in inner.split(",")] if inner.text.strip() else []
+        parts = inner.split(",") if inner.text.strip() else []
+        for part in parts:
+            if part.text.startswith("["):
+                hint = "A list reads [2, 3] or [float32[M], int8[M]]."
+                raise part.refusal("a list cannot hold a list.", hint)
+        return [_literal(part) for part in parts]
     words = {"none": None, "null": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]
@@ -155,7 +167,11 @@ def _parse_sizes(name: str, value: object) -> tuple[int, ...]:
     listed = Passage.of("Dimension", f"{name}={','.join(str(item) for item in values)}").cut(len(name) + 1)
     if not listed.text.strip():
         raise listed.refusal(f"{name} has no sizes.", f"Give it some: --dim {name}=1,7,256.")
-    return tuple(dict.fromkeys(_parse_whole_size(name, part) for part in listed.split(",")))
+    parts = listed.split(",")
+    if len(parts) > MOST_SIZES:
+        hint = "Name those that matter: small, odd, usual and large ones."
+        raise listed.refusal(f"{name} has {len(parts)} sizes; at most {MOST_SIZES} are tried.", hint)
+    return tuple(dict.fromkeys(_parse_whole_size(name, part) for part in parts))
 
 
 def _parse_whole_size(name: str, passage: Passage) -> int:

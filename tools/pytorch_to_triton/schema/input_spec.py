@@ -43,6 +43,8 @@ INTEGERS: dict[DType, tuple[int, int]] = {
     "uint8": (0, 2**8),
 }
 """What each integer dtype holds: smallest, and largest + 1."""
+MOST_SIZES = 64
+"""Of one tensor, as torch has it."""
 _LARGEST_FLOAT: dict[DType, float] = {"float16": 65504.0, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 _OTHER_NAMES = {
     "float": "float32", "fp32": "float32", "f32": "float32", "double": "float64", "fp64": "float64",
@@ -226,7 +228,10 @@ def _parse_tensor(passage: Passage, known: Collection[str]) -> TensorSpec:
         raise passage.refusal("']' stands before '['.", _FORM, at=closing)
     dtypes = tuple(dict.fromkeys(_parse_dtype(part) for part in passage.cut(0, opening).split("|")))
     sizes = passage.cut(opening + 1, closing)
-    shape = tuple(parse_size(part, known) for part in sizes.split(",")) if sizes.text.strip() else ()
+    parts = sizes.split(",") if sizes.text.strip() else []
+    if len(parts) > MOST_SIZES:
+        raise sizes.refusal(f"these are {len(parts)} sizes; a tensor has at most {MOST_SIZES}.", _FORM)
+    shape = tuple(parse_size(part, known) for part in parts)
     low, high = _parse_range(passage.cut(closing + 1), dtypes, known)
     return TensorSpec(dtypes=dtypes, shape=shape, low=low, high=high)
 

@@ -7,7 +7,8 @@ from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
 
-Status = Literal["answered", "raised", "crashed", "timed_out", "cancelled"]
+Status = Literal["answered", "raised", "crashed", "timed_out", "cancelled", "lost"]
+"""lost: the process that the job was forked from has ended, and took the job with it."""
 
 
 class Mode(Value):
@@ -27,6 +28,8 @@ class Job(Value):
     kind: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|/.*\.py)$")]
     """The name of a file in worker/, or the absolute path of a Python file."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    """Modules that take long to import: the fork server imports them once, for all jobs that follow."""
 
 
 class Failure(Value):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.errors import BadDeclaration
 
+_SHOWN = 400
+"""Characters of a text that a refusal shows."""
 _BRACKETS = {"[": "]", "(": ")"}
 
 
@@ -51,5 +53,13 @@ class Passage:
         return [self.cut(start + 1, end).stripped() for start, end in zip(cuts, ends, strict=True)]
 
     def refusal(self, problem: str, hint: str, *, at: int = 0) -> BadDeclaration:
-        """The error to raise, its caret `at` characters into this passage."""
-        return BadDeclaration(f"{self.label}: {problem}", self.whole, self.start + at, hint)
+        """The error to raise, its caret `at` characters into this passage; of a long text, what is near."""
+        position = self.start + at
+        first = max(0, position - _SHOWN // 2) if len(self.whole) > _SHOWN else 0
+        shown = self.whole[first : first + _SHOWN]
+        return BadDeclaration(f"{brief(self.label)}: {brief(problem)}", shown, position - first, hint)
+
+
+def brief(text: str) -> str:
+    """A long text cut."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

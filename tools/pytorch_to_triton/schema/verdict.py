@@ -7,8 +7,9 @@ from pytorch_to_triton.schema.value import Value
 
 Decision = Literal["passed", "failed", "undecided"]
 CaseStatus = Literal[
-    "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped"
+    "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped", "undecided"
 ]  # fmt: skip
+"""undecided: nothing is known, because a process was lost that neither side ended."""
 Kind = Literal[
     "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
     "unwritten", "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant",

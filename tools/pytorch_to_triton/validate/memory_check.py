@@ -5,21 +5,23 @@ again: under Triton's interpreter, where every access is checked and named with 
 installed, under NVIDIA's compute-sanitizer.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
-from pydantic import JsonValue
 
 from pytorch_to_triton.gpu.sanitizer import Sanitized, Tool, find_sanitizer
 from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.verdict import CaseResult, Violation
+from pytorch_to_triton.validate.conduct import violations_of
 from pytorch_to_triton.validate.judge import MEMORY, OK
+from pytorch_to_triton.validate.observation import Observation
+from pytorch_to_triton.validate.reference import Prepared
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
-from pytorch_to_triton.validate.trial import Setting, Side, Trial
+from pytorch_to_triton.validate.side import Gone, Item, Side, attempt_of
+from pytorch_to_triton.validate.trial import Candidate, Trial, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 FAR_CASES = 2
@@ -63,18 +65,19 @@ class MemoryCheck:
         return (*self.notes, *told[:1])
 
 
-async def check_memory(trial: Trial, cases: Sequence[Case], found: MemoryCheck) -> None:
+async def check_memory(
+    trial: Trial, cases: Sequence[Case], tools: Sequence[Tool], found: MemoryCheck
+) -> None:
     """Look at the small ones among the cases again; the trial is one on a device."""
-    await trial.staged.wait()
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
+    far = [case for case in cases if case.group == "far" and case.elements <= ELEMENTS][:FAR_CASES]
     async with anyio.create_task_group() as group:
-        far = [case for case in cases if case.group == "far" and case.elements <= ELEMENTS][:FAR_CASES]
         group.start_soon(look_under_the_interpreter, trial, [*small, *far], found)
-        if find_sanitizer() is not None:
-            group.start_soon(look_under_the_sanitizer, trial, small, reports)
+        if tools and find_sanitizer() is not None:
+            group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
     found.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
-    found.notes = notes_of(reports, len(small))
+    found.notes = notes_of(reports, len(small), tools)
 
 
 def interpreted(mode: Mode) -> Mode:
@@ -83,52 +86,69 @@ def interpreted(mode: Mode) -> Mode:
 
 
 async def look_under_the_interpreter(trial: Trial, cases: Sequence[Case], found: MemoryCheck) -> None:
-    """Guarded runs on CPU tensors; of their results only what they say about memory counts."""
-    setting = trial.setting
-    quiet = dataclasses.replace(setting, mode=interpreted(setting.mode), watch=None)
-    guarded = Trial.of(quiet, trial.policy, trial.reference.target, trial.candidate.target)
-    for result in await guarded.run(cases):
-        found.by_case[result.name] = tuple(v for v in result.violations if v.breach in MEMORY)
-        if result.status in ("raised", "crashed", "timed_out"):
-            found.unable[result.name] = result.why.partition("\n")[0]
+    """Guarded runs on CPU tensors, of which only what they say about memory counts."""
+    side = f"{trial.candidate.side}-guarded"
+    await trial.reference.stage(trial.candidate.target, side)
+    setting = replace(trial.setting, mode=interpreted(trial.setting.mode))
+    guarded = Candidate.of(setting, trial.candidate.target, side, trial.candidate.secret)
+    (lane,) = guarded.lanes
+    try:
+        for case in cases:
+            await look_at(trial, lane, case, found)
+        await lane.finish()
+    finally:
+        await guarded.close()
+
+
+async def look_at(trial: Trial, lane: Side, case: Case, found: MemoryCheck) -> None:
+    """One guarded call."""
+    prepared = await trial.reference.prepared(case)
+    try:
+        if prepared.attempt is not OK:
+            return
+        item = await lane.answer(request_of(case, prepared))
+        attempt = attempt_of(item)
+        seen = Observation.model_validate(item.get("facts") or {})
+        violations = violations_of(case, seen, trial.policy)
+        found.by_case[case.name] = tuple(v for v in violations if v.breach in MEMORY)
+    except Gone as gone:
+        attempt = gone.attempt
+    finally:
+        await trial.reference.done_with(case)
+    if attempt is not OK:
+        found.unable[case.name] = attempt.why.partition("\n")[0]
 
 
 async def look_under_the_sanitizer(
-    trial: Trial, cases: Sequence[Case], reports: dict[Tool, Sanitized]
+    trial: Trial, cases: Sequence[Case], tools: Sequence[Tool], reports: dict[Tool, Sanitized]
 ) -> None:
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
-    setting = trial.setting
-    preparation = Side("prepare", trial.reference.target, setting, trial.reference.arguments)
-    jobs = [trial.job(case) for case in cases]
-    prepared = await preparation.run(jobs)
-    items: list[JsonValue] = [
-        {"id": job["id"], "name": job["name"], "far": [], "twice": False, "again": None}
-        for job in jobs
-        if prepared[job["name"]] is OK
-    ]
-    job = Job(kind="subject", arguments=arguments_of(trial.candidate, setting, items))
+    setting, reference = trial.setting, trial.reference
+    prepared = [(case, await reference.prepared(case)) for case in cases]
+    requests = [request_of(case, found) for case, found in prepared if found.attempt is OK]
+    job = trial.candidate.lanes[0].job
+    job = job.model_copy(update={"arguments": {**job.arguments, "red_zone_bytes": 0}})
+    seconds = setting.seconds * (len(requests) + 1)
 
     async def watch(tool: Tool) -> None:
-        seconds = setting.seconds * (len(items) + 1)
-        reports[tool] = await setting.door.sanitized(job, setting.mode, tool, seconds=seconds)
+        reports[tool] = await setting.door.sanitized(job, requests, setting.mode, tool, seconds=seconds)
 
     async with anyio.create_task_group() as group:
-        for tool in TOOLS if items else ():
+        for tool in tools if requests else ():
             group.start_soon(watch, tool)
+    for case, _ in prepared:
+        await reference.done_with(case)
 
 
-def arguments_of(candidate: Side, setting: Setting, items: list[JsonValue]) -> dict[str, JsonValue]:
-    return {
-        "target": candidate.target.model_dump(mode="json"),
-        "cases": items,
-        "setting": setting.shared,
-        **candidate.arguments,
-        "red_zone_bytes": 0,
-    }
+def request_of(case: Case, prepared: Prepared) -> Item:
+    """The case for a single call of a candidate."""
+    return request_for(case, prepared, twice=False)
 
 
-def notes_of(reports: Mapping[Tool, Sanitized], cases: int) -> tuple[str, ...]:
-    """What the sanitizer looked at, and where it could not."""
+def notes_of(reports: Mapping[Tool, Sanitized], cases: int, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """What the sanitizer looked at, and where it could not or was not asked to."""
+    if not tools:
+        return ("Bounds and races were checked under the interpreter; --thorough adds compute-sanitizer.",)
     if not reports:
         return ("compute-sanitizer is not installed: bounds were checked under the interpreter alone.",)
     told = [remark for report in reports.values() for remark in remarks(report.hazards)]

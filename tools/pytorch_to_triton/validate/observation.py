@@ -144,3 +144,12 @@ class Traces(Value):
     patches: tuple[Patch, ...] = ()
     flags: tuple[Flag, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
+
+
+class Configurations(Value):
+    """Which configurations of an autotuned kernel were run."""
+
+    kernel: str
+    of: int
+    """So many it has."""
+    tried: tuple[dict[str, JsonValue], ...]

@@ -1,24 +1,22 @@
-"""Running both sides of a validation: inputs, candidate and comparison, in processes of their own."""
+"""Trying one candidate: cases go from the reference's process to the candidate's, and back to be compared."""
 
-import hashlib
-import secrets
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from pydantic import JsonValue
 
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import HINTS, refusal_of, refusal_of_failure
+from pytorch_to_triton.gpu.together import together
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.case import Case, tensors_in
-from pytorch_to_triton.schema.error_budget import budget
-from pytorch_to_triton.schema.job import Failure, Job, Mode, Outcome
+from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.conduct import Policy, cut
+from pytorch_to_triton.validate.conduct import Policy
 from pytorch_to_triton.validate.judge import (
     OK,
     Attempt,
@@ -26,239 +24,210 @@ from pytorch_to_triton.validate.judge import (
     judge_case,
     reference_failed,
 )
-from pytorch_to_triton.validate.observation import Observation, Traces, Trespass
+from pytorch_to_triton.validate.observation import Observation, Traces
+from pytorch_to_triton.validate.reference import Prepared, Reference
+from pytorch_to_triton.validate.setting import Setting
+from pytorch_to_triton.validate.side import Gone, Item, Losses, Side, attempt_of
 from pytorch_to_triton.validate.statistics import CaseStatistics
 
-LOSSES = 3
-"""So many crashes and time-outs of one side are waited for; its further cases are not run."""
-LONGEST = 400
-"""Characters of an exception's text: some hold a whole array."""
-SEED_BYTES = 6
-"""Seeds stay below 2**48: JSON numbers are exact that far."""
+DEVICE_LANES = 4
+"""Processes that run the candidate's cases on a device: most of the time is compilation, on one core each."""
+BATCH_ELEMENTS = 2**27
+"""So many elements at most lie on disk, prepared and not yet compared; one case at least."""
 
-Item = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What all jobs of a validation share."""
-
-    door: Door
-    mode: Mode
-    seconds: float
-    """How long one call of one side may take."""
-    folder: Path
-    """The exchange folder."""
-    seed: int
-    backward: bool
-    """Whether gradients are compared too."""
-    secret: tuple[Path, ...]
-    """Files and folders that the candidate must not open."""
-    watch: Watch | None
-
-    @property
-    def device(self) -> str:
-        """The torch device on which tensors lie."""
-        return "cpu" if self.mode.interpreter else "cuda"
-
-    @property
-    def shared(self) -> dict[str, JsonValue]:
-        """As the jobs take it."""
-        return {"folder": str(self.folder), "device": self.device, "backward": self.backward}
-
-    def seed_of(self, name: str) -> int:
-        """The seed of one case: it tells nothing about those of others."""
-        digest = hashlib.sha256(f"{self.seed}\0{name}".encode()).digest()
-        return int.from_bytes(digest[:SEED_BYTES], "big")
+Unit = list[Case]
+"""A case, and what calls its tensors again: both in one process, one after the other."""
 
 
 @dataclass
-class Side:
-    """One job that goes through cases; a fresh process follows a crash or a time-out."""
+class Candidate:
+    """The processes that run one candidate on the cases that they are handed."""
 
-    kind: str
-    """`prepare`, `subject` or `compare`."""
     target: Target
-    setting: Setting
-    arguments: dict[str, JsonValue]
-    """What the job takes beside the target, the cases, and what all jobs are given."""
-    losses: int = 0
-    unloadable: Attempt | None = None
-    """Set where the candidate's file did what it may not do while it was imported."""
-    device: str = ""
-    """The device's name, once a job has told it."""
-    items: dict[str, Item] = field(default_factory=dict)
-    traces: list[Traces] = field(default_factory=list)
+    side: str
+    """Its name in the exchange folder."""
+    secret: tuple[Path, ...]
+    """Files and folders that are none of its business."""
+    lanes: list[Side]
 
-    async def run(self, cases: Sequence[Item]) -> dict[str, Attempt]:
-        """What came of each case, by name. Raises TargetBroken where the target cannot be used at all."""
-        attempts: dict[str, Attempt] = {}
-        remaining = list(cases)
-        while remaining and self.losses < LOSSES:
-            items, end = await self._run_once(remaining)
-            if self.unloadable is not None:
-                return {case["name"]: self.unloadable for case in cases}
-            attempts.update({item["case"]: self._attempt(item) for item in items if "case" in item})
-            before, remaining = remaining, [case for case in remaining if case["name"] not in attempts]
-            if end.status is None and len(remaining) < len(before):
-                continue
-            # A process that ends itself after its last case has told nothing that can be relied on.
-            self.losses += 1
-            lost = remaining.pop(0) if remaining else before[-1]
-            attempts[lost["name"]] = end
-        not_run = Attempt("skipped", f"not run after {self.losses} crashes or time-outs")
-        return {**{case["name"]: not_run for case in remaining}, **attempts}
-
-    async def _run_once(self, cases: list[Item]) -> tuple[list[Item], Attempt]:
-        """One process: the items that it handed over, and how it ended."""
-        outcome, items = await self._ask(cases)
-        self._note(items)
-        if outcome is None:
-            return items, Attempt("timed_out", f"did not return within {self.setting.seconds:g} s")
-        if outcome.failure and outcome.failure.type in HINTS:
-            if not any(found.trespasses for found in self.traces):
-                raise refusal_of_failure(outcome.failure)
-            self.unloadable = Attempt("raised", outcome.failure.message)
-            return items, self.unloadable
-        if outcome.answer is None and not outcome.items:
-            raise refusal_of(outcome, self.target)
-        if outcome.answer is None:
-            slow = outcome.status == "timed_out"
-            why = outcome.detail if slow else f"ended its process: {outcome.detail}"
-            return items, Attempt("timed_out" if slow else "crashed", why)
-        self.device = outcome.answer.get("device", self.device)
-        self._note([outcome.answer])
-        return items, OK if items[1:] else Attempt("crashed", "returned without a result")
-
-    async def _ask(self, cases: list[Item]) -> tuple[Outcome | None, list[Item]]:
-        """The job's outcome, None where one case took too long; and its items."""
-        setting = self.setting
+    @staticmethod
+    def of(setting: Setting, target: Target, side: str, secret: tuple[Path, ...]) -> "Candidate":
+        """On a device several processes; under the interpreter one, whose calls come in order."""
         arguments: dict[str, JsonValue] = {
-            "target": self.target.model_dump(mode="json"),
-            "cases": list(cases),
-            "setting": setting.shared,
-            **self.arguments,
+            "target": target.model_dump(mode="json"),
+            "setting": {**setting.shared, "side": side},
+            "secret": [str(path) for path in secret],
+            "red_zone_bytes": None,
         }
-        with anyio.CancelScope() as scope:
-            pulse = Pulse(scope, setting.seconds, setting.watch)
-            job = Job(kind=self.kind, arguments=arguments)
-            seconds = setting.seconds * (len(cases) + 1)
-            outcome = await setting.door.ask(job, setting.mode, seconds=seconds, watch=pulse)
-            return outcome, list(outcome.items)
-        return None, pulse.items
+        losses = Losses()
+        count = 1 if setting.mode.interpreter else DEVICE_LANES
+        jobs = [Job(kind="subject", arguments={**arguments, "turn": turn}) for turn in range(count)]
+        lanes = [Side(setting.door, setting.mode, job, target, setting.seconds, losses) for job in jobs]
+        return Candidate(target, side, secret, lanes)
 
-    def _attempt(self, item: Item) -> Attempt:
-        self.items[item["case"]] = item
-        if item["status"] == "ok":
-            return OK
-        return Attempt("raised", told(Failure.model_validate(item["failure"])))
+    @property
+    def traces(self) -> list[Traces]:
+        """What all its processes left behind."""
+        return [traces for lane in self.lanes for traces in lane.traces]
 
-    def _note(self, items: Sequence[Item]) -> None:
-        """Keep what a process left behind, also where it ended itself right after."""
-        self.traces += [Traces.model_validate(item["traces"]) for item in items if "traces" in item]
-        trespasses = [Trespass.model_validate(item["trespass"]) for item in items if "trespass" in item]
-        self.traces += [Traces(trespasses=tuple(trespasses))] * bool(trespasses)
+    @property
+    def configurations(self) -> dict[str, tuple[int, int]]:
+        """Of each autotuned kernel, how many of how many configurations were run."""
+        tried: dict[str, set[str]] = {}
+        offered: dict[str, int] = {}
+        for found in (found for lane in self.lanes for found in lane.configurations):
+            tried.setdefault(found.kernel, set()).update(map(str, found.tried))
+            offered[found.kernel] = found.of
+        return {kernel: (len(tried[kernel]), offered[kernel]) for kernel in tried}
 
-
-class Pulse:
-    """Passes progress on, and ends the wait when the next item is longer in coming than `seconds`."""
-
-    def __init__(self, scope: anyio.CancelScope, seconds: float, watch: Watch | None) -> None:
-        self.items: list[Item] = []
-        self._scope, self._seconds, self._watch = scope, seconds, watch
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        """Progress is for the user."""
-        if self._watch:
-            await self._watch.progress(done, total, message)
-
-    async def item(self, result: Item) -> None:
-        """An item is a sign of life."""
-        self.items.append(result)
-        self._scope.deadline = anyio.current_time() + self._seconds
-
-
-def told(failure: Failure) -> str:
-    """An exception in a sentence, with the user's line."""
-    place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
-    # CUDA's errors go on for paragraphs about environment variables.
-    message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
-    return f"raised {failure.type}{place}: {cut(message, LONGEST)}"
+    async def close(self) -> None:
+        """Kill its processes."""
+        for lane in self.lanes:
+            await lane.close()
 
 
 @dataclass
 class Trial:
-    """A validation under way."""
+    """A candidate that is being validated."""
 
     setting: Setting
     policy: Policy
-    reference: Side
-    candidate: Side
-    comparison: Side
+    reference: Reference
+    candidate: Candidate
+    watch: Watch | None
     observations: list[Observation] = field(default_factory=list)
-    staged: anyio.Event = field(default_factory=anyio.Event)
-    """Set once the files of both sides lie in the exchange folder."""
-
-    @staticmethod
-    def of(setting: Setting, policy: Policy, reference: Target, candidate: Target) -> "Trial":
-        """The three jobs of a validation."""
-        other: dict[str, JsonValue] = {
-            "candidate": candidate.model_dump(mode="json"),
-            "state_seed": setting.seed_of("state"),
-        }
-        secret: list[JsonValue] = [str(path) for path in setting.secret]
-        return Trial(
-            setting,
-            policy,
-            Side("prepare", reference, setting, other),
-            Side("subject", candidate, setting, {"secret": secret, "red_zone_bytes": None}),
-            Side("compare", reference, setting, {"budget": budget()}),
-        )
+    """What was seen of each call."""
 
     async def run(self, cases: Sequence[Case]) -> list[CaseResult]:
-        """Run both sides on the cases and judge each, in their order."""
-        jobs = {case.name: self.job(case) for case in cases}
-        prepared = await self.reference.run(list(jobs.values()))
-        self.staged.set()
-        feasible = [case for case in cases if prepared[case.name] is OK]
-        tried = await self.candidate.run([self._for_candidate(case, jobs) for case in feasible])
-        returned = [case for case in feasible if tried[case.name] is OK]
-        compared = await self.comparison.run([self._for_comparison(case, jobs) for case in returned])
-        return [self._result(case, prepared, tried, compared) for case in cases]
+        """Run both sides on the cases, and judge each, in their order."""
+        done: dict[str, CaseResult] = {}
+        for batch in batches(cases):
+            done |= await Run(self, len(cases), done).of(batch)
+        return [done[case.name] for case in cases]
 
-    def job(self, case: Case) -> Item:
-        """The case as `prepare` takes it: with an id and a seed of its own."""
-        seed = self.setting.seed_of(case.name)
-        return {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": seed}
+    async def finish(self, results: Sequence[CaseResult], last: Case | None) -> list[CaseResult]:
+        """The results, once the candidate's processes have ended: one that ends badly has told nothing that
+        can be relied on."""
+        ends = [await lane.finish() for lane in self.candidate.lanes]
+        bad = next((end for end in ends if end is not OK), None)
+        if bad is None or last is None:
+            return list(results)
+        return [candidate_failed(last, bad) if r.name == last.name else r for r in results]
 
-    def _for_candidate(self, case: Case, jobs: dict[str, Item]) -> Item:
-        far = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
-        again = jobs[case.again_after]["id"] if case.again_after in jobs else None
+
+@dataclass
+class Run:
+    """Some cases on their way: prepared one after the other, called in lanes, compared as they return."""
+
+    trial: Trial
+    total: int
+    done: dict[str, CaseResult]
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+
+    async def of(self, cases: Sequence[Case]) -> dict[str, CaseResult]:
+        """The result of each case by name."""
+        send, receive = anyio.create_memory_object_stream[Unit](math.inf)
+        async with together() as group:
+            group.start_soon(self.prepare, cases, send)
+            for lane in self.trial.candidate.lanes:
+                group.start_soon(self.call, lane, receive.clone(), group)
+            receive.close()
+        return self.done
+
+    async def prepare(self, cases: Sequence[Case], send: MemoryObjectSendStream[Unit]) -> None:
+        """Hand on what the reference can do."""
+        async with send:
+            for unit in units(cases):
+                for case in unit:
+                    self.prepared[case.name] = await self.trial.reference.prepared(case)
+                if feasible := [case for case in unit if self.prepared[case.name].attempt is OK]:
+                    await send.send(feasible)
+                for case in unit:
+                    if case not in feasible:
+                        result = without_reference(case, self.prepared[case.name].attempt)
+                        await self.finished(case, result)
+
+    async def call(self, lane: Side, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
+        """Call the candidate on whole units."""
+        async with units:
+            async for unit in units:
+                for case in unit:
+                    attempt, item = await self.called(lane, case, unit)
+                    group.start_soon(self.conclude, case, attempt, item)
+
+    async def called(self, lane: Side, case: Case, unit: Unit) -> tuple[Attempt, Item]:
+        try:
+            item = await lane.answer(self.request(case, unit))
+        except Gone as gone:
+            return gone.attempt, {}
+        return attempt_of(item), item
+
+    def request(self, case: Case, unit: Unit) -> Item:
+        """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
-        twice = case.group in ("declared", "reduced") or not self.setting.mode.interpreter
-        return {"id": jobs[case.name]["id"], "name": case.name, "far": far, "twice": twice, "again": again}
+        twice = case.group in ("declared", "reduced") or not self.trial.setting.mode.interpreter
+        request = request_for(case, self.prepared[case.name], twice=twice)
+        if any(other.name == case.again_after for other in unit):
+            request["again"] = self.prepared[str(case.again_after)].request["id"]
+        return request
 
-    def _for_comparison(self, case: Case, jobs: dict[str, Item]) -> Item:
-        job = jobs[case.name]
-        digest = self.reference.items[case.name]["digest"]
-        return {"id": job["id"], "name": case.name, "seed": job["seed"], "digest": digest}
+    async def conclude(self, case: Case, attempt: Attempt, item: Item) -> None:
+        """Compare, where there is something to compare, and judge."""
+        trial = self.trial
+        seen = Observation.model_validate(item.get("facts") or {})
+        seen = seen.without_aliases(self.prepared[case.name].aliases)
+        trial.observations.append(seen)
+        if attempt is not OK:
+            return await self.finished(case, candidate_failed(case, attempt, seen, trial.policy))
+        found = await trial.reference.compared(case, trial.candidate.side)
+        if isinstance(found, Attempt):
+            return await self.finished(case, without_reference(case, found))
+        statistics = CaseStatistics.model_validate(found)
+        return await self.finished(case, judge_case(case, statistics, seen, trial.policy))
 
-    def _result(
-        self,
-        case: Case,
-        prepared: dict[str, Attempt],
-        tried: dict[str, Attempt],
-        compared: dict[str, Attempt],
-    ) -> CaseResult:
-        if prepared[case.name] is not OK:
-            return reference_failed(case, prepared[case.name].why)
-        item = self.candidate.items.get(case.name, {})
-        known = {tuple(pair) for pair in self.reference.items[case.name]["aliases"]}
-        seen = Observation.model_validate(item.get("facts") or {}).without_aliases(known)
-        self.observations.append(seen)
-        if tried[case.name] is not OK:
-            return candidate_failed(case, tried[case.name], seen, self.policy)
-        if compared[case.name] is not OK:
-            return reference_failed(case, compared[case.name].why)
-        statistics = CaseStatistics.model_validate(self.comparison.items[case.name]["statistics"])
-        return judge_case(case, statistics, seen, self.policy)
+    async def finished(self, case: Case, result: CaseResult) -> None:
+        self.done[case.name] = result
+        await self.trial.reference.done_with(case)
+        if self.trial.watch:
+            await self.trial.watch.progress(len(self.done), self.total, case.name)
+
+
+def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
+    """A case as job `subject` takes it; `twice`: a second run must give the same bits."""
+    far = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
+    return {"id": prepared.request["id"], "name": case.name, "far": far, "twice": twice, "again": None}
+
+
+def without_reference(case: Case, attempt: Attempt) -> CaseResult:
+    """The reference has no result; where our own machinery is why, that says nothing about anybody."""
+    if attempt.status == "undecided":
+        why = f"The reference {attempt.why}"
+        return CaseResult(name=case.name, group=case.group, status="undecided", why=why)
+    return reference_failed(case, attempt.why)
+
+
+def units(cases: Sequence[Case]) -> Iterator[Unit]:
+    """The cases in their order; one that calls another's tensors again stays with it."""
+    unit: Unit = []
+    for case in cases:
+        if unit and case.again_after is None:
+            yield unit
+            unit = []
+        unit.append(case)
+    if unit:
+        yield unit
+
+
+def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
+    """The cases in their order, in lists that hold BATCH_ELEMENTS at most, and one unit at least."""
+    batch: list[Case] = []
+    held = 0
+    for unit in units(cases):
+        elements = sum(case.elements for case in unit)
+        if batch and held + elements > BATCH_ELEMENTS:
+            yield batch
+            batch, held = [], 0
+        batch += unit
+        held += elements
+    if batch:
+        yield batch

@@ -2,17 +2,18 @@
 
 import math
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.room import refuse_too_large
+from pytorch_to_triton.gpu.sanitizer import Tool
 from pytorch_to_triton.gpu.target import EXAMPLES_CASE, declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.together import together
-from pytorch_to_triton.gpu.versions import Device, versions
+from pytorch_to_triton.gpu.versions import versions
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
@@ -32,19 +33,20 @@ from pytorch_to_triton.validate.conclusion import (
 from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.exchange import exchange_folder
 from pytorch_to_triton.validate.judge import CLAIMED
-from pytorch_to_triton.validate.memory_check import MemoryCheck, check_memory, interpreted
+from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
 from pytorch_to_triton.validate.plan import Limits
+from pytorch_to_triton.validate.reference import Reference
 from pytorch_to_triton.validate.replay import command
+from pytorch_to_triton.validate.setting import Setting
 from pytorch_to_triton.validate.shrink import shrunk
-from pytorch_to_triton.validate.trial import Setting, Trial
+from pytorch_to_triton.validate.side import Gone
+from pytorch_to_triton.validate.trial import Candidate, Trial
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
 DEVICE_ELEMENTS = 2**26
 """Largest case on a device: half a gigabyte of float64 truth an output."""
-BATCH_ELEMENTS = 2**27
-"""Cases are run in batches of so many elements, so that their tensors fit on disk."""
 INTERPRETER_SPAN_BYTES = 2**35
 """Largest storage that a tensor with huge strides may span on the CPU: only what is touched takes memory."""
 BYTES_AN_ELEMENT = 128
@@ -73,6 +75,8 @@ class Request(Value):
     """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
     backward: bool = False
     """Whether gradients are compared too."""
+    thorough: bool = False
+    """Whether compute-sanitizer watches small cases too, on a device: it takes some ten seconds."""
 
 
 async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Verdict:
@@ -83,57 +87,94 @@ async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None
     declaration that cannot be used is refused: BadInput. Raises EnvironmentLacks where `mode` needs a device
     that is not there.
     """
-    async with together() as group:
-        if not mode.interpreter:  # which is needed too, and takes seconds to start
-            group.start_soon(versions, door, interpreted(mode))
-        found = await versions(door, mode)
-    if not mode.interpreter and not found.devices:
-        raise EnvironmentLacks(
-            "This machine has no GPU that torch can use.", "Validate under the interpreter."
-        )
+    async with opened(door, request, mode) as validation:
+        return await validation.verdict(request, "candidate", watch)
+
+
+@asynccontextmanager
+async def opened(door: Door, request: Request, mode: Mode) -> "AsyncIterator[Validation]":
+    """Everything about the request but its candidate, for as long as the block lasts.
+
+    Any number of candidates are judged by it, also at once: inputs are generated and the truth is computed
+    once for all. Raises as `validate` does.
+    """
+    if not mode.interpreter:
+        door.warm(interpreted(mode))  # which is needed too, and takes seconds to start
+        if not (await versions(door, mode)).devices:
+            raise EnvironmentLacks(
+                "This machine has no GPU that torch can use.", "Validate under the interpreter."
+            )
     target = request.reference or Target(path=request.candidate.path)
-    reference = await describe(door, target, "reference", mode, seconds=request.seconds)
-    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
-    declaration = declaration_of(reference, candidate, request.options)
-    await refuse_too_large(door, declaration, mode)
-    limits = limits_of(request, mode, found.devices)
+    description = await describe(door, target, "reference", mode, seconds=request.seconds)
     seed = secrets.randbits(48) if request.seed is None else request.seed
-    plan = chosen(planned(reference, request, declaration, limits, seed), request, declaration, limits)
-    refuse_empty(plan)
-    policy = Policy(request.allow_torch)
     with exchange_folder() as folder:
-        secret = (places.runs(), Path(target.path).resolve(), Path(request.candidate.path).resolve())
-        setting = Setting(door, mode, request.seconds, folder, seed, request.backward, secret, watch)
-        trial = Trial.of(setting, policy, target, request.candidate)
+        setting = Setting(door, mode, request.seconds, folder, seed, request.backward)
+        reference = Reference.of(setting, target, request.candidate)
+        try:
+            free = (await reference.side.start())["free_bytes"]
+            yield Validation(setting, reference, description, limits_of(request, free))
+        except Gone as gone:
+            raise TargetBroken(f"The reference {gone.attempt.why}.", "Run it by itself first.") from gone
+        finally:
+            await reference.side.close()
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A reference, and what candidates are compared with it on."""
+
+    setting: Setting
+    reference: Reference
+    description: Description
+    limits: Limits
+
+    async def verdict(self, request: Request, side: str, watch: Watch | None = None) -> Verdict:
+        """What a candidate does; `side` names it among those of this validation."""
+        setting, limits = self.setting, self.limits
+        candidate = await describe(
+            setting.door, request.candidate, "candidate", setting.mode, seconds=setting.seconds
+        )
+        declaration = declaration_of(self.description, candidate, request.options)
+        await refuse_too_large(setting.door, declaration, setting.mode)
+        plan = planned(self.description, request, declaration, limits, setting.seed)
+        plan = chosen(plan, request, declaration, limits)
+        refuse_empty(plan)
+        await self.reference.stage(request.candidate, side)
+        secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
+        runner = Candidate.of(setting, request.candidate, side, secret)
+        trial = Trial(setting, Policy(request.allow_torch), self.reference, runner, watch)
         memory = MemoryCheck()
-        results = await tried(trial, plan.cases, memory)
-        refuse_unrunnable_reference(results, target, request.cases)
-        observed = len(trial.observations)
-        smallest = None
-        if not request.cases:
-            smallest = await shrunk(trial, declaration, results, limits)
-        del trial.observations[observed:]
-    return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
+        try:
+            results = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory)
+            refuse_unrunnable_reference(results, self.reference.target, request.cases)
+            smallest = None
+            if not request.cases:
+                apart = replace(trial, observations=[], watch=None)
+                smallest = await shrunk(apart, declaration, results, limits)
+        finally:
+            await runner.close()
+        return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
 
 
-async def tried(trial: Trial, cases: Sequence[Case], memory: MemoryCheck) -> list[CaseResult]:
+async def tried(
+    trial: Trial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
+) -> list[CaseResult]:
     """The result of each case; on a device, meanwhile, what it does not show of memory."""
     results: list[CaseResult] = []
     async with together() as group:
         if not trial.setting.mode.interpreter:
-            group.start_soon(check_memory, trial, cases, memory)
-        for batch in batches(cases):
-            results += await trial.run(batch)
+            group.start_soon(check_memory, trial, cases, tools, memory)
+        results = await trial.run(cases)
+    results = await trial.finish(results, cases[-1] if cases else None)
     return [memory.merged(result) for result in results]
 
 
-def limits_of(request: Request, mode: Mode, devices: Sequence[Device]) -> Limits:
-    """What fits: the first device's free memory bounds what is tried on it."""
-    if mode.interpreter:
+def limits_of(request: Request, free_bytes: int | None) -> Limits:
+    """What fits: a device's free memory bounds what is tried on it; None: there is no device."""
+    if free_bytes is None:
         return Limits(request.limit_elements or INTERPRETER_ELEMENTS, INTERPRETER_SPAN_BYTES)
-    free = devices[0].free_bytes
-    elements = min(request.limit_elements or DEVICE_ELEMENTS, free // BYTES_AN_ELEMENT)
-    return Limits(elements, int(free * SPAN_SHARE))
+    elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // BYTES_AN_ELEMENT)
+    return Limits(elements, int(free_bytes * SPAN_SHARE))
 
 
 def planned(
@@ -188,23 +229,6 @@ def elements_of(example: Example) -> int:
     return math.prod(example.shape) if example.form == "tensor" else 0
 
 
-def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """The cases in their order, in lists that hold BATCH_ELEMENTS at most, and one case at least.
-
-    A case that calls another's tensors again stays with it.
-    """
-    batch: list[Case] = []
-    held = 0
-    for case in cases:
-        if batch and held + case.elements > BATCH_ELEMENTS and case.again_after is None:
-            yield batch
-            batch, held = [], 0
-        batch.append(case)
-        held += case.elements
-    if batch:
-        yield batch
-
-
 @dataclass(frozen=True)
 class Findings:
     """What a verdict is made of, beside the trial."""
@@ -227,6 +251,10 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
     notes = (
         *notes_of(trial.observations, trial.policy),
         *notes_on_values(results),
+        *(
+            f"{k}: {n} of {of} configurations were run."
+            for k, (n, of) in trial.candidate.configurations.items()
+        ),
         *found.memory.notes_on(results),
     )
     return Verdict(
@@ -245,6 +273,14 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         obtained=f"measured: every output compared with float64, {how}",
+    )
+
+
+def notes_on_configurations(configurations: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    """How much of each autotuned kernel was compared."""
+    return tuple(
+        f"{kernel}: {tried} of {of} configurations were run."
+        for kernel, (tried, of) in configurations.items()
     )
 
 

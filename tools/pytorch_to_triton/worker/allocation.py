@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import torch
@@ -89,11 +90,11 @@ def is_far(tensor: torch.Tensor) -> bool:
     return storage > FAR_BYTES and storage > FAR_RATIO * tensor.numel() * tensor.dtype.itemsize
 
 
+@cache
 def red_zone(dtype: torch.dtype, which: Poison, device: torch.device, nbytes: int) -> torch.Tensor:
     """What a red zone of so many bytes beside elements of `dtype` holds: flat uint8 on `device`."""
     pattern = poison_bytes(dtype, which)
-    zone = torch.tensor(list(pattern), dtype=torch.uint8).repeat(nbytes // len(pattern))
-    return zone.to(device)
+    return torch.tensor(list(pattern), dtype=torch.uint8, device=device).repeat(nbytes // len(pattern))
 
 
 @dataclass(frozen=True)

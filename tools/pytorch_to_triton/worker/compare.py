@@ -1,11 +1,10 @@
-"""Job `compare`: run the reference for the truth, and reduce the candidate's errors to statistics, as JSON.
+"""What a candidate returned, beside the truth: its errors reduced to statistics, as JSON.
 
-It judges no case: it counts what exceeds the budget that it is given, and tells what the excess looks like.
+No case is judged here: what exceeds the given budget is counted, and described.
 """
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,61 +13,29 @@ from .allocation import Poison, poison_bytes
 from .error import Budget, Errors, Tolerance, exact_errors, float_errors, largest, rms
 from .exchange import AFTER_THE_CALL, Call, Exchange
 from .facts import is_transposed, what_it_looks_like, where_it_fails
-from .failure import describe_failure
-from .oracle import Oracle, Outputs, Truth
-from .report import Report
-from .target import load
+from .oracle import Outputs, Truth
 from .tensors import Output, output_of, read_outputs, storage_bytes
 
 TINY = 1e-300
 TRAITS = ("type", "dtype", "shape", "device")
 
 
-def work(
-    report: Report,
-    target: dict[str, Any],
-    cases: list[dict[str, Any]],
-    setting: dict[str, Any],
-    budget: dict[str, Any],
+def compared(
+    exchange: Exchange, case_id: str, side: str, truth: Truth, device: str, budget: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """An item once the reference is loaded, then one a case: `ok` with statistics, or `raised`.
+    """Statistics of the candidate's outputs of a case, and of those of its second run: of the worse of both.
 
-    `cases` hold `id`, `name`, `seed` and `digest`, and in `written` the arguments that the candidate wrote
-    to. `budget` holds `factor`, `untrusted`, and by dtype `slack`, `strict` and `loose` (error.py). The
-    case's bytes are removed.
+    `budget` holds `factor`, `untrusted`, and by dtype `slack`, `strict` and `loose` (error.py).
     """
-    report.during("load")
-    exchange = Exchange(Path(setting["folder"]))
-    reference = load(target, "reference", exchange.read_staging("reference"))
-    reference.to_gpu()
-    oracle = Oracle(reference, exchange, setting["device"], setting["backward"])
-    report.item({"loaded": reference.name})
-    for done, case in enumerate(cases):
-        report.during(case["name"])
-        report.progress(done, len(cases), f"compare: {case['name']}")
-        report.item({"case": case["name"], **compared(oracle, case, budget)})
-        exchange.forget(case["id"])
-    return {}
-
-
-def compared(oracle: Oracle, case: dict[str, Any], budget: Mapping[str, Any]) -> dict[str, Any]:
-    """One case's statistics; an exception of the reference is the case's result."""
-    exchange = oracle.exchange
-    untouched = exchange.digest(case["id"]) == case["digest"]
-    try:
-        truth = oracle.truth(case["id"], case["seed"])
-    except Exception as error:
-        return {"status": "raised", "failure": describe_failure(error, case["name"])}
-    call = exchange.call(case["id"], oracle.device)
-    runs = [exchange.case("candidate", case["id"]), exchange.second_run(case["id"])]
+    call = exchange.call(case_id, device)
+    runs = [exchange.outputs(side, case_id), exchange.second_run(side, case_id)]
     found: list[dict[str, Any]] = [
-        Comparison(read_outputs(folder, oracle.device), truth, call, budget).statistics()
+        Comparison(read_outputs(folder, device), truth, call, budget).statistics()
         for folder in runs
         if folder.exists()
     ]
     worst: dict[str, Any] = max(found, key=wrong_in)
-    about = {"case": case["name"], "inputs_untouched": untouched, "truth": truth.precision}
-    return {"status": "ok", "statistics": {**about, **worst}}
+    return worst
 
 
 def wrong_in(statistics: dict[str, Any]) -> int:

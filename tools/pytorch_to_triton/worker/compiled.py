@@ -10,9 +10,9 @@ import torch
 
 from .draw import draw_tensor, generator, laid_out
 from .failure import describe_failure
+from .given import drawn
 from .offline.device import Gpu, compile_for, on
 from .offline.dry_run import DryRun, Wanted
-from .prepare import drawn
 from .report import Report
 from .target import Loaded, load
 from .tensors import on_gpu

@@ -1,9 +1,11 @@
 """The folder through which the jobs of one validation pass tensors to each other.
 
-staged/           the files that each side may load (staging.py)
-state/            the module's parameters and buffers, once
-inputs/CASE/      what every call of the case is given
-candidate/CASE/   the candidate's outputs, and below second/ those of a second run, if they were other bits
+staged/SIDE/        the files that one side may load (staging.py)
+state/              the module's parameters and buffers, once
+inputs/CASE/        what every call of the case is given
+outputs/SIDE/CASE/  a candidate's outputs, and below second/ those of a second run, if they were other bits
+
+A side is the reference or one of the candidates: several may be compared with one reference.
 
 What is expected of the candidate is never written anywhere: it is computed after the candidate has run.
 """
@@ -22,7 +24,8 @@ from .tensors import leaves, read_values, storage_bytes, write_values
 
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""
-PLACES = ("inputs", "candidate")
+REFERENCE = "reference"
+"""The side that knows what is expected."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,22 @@ class Exchange:
 
     folder: Path
 
-    def case(self, place: str, case_id: str) -> Path:
-        """Where `place` keeps a case."""
-        return self.folder / place / case_id
+    def inputs(self, case_id: str) -> Path:
+        """Where lies what the case is called with."""
+        return self.folder / "inputs" / case_id
 
-    def second_run(self, case_id: str) -> Path:
+    def outputs(self, side: str, case_id: str) -> Path:
+        """Where a candidate's outputs of a case lie."""
+        return self.folder / "outputs" / side / case_id
+
+    def second_run(self, side: str, case_id: str) -> Path:
         """Where the candidate's outputs of a second run lie, if they were other bits."""
-        return self.case("candidate", case_id) / "second"
+        return self.outputs(side, case_id) / "second"
+
+    @property
+    def secret(self) -> list[Path]:
+        """What is none of a candidate's business while it runs."""
+        return [self.folder / "inputs", self.folder / "outputs"]
 
     @property
     def state(self) -> Path:
@@ -67,40 +79,52 @@ class Exchange:
 
     def put(self, case_id: str, call: Call) -> None:
         """Write what the case is called with, but for the state."""
-        folder = self.case("inputs", case_id)
+        folder = self.inputs(case_id)
         write_values(call.arguments, folder)
-        write_values(call.cotangents, folder / "cotangents")
+        if call.cotangents:
+            write_values(call.cotangents, folder / "cotangents")
 
     def call(self, case_id: str, device: str) -> Call:
         """What the case is called with, in fresh memory."""
-        folder = self.case("inputs", case_id)
+        folder = self.inputs(case_id)
         arguments = read_values(folder, device)
         state = following(read_values(self.state, device), arguments)
-        return Call(arguments, state, read_values(folder / "cotangents", device))
+        cotangents = folder / "cotangents"
+        return Call(arguments, state, read_values(cotangents, device) if cotangents.exists() else {})
 
     def digest(self, case_id: str) -> str:
-        """Of all bytes that the case is called with, and of the files loaded: a change is found out."""
-        total = hashlib.sha256()
-        for folder in (self.case("inputs", case_id), self.state, self.staged):
-            for file in sorted(folder.rglob("*.*")):
-                with file.open("rb") as opened:
-                    total.update(hashlib.file_digest(opened, "sha256").digest())
-        return total.hexdigest()
+        """Of all bytes that the case is called with: a change is found out."""
+        return digest_of(self.inputs(case_id), self.state)
 
     def forget(self, case_id: str) -> None:
-        """Remove all bytes of a case."""
-        for place in PLACES:
-            shutil.rmtree(self.case(place, case_id), ignore_errors=True)
+        """Remove what a case is called with, and what came of it."""
+        for folder in (self.inputs(case_id), *(self.folder / "outputs").glob(f"*/{case_id}")):
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def write_staging(self, staging: Mapping[str, Mapping[str, str]]) -> None:
-        """By side, the staged copy of each file."""
-        self.staged.mkdir(parents=True, exist_ok=True)
-        (self.staged / "staging.json").write_text(json.dumps(staging))
+    def write_staging(self, side: str, staged: Mapping[str, str]) -> str:
+        """Note the staged copies of one side, by their originals; a digest of them all."""
+        folder = self.staged / side
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "staging.json").write_text(json.dumps(staged))
+        return self.staging_digest(side)
 
     def read_staging(self, side: str) -> dict[str, str]:
         """The staged copy of each file that `side` loads."""
-        staged: dict[str, str] = json.loads((self.staged / "staging.json").read_text())[side]
+        staged: dict[str, str] = json.loads((self.staged / side / "staging.json").read_text())
         return staged
+
+    def staging_digest(self, side: str) -> str:
+        """Of all files that the side loads: a change is found out."""
+        return digest_of(self.staged / side)
+
+
+def digest_of(*folders: Path) -> str:
+    total = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(folder.rglob("*.*")):
+            with file.open("rb") as opened:
+                total.update(hashlib.file_digest(opened, "sha256").digest())
+    return total.hexdigest()
 
 
 def following(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

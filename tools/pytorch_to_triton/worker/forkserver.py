@@ -11,6 +11,7 @@ that thread (PR_SET_PDEATHSIG), so with this process.
 import ctypes
 import faulthandler
 import gc
+import importlib
 import io
 import json
 import os
@@ -94,10 +95,12 @@ class _Server:
         if not message:
             return False
         line = socket.socket(fileno=files[0])
+        folder = Path(os.fsdecode(message))
+        _import_for(folder)
         server = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_job(Path(os.fsdecode(message)), line, server)
+            self._become_job(folder, line, server)
         _lead_group(pid)
         self._lines[pid] = line
         _tell(line, {"started": pid})
@@ -143,6 +146,18 @@ class _Server:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for end in (self._control, self._wake, self._wake_writer, line, *self._lines.values()):
             end.close()
+
+
+def _import_for(folder: Path) -> None:
+    """Import what the job needs, for those after it too; the job itself will say what cannot be imported."""
+    needs = json.loads((folder / "job.json").read_text(encoding="utf-8"))["needs"]
+    missing = [name for name in needs if name not in sys.modules]
+    for name in missing:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    if missing:
+        gc.collect()
+        gc.freeze()
 
 
 def _write_to(log: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 SIGNS_OF_A_CHECK = ("PYTEST_", "CI", "GITHUB_", "GITLAB_", "BUILDKITE", "JENKINS", "TOX_", "COVERAGE")
 """Environment variables by which a candidate could tell that it is being looked at."""
 
+JOBS_AT_ONCE = 4
+
 
 def enter_mode(mode: dict[str, Any]) -> None:
     """Settle the environment, then import what every job needs; no tensor operation, no device is touched.
@@ -23,8 +25,9 @@ def enter_mode(mode: dict[str, Any]) -> None:
         os.environ.pop("TRITON_INTERPRET", None)
     if mode["devices"] is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = mode["devices"]
-    # export._trace is what torch.export.export imports at its first call: over a second, paid once here.
-    for name in ("torch", "triton", "triton.language", "torch.export", "torch.export._trace"):
+    # Several jobs run at once: threads of each on all cores would wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS_AT_ONCE)))
+    for name in ("torch", "triton", "triton.language"):
         importlib.import_module(name)
     if mode["interpreter"]:
         importlib.import_module(".interpreter", __package__).install()

@@ -1,6 +1,7 @@
 """What a call should give: the reference at the case's own dtypes, in float64, and nearby.
 
-`nearby` tells how far the problem itself amplifies the rounding errors that no kernel can avoid.
+In float64 the reference takes the branches that it takes at the case's own dtypes (declared.py). `nearby`
+tells how far the problem itself amplifies the rounding errors that no kernel can avoid.
 """
 
 import contextlib
@@ -10,13 +11,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
+from .declared import WIDE, DeclaredDtypes, NotFollowed, declared, held
 from .exchange import Call, Exchange, all_outputs, mapped, written_to
 from .gradients import with_gradients
 from .integrity.tensors import aliases
 from .mode import as_on_a_gpu, interpreting
 from .rounding import Rounding
+from .steps import Steps, same_steps
 from .target import Loaded, ModuleCall
 from .tensors import Output, leaves, output_of
 
@@ -75,14 +79,19 @@ class Oracle:
     def truth(self, case_id: str, seed: int) -> Truth:
         """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
 
-        A reference that cannot run in float64 is run in float32; where that fails too, at its own dtypes.
+        A reference that the tensors of declared.py do not get through is run on plain float64 ones, then on
+        float32 ones, where it takes the same branches on these; else at its own dtypes.
         """
         run = self.run_as_it_is(case_id, seed)
+        with contextlib.suppress(Exception, NotFollowed):
+            return Truth(run.outputs, *self.followed(case_id, run, seed), "float64")
+        steps = self.steps(case_id, "own", seed)
         for precision in ("float64", "float32"):
-            try:
-                return Truth(run.outputs, *self.precisely(case_id, precision, run.written, seed), precision)
-            except Exception:
-                continue
+            with contextlib.suppress(Exception):
+                if same_steps(self.steps(case_id, precision, seed), steps):
+                    return Truth(
+                        run.outputs, *self.precisely(case_id, precision, run.written, seed), precision
+                    )
         return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own")
 
     def run_as_it_is(self, case_id: str, seed: int) -> Run:
@@ -94,9 +103,31 @@ class Oracle:
         shared = [(alias["output"], alias["of"]) for alias in found]
         return Run(kept(all_outputs(returned, call, written)), written, shared)
 
+    def followed(self, case_id: str, own: Run, seed: int) -> tuple[Outputs, Outputs]:
+        """In float64 and nearby, on tensors that report the case's own dtypes.
+
+        Raises NotFollowed where the outputs are not those of `own`.
+        """
+        reference = with_a_copy_of_its_module(self.reference)
+        found = []
+        for near in (False, True):
+            original = self.exchange.call(case_id, self.device)
+            wide = mapped(original, lambda name, tensor: tensor.to(WIDE.get(tensor.dtype, tensor.dtype)))
+            rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
+            call = declared(original, moved(wide, original, seed) if near else wide)
+            # The kernels of fused attention are for short dtypes.
+            with rounding, DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
+                returned = self.run(reference, call, seed)
+            outputs = all_outputs(returned, call, own.written)
+            if not near and reported_by(outputs) != {path: told_of(o) for path, o in own.outputs.items()}:
+                raise NotFollowed("outputs of other dtypes or shapes")
+            found.append(kept({path: held(leaf) for path, leaf in outputs.items()}))
+        return found[0], comparable(found[1], found[0])
+
     def precisely(
         self, case_id: str, precision: str, written: list[str], seed: int
     ) -> tuple[Outputs, Outputs]:
+        """In `precision` and nearby, on plain tensors."""
         reference = in_float64(self.reference) if precision == "float64" else self.reference
         found = []
         for near in (False, True):
@@ -108,7 +139,16 @@ class Oracle:
             with in_precision(precision), rounding:
                 returned = self.run(reference, call, seed)
             found.append(kept(all_outputs(returned, call, written)))
-        return found[0], found[1]
+        return found[0], comparable(found[1], found[0])
+
+    def steps(self, case_id: str, precision: str, seed: int) -> list[Any]:
+        """What the reference asks torch for in `precision`, on plain tensors."""
+        reference = in_float64(self.reference) if precision == "float64" else self.reference
+        call = precise(self.exchange.call(case_id, self.device), precision)
+        steps = Steps()
+        with in_precision(precision), steps:
+            self.run(reference, call, seed)
+        return steps.taken
 
     def run(self, reference: Loaded, call: Call, seed: int) -> dict[str, Any]:
         """The leaves of the reference's result by path.
@@ -136,6 +176,37 @@ class Oracle:
 def kept(outputs: dict[str, Any]) -> Outputs:
     """The outputs as they are now."""
     return {path: output_of(leaf) for path, leaf in outputs.items()}
+
+
+def comparable(nearby: Outputs, precise: Outputs) -> Outputs:
+    """`nearby`; an output whose shape depends on values, and is another there, tells nothing."""
+    return {
+        path: nearby[path] if path in nearby and told_of(nearby[path]) == told_of(output) else output
+        for path, output in precise.items()
+    }
+
+
+def told_of(output: Output) -> tuple[Any, ...]:
+    """Type, dtype and shape, as far as it has them."""
+    return tuple(output.traits.get(trait) for trait in ("type", "dtype", "shape"))
+
+
+def reported_by(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """By path, what `told_of` tells of an output at the case's own dtypes."""
+    return {
+        path: ("Tensor", str(leaf.dtype).removeprefix("torch."), list(leaf.shape))
+        if isinstance(leaf, torch.Tensor)
+        else told_of(output_of(leaf))
+        for path, leaf in outputs.items()
+    }
+
+
+def with_a_copy_of_its_module(reference: Loaded) -> Loaded:
+    """The same reference; what its module keeps to itself during a call stays apart."""
+    if reference.module is None:
+        return reference
+    module = copy.deepcopy(reference.module)
+    return dataclasses.replace(reference, module=module, call=ModuleCall(module))
 
 
 def in_float64(reference: Loaded) -> Loaded:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from .draw import draw_arguments
-from .prepare import drawn
+from .given import drawn
 from .report import Report
 from .target import Loaded, load
 from .tensors import on_gpu

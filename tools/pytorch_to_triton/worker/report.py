@@ -2,10 +2,18 @@
 
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+REQUESTS = "requests.jsonl"
+ASKED, ANSWERED = "asked.fifo", "answered.fifo"
+"""Where somebody waits for this job: requests come through the first, a byte a line goes out by the other."""
+END = "end"
+"""The request after which there is none."""
 
 
 class Report:
@@ -21,6 +29,8 @@ class Report:
         """The last thing that `during` named."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(folder / "progress.jsonl", flags, 0o644)
+        bell = folder / ANSWERED
+        self._bell = os.open(bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC) if bell.exists() else None
 
     def item(self, result: Mapping[str, Any]) -> None:
         """Hand over one result, as plain JSON. Raises ValueError for NaN and infinities."""
@@ -33,12 +43,25 @@ class Report:
     def during(self, what: str) -> None:
         """Name what is being done from here on; a failure, a crash and a time-out will mention it."""
         self.doing = what
-        self._write({"during": what})
+        self._write({"during": what, "at": time.time()})
+
+    def requests(self) -> Iterator[dict[str, Any]]:
+        """Each request as it comes, until one says END; of a job done again, those of the first time."""
+        live = self.folder / ASKED
+        with (live if live.exists() else self.folder / REQUESTS).open(encoding="utf-8") as lines:
+            for line in lines:
+                request = json.loads(line)
+                if request == END:
+                    return
+                yield request
 
     def _write(self, line: dict[str, Any]) -> None:
         data = memoryview((json.dumps(line, allow_nan=False) + "\n").encode())
         while data:
             data = data[os.write(self._file, data) :]
+        if self._bell is not None:
+            with suppress(BlockingIOError):  # nobody listens, or there is enough to be heard already
+                os.write(self._bell, b".")
 
     def __enter__(self) -> "Report":
         return self
@@ -47,3 +70,7 @@ class Report:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._file)
+        if self._bell is not None:
+            with suppress(BlockingIOError):
+                os.write(self._bell, b".")
+            os.close(self._bell)

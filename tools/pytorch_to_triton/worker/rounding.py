@@ -43,7 +43,7 @@ class Rounding(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        if name in EXACT or name.endswith("_"):
+        if name in EXACT or gives_what_it_got(func):
             return result
         if isinstance(result, tuple):
             return (self.moved(result[0]), *result[1:])
@@ -61,3 +61,8 @@ class Rounding(TorchDispatchMode):
         generator = torch.Generator(device=value.device).manual_seed(self.random.getrandbits(62))
         steps = torch.rand(value.shape, generator=generator, device=value.device, dtype=torch.float64)
         return value * (1 + self.eps * (lean + steps - 0.5)).to(value.dtype)
+
+
+def gives_what_it_got(func: Any) -> bool:
+    """Whether the operator returns views of its arguments, or the arguments that it wrote to."""
+    return any(result.alias_info is not None for result in func._schema.returns)

@@ -14,27 +14,33 @@ CONSTRUCTS = ("get_init_inputs",)
 Target = Mapping[str, Any]
 
 
-def stage_sides(reference: Target, candidate: Target, folder: Path) -> dict[str, dict[str, str]]:
-    """Write the staged copies: by side, the copy of each file by its absolute path.
+def stage_candidate(reference: Target, candidate: Target, folder: Path) -> dict[str, str]:
+    """Write the copies that the candidate's process loads, by the absolute paths of their originals.
 
-    The candidate's process sees the files of both sides without a reference, whether the one it is compared
-    with or another. The reference's process sees, of a file that holds both, what the reference needs; a
-    file of its own it loads as it is.
+    It sees the files of both sides without a reference, whether the one it is compared with or another.
     """
     asked, offered = names_of(reference, "reference"), names_of(candidate, "candidate")
     ours, theirs = path_of(candidate), path_of(reference)
-    staged: dict[str, dict[str, str]] = {"reference": {}, "candidate": {}}
+    staged = {}
     for path in {ours, theirs}:
-        if (source := text_of(path)) is None:
-            continue
-        hidden = {*asked, *DRAWS_INPUTS} if path == theirs else {*ROLES["reference"], *DRAWS_INPUTS}
-        shown = offered if path == ours else ()
-        copy = without(source, hidden, {*shown, *CONSTRUCTS})
-        staged["candidate"][str(path)] = str(stage(path, copy, folder / "candidate"))
-        if path == ours == theirs:
-            copy = only(source, {*asked, *DRAWS_INPUTS, *CONSTRUCTS})
-            staged["reference"][str(path)] = str(stage(path, copy, folder / "reference"))
+        if (source := text_of(path)) is not None:
+            hidden = {*asked, *DRAWS_INPUTS} if path == theirs else {*ROLES["reference"], *DRAWS_INPUTS}
+            shown = offered if path == ours else ()
+            copy = without(source, hidden, {*shown, *CONSTRUCTS})
+            staged[str(path)] = str(stage(path, copy, folder))
     return staged
+
+
+def stage_reference(reference: Target, candidate: Target, folder: Path) -> dict[str, str]:
+    """Write the copy that the reference's process loads: of a file that holds both, what the reference needs.
+
+    A file of its own it loads as it is.
+    """
+    path = path_of(reference)
+    if path != path_of(candidate) or (source := text_of(path)) is None:
+        return {}
+    copy = only(source, {*names_of(reference, "reference"), *DRAWS_INPUTS, *CONSTRUCTS})
+    return {str(path): str(stage(path, copy, folder))}
 
 
 def names_of(target: Target, role: str) -> Collection[str]:

@@ -21,11 +21,13 @@ from .failure import describe_failure
 from .gradients import gradcheck_failure, with_gradients
 from .integrity.tensors import plain
 from .memory import Memory
+from .mode import interpreting
 from .observer import Fact, Observer, in_original_file
 from .redirect import redirect
 from .report import Report
 from .target import Loaded, TargetError, load
 from .tensors import Output, leaves, output_of, read_values, storage_bytes, write_outputs
+from .tuning.rotation import Rotation
 
 SEED = 0
 """Of torch's own generator before each call: what the candidate draws is the same in each of its runs."""
@@ -34,23 +36,26 @@ SEED = 0
 def work(
     report: Report,
     target: dict[str, Any],
-    cases: list[dict[str, Any]],
     setting: dict[str, Any],
     secret: list[str],
     red_zone_bytes: int | None,
+    turn: int,
 ) -> dict[str, Any]:
-    """An item once the candidate is loaded, then one a case: `ok` or `raised`, with `facts`.
+    """An item once the candidate is loaded, then one for each request: `ok` or `raised`, with `facts`.
 
-    `cases` hold `id`, `name`, `far` (names of tensors with huge strides), `twice` (whether a second run must
-    give the same bits), and in `again` the id of the case before it whose tensors are called once more. A
-    candidate that leaves the device unusable ends the job early. `secret` are files and folders that are none
-    of the candidate's business. `red_zone_bytes`: None suits the device, 0 leaves the zones out.
+    A request is a case: `id`, `name`, `far` (names of tensors with huge strides), `twice` (whether a second
+    run must give the same bits), and in `again` the id of the case before it whose tensors are called once
+    more. A candidate that leaves the device unusable ends the job early. `setting` is that of job
+    `reference`, and the candidate's `side`. `secret` are files and folders that are none of the candidate's
+    business. `red_zone_bytes`: None suits the device, 0 leaves the zones out. `turn` is the
+    number of this process among those that share the cases.
     """
     report.during("load")
+    rotation = None if interpreting() else Rotation(turn)
     exchange = Exchange(Path(setting["folder"]))
-    redirect(exchange.read_staging("candidate"))
+    redirect(exchange.read_staging(setting["side"]))
     observer = Observer(
-        [*map(Path, secret), exchange.folder / "inputs", exchange.folder / "candidate"],
+        [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],
         lambda fact: report.item({"trespass": in_original_file(fact)}),
     )
@@ -59,14 +64,13 @@ def work(
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
     report.item({"loaded": candidate.name, "traces": observer.traces()})
-    subject = Subject(candidate, exchange, observer, setting["device"], setting["backward"], red_zone_bytes)
-    for done, case in enumerate(cases):
+    subject = Subject(candidate, exchange, observer, setting, red_zone_bytes)
+    for case in report.requests():
         report.during(case["name"])
-        report.progress(done, len(cases), f"candidate: {case['name']}")
         report.item({"case": case["name"], **subject.attempt(case)})
         if not usable(setting["device"]):
             break
-    return {"traces": observer.traces()}
+    return {"traces": observer.traces(), "configurations": rotation.facts() if rotation else []}
 
 
 @dataclass
@@ -86,11 +90,20 @@ class Subject:
     candidate: Loaded
     exchange: Exchange
     observer: Observer
-    device: str
-    backward: bool
+    setting: dict[str, Any]
     red_zone_bytes: int | None
     last: Attempt | None = None
     """The case before: its tensors may be called with once more, and its results must not change."""
+
+    @property
+    def device(self) -> str:
+        """The torch device on which tensors lie."""
+        return str(self.setting["device"])
+
+    @property
+    def backward(self) -> bool:
+        """Whether gradients are outputs too."""
+        return bool(self.setting["backward"])
 
     def attempt(self, case: dict[str, Any]) -> dict[str, Any]:
         """Call the candidate, and write what it returns and the arguments that it wrote to."""
@@ -109,7 +122,7 @@ class Subject:
             return {"status": "raised", **facts}
         if again is not None:
             facts["facts"]["overwritten"] = changed_since(again, call)
-        write_outputs(found.outputs, self.exchange.case("candidate", case["id"]))
+        write_outputs(found.outputs, self.exchange.outputs(self.setting["side"], case["id"]))
         self.last = found
         if case["twice"]:
             facts["facts"]["differs"] = self.differs(case, found, before)
@@ -159,7 +172,7 @@ class Subject:
         paths = [path for path in first.outputs if not same(first.outputs[path], second.get(path))]
         if not paths:
             return None
-        write_outputs(second, self.exchange.second_run(case["id"]))
+        write_outputs(second, self.exchange.second_run(self.setting["side"], case["id"]))
         third = self.once_more(before, case["far"])
         steady = all(same(second.get(path), third.get(path)) for path in paths)
         return {"paths": paths, "by_what_memory_held": steady}

@@ -36,8 +36,9 @@ def work(
 
     `subjects` are {label, target, role, compiled}; `compiled` is a mode of torch.compile or None. `cases` are
     the JSON of schema/case.py, each with a `seed`. `setting` holds `passes`, `tf32`, `seconds` (what one
-    command may take), `round_seconds` (what the rounds of a size may take) and the error `budget` of job
-    `compare`. A subject that fails is named with the reason and takes part no more.
+    command may take), `round_seconds` (what the rounds of a size may take), how many `samples` are wanted of
+    each subject, whether launches, graphs, kernels and results are looked at too (`full`), and the error
+    `budget` (compare.py). A subject that fails is named with the reason and takes part no more.
     """
     timing = Timing(report, report.folder / "exchange", setting)
     with timing.enlisted([subject["label"] for subject in subjects]) as crew:
@@ -96,30 +97,30 @@ class Timing:
         """All that is measured at one size."""
         crew.gather()
         clerk, seed = crew.clerk, case["seed"]
+        self.report.during("generating inputs")
         self.report.progress(0, None, f"{case['name']}: drawing inputs")
         try:
             draws = clerk.ask("draw", seconds=crew.seconds, case=case, seed=seed)
         except Lost as why:
             raise NothingToTime(f"the inputs of {case['name']} cannot be drawn: {why}") from why
-        rounds = all_rounds(self.report, crew, draws, self.setting["round_seconds"])
+        rounds = all_rounds(self.report, crew, draws, self.setting)
         told = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
         if not crew.members:
             return {**told, "empty_ms": 0.0, "subjects": {}, "check_note": ""}
-        names = {label: f"result{number}" for number, label in enumerate(crew.members)}
-        crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
         measured = {label: self.facts(rounds, label) for label in crew.members}
-        self.report.progress(0, None, "replaying as graphs and looking at kernels")
-        for found in crew.one_by_one("graph", count=REPLAYS):
-            measured[found.label] |= found.answer
-        for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
-            measured[found.label] |= found.answer
+        names = {label: f"result{number}" for number, label in enumerate(crew.members)}
+        if self.setting["full"]:
+            self.report.during("graphs and kernels")
+            self.look_closer(crew, rounds, names, measured)
         for label, left in crew.all_alike("leave").items():
             measured[label] |= left
-        self.report.progress(0, None, "checking what the timed calls returned")
-        kept = {name: label for label, name in names.items() if label in crew.members}
-        checked = self.checked(clerk, draws, rounds.last, seed, list(kept))
-        for name, label in kept.items():
-            measured[label]["check"] = checked.get(name)
+        checked: dict[str, Any] = {}
+        if self.setting["full"]:
+            self.report.during("checking results")
+            kept = {name: label for label, name in names.items() if label in crew.members}
+            checked = self.checked(clerk, draws, rounds.last, seed, list(kept))
+            for name, label in kept.items():
+                measured[label]["check"] = checked.get(name)
         for name in draws:
             Exchange(self.folder).forget(name)
         return {
@@ -128,6 +129,17 @@ class Timing:
             "subjects": {label: measured[label] for label in crew.members},
             "check_note": checked.get("note", ""),
         }
+
+    def look_closer(
+        self, crew: Crew, rounds: Rounds, names: Mapping[str, str], measured: dict[str, dict[str, Any]]
+    ) -> None:
+        """Keep what the last timed calls returned; replay calls as graphs, and look at their kernels."""
+        self.report.progress(0, None, "replaying as graphs and looking at kernels")
+        crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
+        for found in crew.one_by_one("graph", count=REPLAYS):
+            measured[found.label] |= found.answer
+        for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
+            measured[found.label] |= found.answer
 
     def facts(self, rounds: Rounds, label: str) -> dict[str, Any]:
         """What the rounds gave of one subject."""

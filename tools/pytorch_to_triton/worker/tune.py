@@ -8,7 +8,7 @@ from typing import Any
 
 from .draw import perturbed_state
 from .exchange import Call, following, mapped
-from .prepare import drawn, trained
+from .given import drawn, trained
 from .report import Report
 from .target import load
 from .tuning.calls import FreshCalls

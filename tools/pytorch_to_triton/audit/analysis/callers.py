@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from pytorch_to_triton import places
 from pytorch_to_triton.api.scope import Scope, own_nodes, parameters_of
 from pytorch_to_triton.audit.source import Function, Kernel, Launch, SourceFile
 
@@ -133,7 +134,7 @@ def files_near(path: Path, *patterns: str) -> tuple[tuple[Path, int], ...]:
 def _text(file: Path, changed_ns: int) -> str:
     """The text of a file as it was when it was last changed; empty where it cannot be read."""
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        return places.read_regular(file).decode(errors="replace")
     except OSError:
         return ""
 

@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
 
+from pytorch_to_triton import places
 from pytorch_to_triton.audit.report.html import html
 from pytorch_to_triton.audit.report.markdown import markdown
 from pytorch_to_triton.audit.report.sarif import sarif
@@ -49,5 +50,5 @@ def sources_of(report: AuditReport) -> dict[Path, str]:
     sources: dict[Path, str] = {}
     for path in {finding.file for finding in report.findings}:
         with suppress(OSError, ValueError, LookupError):
-            sources[path] = decoded(path.read_bytes())
+            sources[path] = decoded(places.read_regular(path))
     return sources

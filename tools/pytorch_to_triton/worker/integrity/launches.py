@@ -14,6 +14,11 @@ from .uncompilable import python_in
 
 __all__ = ["Launches", "orders_by_atomics", "uses_atomics"]
 
+has_atomics = functools.cache(uses_atomics)
+"""A kernel's source stays what it is; reading it takes as long as a launch."""
+_python_in_compiled: dict[Callable[..., Any], frozenset[str]] = {}
+"""By the function behind a compiled kernel: Triton itself refuses names that mean something else later."""
+
 
 class Launches:
     """A context in which every launch is recorded and its tensors made known to `operators`.
@@ -39,7 +44,7 @@ class Launches:
                 "file": function.__code__.co_filename,
                 "line": function.__code__.co_firstlineno,
                 "count": count,
-                "atomics": uses_atomics(function),
+                "atomics": has_atomics(function),
                 "python": sorted(self._python[function]),
             }
             for function, count in self._counts.items()
@@ -60,9 +65,13 @@ class Launches:
         """Before a kernel runs, which may put other things behind the names that it uses."""
         self._at_launch()
         function = kernel.fn
-        if isinstance(kernel, InterpretedFunction) or function not in self._python:
-            names = self._python.setdefault(function, set())
-            names |= python_in(function, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+        names = self._python.setdefault(function, set())
+        if function in _python_in_compiled:
+            names |= _python_in_compiled[function]
+            return
+        names |= python_in(function, dict(zip(kernel.arg_names, args, strict=False)) | kwargs)
+        if not isinstance(kernel, InterpretedFunction):
+            _python_in_compiled[function] = frozenset(names)
 
     def _launched(self, function: Callable[..., Any], arguments: Any) -> None:
         self._counts[function] = self._counts.get(function, 0) + 1

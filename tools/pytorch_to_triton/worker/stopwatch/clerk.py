@@ -9,8 +9,8 @@ import torch
 from ..compare import Comparison
 from ..draw import perturbed_state
 from ..exchange import Call, Exchange
+from ..given import drawn, drawn_cotangents, trained
 from ..oracle import Oracle
-from ..prepare import drawn, drawn_cotangents, trained
 from ..target import Loaded, load
 from ..tensors import read_outputs, write_values
 from .crew import Commands
@@ -68,7 +68,7 @@ class Clerk:
         truth = self.oracle.truth(TRUTH, seed)
         found = {}
         for name in members:
-            outputs = read_outputs(self.exchange.case("candidate", name), "cuda")
+            outputs = read_outputs(self.exchange.outputs("candidate", name), "cuda")
             found[name] = brief(Comparison(outputs, truth, call, self.budget).statistics())
             self.exchange.forget(name)
         self.exchange.forget(TRUTH)

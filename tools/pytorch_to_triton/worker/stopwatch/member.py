@@ -224,7 +224,7 @@ class Subject:
         call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
         everything = all_outputs(self.results[index], call, written_to(call, before))
         outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
-        write_outputs(outputs, self.exchange.case("candidate", name))
+        write_outputs(outputs, self.exchange.outputs("candidate", name))
 
     def leave(self) -> dict[str, Any]:
         """Let go of the size's memory; what its kernels chose and which settings the calls changed."""

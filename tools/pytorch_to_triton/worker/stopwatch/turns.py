@@ -12,8 +12,6 @@ from ..report import Report
 from .crew import Lost, Member
 from .device import MOST_COVER
 
-SAMPLES = 300
-"""Of each member, unless time runs out first."""
 FEWEST_ROUNDS = 3
 BATCH = 20
 """Calls of one member in a round, at most: one go, so that the coordinator's clock is exact."""
@@ -148,21 +146,24 @@ class Rounds:
         return [(took - idle) / self.batch for took in record.batches_ms]
 
 
-def all_rounds(report: Report, crew: Crew, draws: list[str], budget_seconds: float) -> Rounds:
-    """First calls, warm-up, and as many rounds as `budget_seconds` allow."""
+def all_rounds(report: Report, crew: Crew, draws: list[str], setting: Mapping[str, Any]) -> Rounds:
+    """First calls, warm-up, and as many rounds as `samples` take and `round_seconds` allow (../timing.py)."""
+    report.during("first calls")
     report.progress(0, None, f"first calls of {', '.join(crew.members)}")
     started = crew.all_alike("start", draws=draws)
     records = {label: Record(facts) for label, facts in started.items()}
     rounds = Rounds(batch_size(started), records, {facts["cover"]: [] for facts in started.values()})
+    report.during("warming up")
     warm_up(crew, rounds.batch)
-    until = time.monotonic() + budget_seconds
-    count = max(SAMPLES // rounds.batch, FEWEST_ROUNDS)
+    report.during("timed rounds")
+    until = time.monotonic() + setting["round_seconds"]
+    count = max(setting["samples"] // rounds.batch, FEWEST_ROUNDS)
     for number in range(count):
         report.progress(number, count, f"timing {', '.join(crew.members)} in turn")
         one_round(crew, rounds)
         if number + 1 >= FEWEST_ROUNDS and time.monotonic() > until:
             break
-    for number in range(WALL_ROUNDS):
+    for number in range(WALL_ROUNDS if setting["full"] else 0):
         report.progress(number, WALL_ROUNDS, "timing with the launch")
         crew.all_alike("fill", offsets=[rounds.last] * min(rounds.batch, WALL_CALLS))
         for found in crew.one_by_one("wall"):

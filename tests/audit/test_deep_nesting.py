@@ -1,0 +1,82 @@
+"""A file that is nested too deeply is told by name, and the audit of the others goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.audit.audit import Request, audit
+from pytorch_to_triton.audit.read import FEW, read
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.schema.finding import AuditReport
+from pytorch_to_triton.schema.target import Target
+
+from .test_audit import Steps, nothing_runs
+
+pytestmark = pytest.mark.anyio
+
+DEEP = 100_000
+HEAD = "import triton\n\n@triton.jit\ndef kernel(n):\n    x = "
+NESTED = {
+    "parentheses": HEAD + "(" * DEEP + "n" + ")" * DEEP,
+    "lists": HEAD + "[" * DEEP + "]" * DEEP,
+    "attributes": HEAD + "n" + ".x" * DEEP,
+    "attributes that parse": HEAD + "n" + ".x" * 1500,
+    "sums": HEAD + "n" + " + n" * DEEP,
+    "signs": HEAD + "-" * DEEP + "n",
+    "powers": HEAD + "n" + "**n" * DEEP,
+    "conditions": HEAD + "n if n else " * DEEP + "n",
+    "elifs": HEAD + "n\n    if n:\n        x = n" + "\n    elif n:\n        x = n" * DEEP,
+    "ifs": HEAD + "n" + "".join(f"\n{' ' * depth}if n:" for depth in range(4, 120)) + " pass",
+    "calls": HEAD + "n" + "()" * DEEP,
+    "lambdas": HEAD + "lambda: " * DEEP + "n",
+}
+FAULTY = "import triton\n\n@triton.jit\ndef kernel(n):\n    while n:\n        break\n"
+
+
+async def audited(door: Door, *paths: Path) -> AuditReport:
+    targets = tuple(Target(path=path) for path in paths)
+    request = Request(targets=targets, evidence="source", severity="medium")
+    return await audit(door, request, nothing_runs, Steps())
+
+
+@pytest.mark.parametrize("source", NESTED.values(), ids=NESTED.keys())
+def test_a_file_that_is_nested_too_deeply_is_told_so(source: str, tmp_path: Path) -> None:
+    file = tmp_path / "deep.py"
+    file.write_text(source + "\n", encoding="utf-8")
+    assert read(file).refusal == f"{file} is nested too deeply to be read."
+
+
+@pytest.mark.parametrize("others", [1, FEW + 2], ids=["in this process", "in other processes"])
+async def test_the_other_files_of_a_folder_are_audited(door: Door, tmp_path: Path, others: int) -> None:
+    kinds = ("parentheses", "signs", "attributes that parse")
+    deep = {tmp_path / f"deep_{number}.py": NESTED[kind] for number, kind in enumerate(kinds)}
+    for file, source in deep.items():
+        file.write_text(source + "\n", encoding="utf-8")
+    for number in range(others):
+        (tmp_path / f"faulty_{number}.py").write_text(FAULTY, encoding="utf-8")
+    report = await audited(door, tmp_path)
+    assert [finding.rule for finding in report.findings] == ["unsupported_syntax"] * others
+    assert {one.file for one in report.unread} == set(deep)
+    assert f"{len(deep)} files could not be read." in report.summary
+
+
+async def test_a_named_file_does_not_keep_another_from_being_audited_and_is_not_called_clean(
+    door: Door, tmp_path: Path
+) -> None:
+    deep, plain = tmp_path / "deep.py", tmp_path / "plain.py"
+    deep.write_text(NESTED["signs"], encoding="utf-8")
+    plain.write_text("import triton\n", encoding="utf-8")
+    report = await audited(door, deep, plain)
+    assert [(one.file, one.why) for one in report.unread] == [
+        (deep, f"{deep} is nested too deeply to be read.")
+    ]
+    assert report.files == (plain,)
+    assert report.verdict == "faulty"
+
+
+async def test_a_named_file_alone_is_refused(door: Door, tmp_path: Path) -> None:
+    deep = tmp_path / "deep.py"
+    deep.write_text(NESTED["signs"], encoding="utf-8")
+    with pytest.raises(BadInput, match="nested too deeply"):
+        await audited(door, deep)

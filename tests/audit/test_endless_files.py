@@ -1,0 +1,80 @@
+"""A file that somebody names may be a device, a pipe or huge: it is refused by name before it is read."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.audit.analysis.callers import files_near
+from pytorch_to_triton.audit.baseline import BASELINE_BYTES, read_baseline, write_asked
+from pytorch_to_triton.audit.read import read
+from pytorch_to_triton.audit.settings import settings_for
+from pytorch_to_triton.errors import BadInput, Refusal
+from pytorch_to_triton.places import SOURCE_BYTES
+from pytorch_to_triton_server.names import place_of, target_of
+
+Making = Callable[[Path], None]
+
+ENDLESS: dict[str, tuple[Making, str]] = {
+    "device": (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+    "pipe": (os.mkfifo, "not a regular file"),
+    "huge": (lambda path: sparse(path, BASELINE_BYTES + 1), "MiB"),
+}
+
+
+def sparse(path: Path, size: int) -> None:
+    """A file of zeros that takes no room."""
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
+@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_baseline_that_is_no_regular_file_or_huge_is_refused(
+    make: Making, told: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "known.json")
+    with pytest.raises(BadInput, match=told):
+        read_baseline(tmp_path / "known.json")
+
+
+@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_settings_that_are_no_regular_file_or_huge_are_refused(
+    make: Making, told: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "pyproject.toml")
+    with pytest.raises(BadInput, match=told):
+        settings_for(tmp_path)
+
+
+@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_target_that_is_no_regular_file_or_huge_is_refused(make: Making, told: str, tmp_path: Path) -> None:
+    make(tmp_path / "kernel.py")
+    for reading in (target_of, place_of):
+        with pytest.raises(Refusal, match=told):
+            reading(str(tmp_path / "kernel.py"))
+
+
+@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_an_audited_file_that_is_no_regular_file_or_huge_is_told_as_unread(
+    make: Making, told: str, tmp_path: Path
+) -> None:
+    make(tmp_path / "kernel.py")
+    assert told in read(tmp_path / "kernel.py").refusal
+
+
+def test_what_lies_beside_an_audited_file_cannot_hold_it_up(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("import triton\n\n@triton.jit\ndef kernel(x_ptr):\n    pass\n\n\nkernel[(1,)](x)\n")
+    os.mkfifo(tmp_path / "test_kernel.py")
+    sparse(tmp_path / "bench_kernel.py", SOURCE_BYTES + 1)
+    assert files_near(kernel, "test_*.py")
+    assert read(kernel).kernels == ("kernel",)
+
+
+def test_a_document_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
+    pipe = tmp_path / "report.md"
+    os.mkfifo(pipe)
+    with pytest.raises(BadInput, match="not a regular file"):
+        write_asked(pipe, "# Audit\n")
+    assert pipe.is_fifo()

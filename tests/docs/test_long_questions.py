@@ -1,0 +1,73 @@
+"""Long and odd questions are answered or refused; the time that one takes does not grow with its square."""
+
+from contextlib import suppress
+
+import pytest
+
+from pytorch_to_triton.docs.library import Library
+from pytorch_to_triton.docs.read import read
+from pytorch_to_triton.docs.restructured_text import from_restructured_text
+from pytorch_to_triton.docs.search import Request, search
+from pytorch_to_triton.docs.sections import sections_of
+from pytorch_to_triton.docs.words import MOST_CHARACTERS, ask
+from pytorch_to_triton.errors import BadInput
+
+pytestmark = pytest.mark.anyio
+
+MILLION = 10**6
+PIECES = [
+    "a",
+    "(",
+    "()",
+    "a(",
+    "`",
+    "@",
+    "a.",
+    ".",
+    "_",
+    "aA",
+    "A",
+    "is",
+    " ",
+    "tl.",
+    "\0",
+    "\ud800",
+    '"',
+    "*",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+async def test_a_question_of_a_million_characters_is_refused_with_the_most_that_is_read(
+    piece: str, library: Library
+) -> None:
+    text = piece * (MILLION // len(piece))
+    for asking in (lambda: search(library, Request(text)), lambda: read(library, text)):
+        with pytest.raises(BadInput, match=f"at most {MOST_CHARACTERS}"):
+            asking()
+
+
+async def test_a_section_of_a_million_characters_is_refused(library: Library) -> None:
+    with pytest.raises(BadInput, match="The section has 1000000 characters"):
+        read(library, "masks", "a" * MILLION)
+
+
+@pytest.mark.parametrize("piece", PIECES)
+async def test_the_longest_question_that_is_read_is_answered(piece: str, library: Library) -> None:
+    text = piece * (MOST_CHARACTERS // len(piece))
+    for asking in (lambda: search(library, Request(text)), lambda: read(library, text)):
+        with suppress(BadInput):
+            assert asking().summary
+
+
+@pytest.mark.parametrize("piece", ["a", "(", "()", "`", "a.", "A", "aaaais"])
+async def test_names_and_words_of_a_million_characters_are_taken_apart(piece: str, library: Library) -> None:
+    text = piece * (MILLION // len(piece)) + "!"
+    assert library.named(text) == ()
+    assert library.missing(text) is None
+    assert ask(text) is not None
+
+
+async def test_a_fetched_page_of_one_long_line_is_read(library: Library) -> None:
+    assert "<" in from_restructured_text(f":ref:`{'<' * MILLION}`\n")
+    assert sections_of("`" * MILLION + "\n# b\n")

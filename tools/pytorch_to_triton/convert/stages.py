@@ -1,0 +1,272 @@
+"""The stages of a conversion: drafted, validated against one truth, and on a device timed side by side."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from pytorch_to_triton.benchmark.limit import work_of
+from pytorch_to_triton.benchmark.timing import Roof, Subject, Trial, measured, table_of
+from pytorch_to_triton.convert.draft.kernel import Config, Stage, Variant
+from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft
+from pytorch_to_triton.convert.gates import label_of, refuse_unknown_names
+from pytorch_to_triton.convert.report import EAGER
+from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.together import together
+from pytorch_to_triton.gpu.versions import versions
+from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.graph.tracing import Traced
+from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.schema.conversion import StageReport
+from pytorch_to_triton.schema.declaration import Declaration, Options
+from pytorch_to_triton.schema.expression import holds
+from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.timing_dims import timing_dims
+from pytorch_to_triton.validate.validate import Request, Validation, opened
+
+TIMED_BYTES = 2**27
+"""Inputs of a timing hold at least so many bytes, twice the largest L2 cache."""
+LAST: Stage = 3
+
+
+@dataclass(frozen=True)
+class Work:
+    """One conversion on its way: what is drafted from, and where it goes."""
+
+    door: Door
+    mode: Mode
+    watch: Watch | None
+    target: Target
+    options: Options
+    folder: Path
+    source: Source
+    traced: Traced
+    declaration: Declaration
+    seed: int
+    seconds: float
+    """How long one call may take, compilation and tuning included."""
+    thorough: bool
+    """Whether the last stage is watched by compute-sanitizer too."""
+
+    def file(self, stage: Stage) -> Path:
+        """Where a stage's file lies."""
+        return self.folder / f"stage{stage}_{STAGE_NAMES[stage]}.py"
+
+    async def draft(self, stage: Stage, tuned: Mapping[str, Config] | None = None, note: str = "") -> Drafted:
+        """Write one stage's file. Raises NotConvertible."""
+        source = replace(self.source, note=note) if note else self.source
+        drafted = draft(self.traced.graph, source, stage, tuned)
+        self.file(stage).write_text(drafted.text, encoding="utf-8")
+        found = await versions(self.door, self.mode)
+        refuse_unknown_names(drafted.text, self.file(stage), found.triton)
+        return drafted
+
+    def request(self, stage: Stage) -> Request:
+        """How a stage is validated."""
+        return Request(
+            candidate=Target(path=self.file(stage)),
+            reference=self.target,
+            options=self.options,
+            seed=self.seed,
+            seconds=self.seconds,
+            thorough=self.thorough and stage == LAST,
+        )
+
+    def opened(self) -> AbstractAsyncContextManager[Validation]:
+        """One validation for all stages; the first one's file must be there."""
+        return opened(self.door, self.request(1), self.mode)
+
+    def timing_case(self) -> Case:
+        """The largest declared sizes, enlarged until the inputs are large for a GPU."""
+        dims = timing_dims(self.declaration, at_least_bytes=TIMED_BYTES)
+        return Case(name="timing", group="declared", dims=dims, arguments=self.declaration.arguments(dims))
+
+
+async def stages_of(work: Work) -> tuple[list[StageReport], TimingTable | None]:
+    """Draft, validate and, on a device, time the stages, up to the first that is not right."""
+    if work.mode.interpreter:
+        drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
+        async with work.opened() as validation:
+            return await validated(work, validation, drafted), None
+    drafted = {1: await work.draft(1), 2: await work.draft(2)}
+    async with work.opened() as validation:
+        first = await validated(work, validation, drafted)
+        if not all(report.passed for report in first):
+            return first, await timed(work, first)
+        tuned = await tune(work, first)
+        last = await validated(work, validation, {LAST: tuned.drafted})
+        reports = first + last
+        right = all(report.passed for report in reports)
+        return reports, tuned.table if right and tuned.table else await timed(work, reports)
+
+
+async def validated(
+    work: Work, validation: Validation, drafted: Mapping[Stage, Drafted]
+) -> list[StageReport]:
+    """The stages' verdicts, found at once, up to the first that is not passed: then the later ones stop."""
+    reports: dict[Stage, StageReport] = {}
+    scopes = {stage: anyio.CancelScope() for stage in drafted}
+
+    async def judge(stage: Stage) -> None:
+        with scopes[stage]:
+            watch = StageWatch(work.watch, f"stage {stage} ({STAGE_NAMES[stage]})") if work.watch else None
+            verdict = await validation.verdict(work.request(stage), f"stage{stage}", watch)
+            reports[stage] = report_of(work, stage, drafted[stage], verdict)
+            if not reports[stage].passed:
+                for later in (scope for number, scope in scopes.items() if number > stage):
+                    later.cancel()
+
+    async with together() as group:
+        for stage in drafted:
+            group.start_soon(judge, stage)
+    in_order = [reports[stage] for stage in drafted if stage in reports]
+    wrong = next((n for n, report in enumerate(in_order, 1) if not report.passed), len(in_order))
+    return in_order[:wrong]
+
+
+def report_of(work: Work, stage: Stage, drafted: Drafted, verdict: Any) -> StageReport:
+    """A stage with its verdict; its speed is judged when all stages are timed."""
+    return StageReport(
+        stage=stage,
+        name=STAGE_NAMES[stage],
+        file=work.file(stage),
+        kernels=tuple(k.name for k in drafted.kernels),
+        passes=tuple(k.passes for k in drafted.kernels),
+        passed=verdict.verdict == "passed",
+        verdict=verdict,
+        speed="not measured",
+    )
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The last stage with measured launch configurations."""
+
+    drafted: Drafted
+    table: TimingTable | None
+    """All stages side by side, where what was measured while tuning says it all."""
+
+
+@dataclass
+class Choice:
+    """The configurations of one kernel, by the label that they are timed under."""
+
+    variant: Variant
+    labels: dict[str, Config] = field(default_factory=dict)
+
+    def best(self, table: TimingTable) -> tuple[str, Config]:
+        """The fastest; the first where none could be timed."""
+        timed = [timing for timing in table.timings if timing.label in self.labels]
+        label = min(timed, key=lambda timing: timing.median_ms).label if timed else next(iter(self.labels))
+        return label, self.labels[label]
+
+
+async def tune(work: Work, reports: Sequence[StageReport]) -> Tuned:
+    """Time all configurations of the last stage beside the stages so far; draft it with the best."""
+    untuned = draft(work.traced.graph, work.source, LAST)
+    choices = await written_choices(work, untuned)
+    if not choices:
+        return Tuned(await work.draft(LAST), None)
+    subjects = [*stage_subjects(work, reports), *candidates(work, choices)]
+    table = await side_by_side(work, subjects)
+    best = {choice.variant.kernel: choice.best(table) for choice in choices}
+    tuned = {kernel: config for kernel, (_, config) in best.items()}
+    drafted = await work.draft(LAST, tuned, await note_on(work))
+    (label, _), *others = best.values()
+    return Tuned(drafted, None if others else renamed(table, label, label_of(LAST)))
+
+
+async def written_choices(work: Work, untuned: Drafted) -> list[Choice]:
+    """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
+    dims = work.timing_case().dims
+    choices = [Choice(v) for k in untuned.kernels for v in k.variants if holds(v.condition, dims)]
+    for choice in choices:
+        for number, config in enumerate(choice.variant.candidates):
+            label = f"{choice.variant.kernel} {number}"
+            file = tuning_file(work, label)
+            file.parent.mkdir(exist_ok=True)
+            text = draft(work.traced.graph, work.source, LAST, {choice.variant.kernel: config}).text
+            file.write_text(text, encoding="utf-8")
+            choice.labels[label] = config
+    return choices
+
+
+def tuning_file(work: Work, label: str) -> Path:
+    return work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
+
+
+def candidates(work: Work, choices: Sequence[Choice]) -> list[Subject]:
+    return [
+        Subject(label, Target(path=tuning_file(work, label)), "candidate")
+        for choice in choices
+        for label in choice.labels
+    ]
+
+
+def stage_subjects(work: Work, reports: Sequence[StageReport]) -> list[Subject]:
+    """Eager PyTorch and the stages that are right."""
+    right = [report for report in reports if report.verdict.verdict == "passed"]
+    stages = [Subject(label_of(r.stage), Target(path=r.file), "candidate") for r in right]
+    return [Subject(EAGER, work.target, "reference"), *stages]
+
+
+async def timed(work: Work, reports: Sequence[StageReport]) -> TimingTable | None:
+    """Eager PyTorch and all stages that are right side by side; None where none is."""
+    subjects = stage_subjects(work, reports)
+    return await side_by_side(work, subjects) if len(subjects) > 1 else None
+
+
+async def side_by_side(work: Work, subjects: Sequence[Subject]) -> TimingTable:
+    case = work.timing_case()
+    trial = Trial(
+        reference=work.target,
+        subjects=subjects,
+        cases=(case,),
+        seed=work.seed,
+        seconds=work.seconds,
+        depth="brief",
+    )
+    found = await measured(work.door, trial, work.mode, work.watch)
+    roof = Roof(work_of(work.traced.graph, case.dims, case.dtypes, None))
+    device = (await versions(work.door, work.mode)).devices[0].name
+    return table_of(found.sizes[0], case, device, roof)
+
+
+def renamed(table: TimingTable, winner: str, label: str) -> TimingTable:
+    """The table with the winner under another label, and without the other configurations."""
+    keep = {winner: label, EAGER: EAGER, label_of(1): label_of(1), label_of(2): label_of(2)}
+    timings = [t.model_copy(update={"label": keep[t.label]}) for t in table.timings if t.label in keep]
+    flags = [f.model_copy(update={"label": keep[f.label]}) for f in table.flags if f.label in keep]
+    failed = {keep[name]: why for name, why in table.failed.items() if name in keep}
+    return table.model_copy(update={"timings": tuple(timings), "flags": tuple(flags), "failed": failed})
+
+
+async def note_on(work: Work) -> str:
+    """A comment that says where the launch configurations come from."""
+    found = await versions(work.door, work.mode)
+    dims = " ".join(f"{k}={v}" for k, v in work.timing_case().dims.items())
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    where = f"{found.devices[0].name}, Triton {found.triton}, {today}, at {dims}"
+    return f"# Launch configurations measured on {where}."
+
+
+@dataclass(frozen=True)
+class StageWatch:
+    """Tells the caller's watch which stage the progress belongs to."""
+
+    watch: Watch
+    stage: str
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        await self.watch.progress(done, total, f"{self.stage}: {message}")
+
+    async def item(self, result: dict[str, Any]) -> None:
+        await self.watch.item(result)
