@@ -239,7 +239,7 @@ TOOLS = (
         function=audit,
         read_only=False,
         destructive=True,
-        is_yes=lambda report: report.verdict == "clean",
+        is_yes=lambda report: report.verdict != "faulty",
     ),
     Tool(
         name="device",

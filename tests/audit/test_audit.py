@@ -93,7 +93,7 @@ async def test_a_folder_is_searched_for_files_that_import_triton(read: Auditing,
     assert sorted(names(report, tree)) == ["clean.py", "deep/er/broken.py", "deep/slow.py"]
     assert report.kernels == 3
     assert "(1 critical, 1 medium, " in report.summary
-    assert report.summary.endswith(" in 3 Triton functions in 3 files.")
+    assert " in 3 Triton functions in 3 files." in report.summary
     assert steps.seen == [(done, 4) for done in range(4)]
 
 
@@ -121,9 +121,9 @@ async def test_a_named_file_is_audited_even_where_it_has_no_kernels(read: Auditi
 
 @pytest.mark.parametrize(
     ("fail_on", "verdict"),
-    [("info", "faulty"), ("medium", "faulty"), ("high", "clean"), ("critical", "clean")],
+    [("info", "faulty"), ("medium", "faulty"), ("high", "not run"), ("critical", "not run")],
 )
-async def test_findings_below_fail_on_are_told_and_leave_the_verdict_clean(
+async def test_findings_below_fail_on_are_told_and_do_not_make_it_faulty(
     read: Auditing, tree: Path, fail_on: Any, verdict: str
 ) -> None:
     report = await read(tree / "deep/slow.py", fail_on=fail_on)
@@ -167,7 +167,7 @@ async def test_a_file_in_a_folder_that_does_not_parse_is_listed_and_the_rest_is_
     assert unread.file == tree / "half.py"
     assert "half.py:2:12" in unread.why
     assert len(report.findings) == 2
-    assert report.summary.endswith("1 file could not be read.")
+    assert "1 file could not be read." in report.summary
 
 
 async def test_a_path_that_does_not_exist_is_refused(read: Auditing, tmp_path: Path) -> None:
@@ -179,7 +179,26 @@ async def test_a_path_that_does_not_exist_is_refused(read: Auditing, tmp_path: P
 async def test_invalid_escapes_in_the_audited_code_raise_no_warning(read: Auditing, tmp_path: Path) -> None:
     file = tmp_path / "escapes.py"
     file.write_text(CLEAN + "pattern = '\\d'\n", encoding="utf-8")
-    assert (await read(file)).verdict == "clean"
+    assert (await read(file)).verdict == "not run"
+
+
+async def test_what_was_only_read_is_not_called_clean_and_the_next_step_is_to_run_it(
+    read: Auditing, tree: Path
+) -> None:
+    report = await read(tree / "clean.py")
+    assert (report.verdict, report.not_run) == ("not run", (tree / "clean.py",))
+    assert "not compiled, not run: it may still be wrong." in report.summary
+    assert report.next_step == f"Run it: pytorch-to-triton validate {tree / 'clean.py'}"
+    assert "clean" not in {category.status for category in report.categories}
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+async def test_the_head_of_a_page_says_what_was_not_run(read: Auditing, tree: Path, form: Any) -> None:
+    report = await read(tree / "clean.py", format=form)
+    head = report.document.partition("Summary")[0]
+    assert "not run: it may still be wrong" in head
+    assert "validate" in head
+    assert "no finding of severity medium or worse; 1 file not run" in head
 
 
 async def test_what_is_not_told_counts_all_the_same(read: Auditing, tree: Path) -> None:

@@ -41,7 +41,7 @@ def run(x):
 OVERREADS = KERNEL.replace("PROGRAM", "32").replace("DECLARED", DECLARED)
 """Its last block reads past the end of x; what it returns is right."""
 EXACT = (
-    OVERREADS.replace("float32[M]", "float32[M]")
+    OVERREADS.replace("triton.cdiv(n, 32)", "n // 32")
     .replace('"M": [40]', '"M": [32]')
     .replace("def reference", 'REQUIRES = ["M == 32"]\n\n\ndef reference')
 )
@@ -92,10 +92,11 @@ async def test_a_suspicion_that_no_case_bears_out_is_cleared(examined: Examining
     assert any("load_without_mask was suspected; all cases ran without it" in note for note in report.notes)
 
 
-async def test_without_runs_a_suspicion_stays_one(examined: Examining) -> None:
+async def test_without_runs_a_suspicion_stays_one_and_names_the_declared_size(examined: Examining) -> None:
     report = await examined(OVERREADS, evidence="compiled")
     (finding,) = at_load(report)
-    assert (finding.evidence, finding.suspected, finding.severity) == ("source", True, "info")
+    assert (finding.evidence, finding.suspected, finding.severity) == ("source", True, "critical")
+    assert finding.proof == "M = 40 in this file, which is no multiple of 32."
     assert [one.kind for one in report.examined] == ["compiled"]
 
 
@@ -112,7 +113,8 @@ async def test_inputs_may_come_with_the_call_and_a_reference_from_another_file(
     assert [(one.kind, one.summary[:5]) for one in report.examined if one.kind == "measured"] == [
         ("measured", "Right")
     ], report.examined
-    assert report.verdict == "clean"
+    assert (report.verdict, report.not_run) == ("clean", ())
+    assert "not run" not in report.summary
 
 
 async def test_a_file_that_cannot_be_called_is_audited_by_its_source_and_says_so(examined: Examining) -> None:

@@ -1,9 +1,11 @@
 """What findings come to: counts, what to do first, in words."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 from pytorch_to_triton.audit.baseline import name_of
 from pytorch_to_triton.audit.registry import Rule
@@ -35,16 +37,19 @@ def failing(findings: Sequence[Finding], fail_on: Severity) -> list[Finding]:
     return [f for f in findings if at_least(f.severity, fail_on) and not f.known]
 
 
-def statuses(findings: Sequence[Finding], fail_on: Severity) -> tuple[CategoryStatus, ...]:
+def statuses(
+    findings: Sequence[Finding], fail_on: Severity, not_run: Sequence[Path]
+) -> tuple[CategoryStatus, ...]:
     """One a category, in the order of Category."""
     told = []
     for category in get_args(Category):
         own = [finding for finding in findings if finding.category == category]
         counts = Counter(finding.severity for finding in own)
+        empty: Literal["nothing found", "clean"] = "nothing found" if not_run else "clean"
         told.append(
             CategoryStatus(
                 category=category,
-                status="faulty" if failing(own, fail_on) else "worth a look" if own else "clean",
+                status="faulty" if failing(own, fail_on) else "worth a look" if own else empty,
                 counts={severity: counts[severity] for severity in SEVERITIES if counts[severity]},
             )
         )
@@ -72,33 +77,55 @@ def recommendations(
     return tuple(sorted(told, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
 
 
-def summary_of(findings: Sequence[Finding], kernels: int, files: int, unread: int) -> str:
-    """How many of what, where."""
+@dataclass(frozen=True)
+class Scope:
+    """What was looked at, and how far."""
+
+    kernels: int
+    files: int
+    unread: int
+    not_run: tuple[Path, ...]
+    """Files with kernels that no run has shown to be right or wrong."""
+    is_compiled: bool
+
+    @property
+    def proviso(self) -> str:
+        """What nobody may conclude; empty where all kernels were run."""
+        if not self.not_run:
+            return ""
+        one = len(self.not_run) == 1
+        which = "" if len(self.not_run) == self.files else f" ({len(self.not_run)} of {self.files} files)"
+        compiled = "compiled" if self.is_compiled else "not compiled"
+        return f" Source read, {compiled}, not run{which}: {'it' if one else 'they'} may still be wrong."
+
+
+def summary_of(findings: Sequence[Finding], scope: Scope) -> str:
+    """How many of what, where, and what was not run."""
     counts = Counter(finding.severity for finding in findings)
     told = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
-    where = f"{counted(kernels, 'Triton function')} in {counted(files, 'file')}"
+    where = f"{counted(scope.kernels, 'Triton function')} in {counted(scope.files, 'file')}"
     found = f"{counted(len(findings), 'finding')} ({told})" if findings else "No findings"
     known = sum(finding.known for finding in findings)
     old = f" The baseline has {known} of them." if known else ""
-    left = f" {counted(unread, 'file')} could not be read." if unread else ""
-    return f"{found} in {where}.{old}{left}"
+    left = f" {counted(scope.unread, 'file')} could not be read." if scope.unread else ""
+    return f"{found} in {where}.{old}{left}{scope.proviso}"
 
 
-def next_step_of(findings: Sequence[Finding], kernels: int, root: Path, *, examined: bool) -> str:
+def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: Scope, root: Path) -> str:
     """What to do first."""
     new = [finding for finding in findings if not finding.known]
-    if new:
+    if new and (failing(new, fail_on) or not scope.not_run):
         first = new[0]
         return f"First {name_of(first.file, root)}:{first.line}: {first.instead}"
+    if not scope.kernels:
+        return "Name files that define @triton.jit functions."
+    if scope.not_run:
+        first_file = shlex.quote(str(scope.not_run[0]))
+        more = f" (and {len(scope.not_run) - 1} more)" if len(scope.not_run) > 1 else ""
+        return f"Run it: pytorch-to-triton validate {first_file}{more}"
     if findings:
         return "Nothing is new; mend what the baseline knows when there is time."
-    if not kernels:
-        return "Name files that define @triton.jit functions."
-    if examined:
-        return "Nothing to mend; benchmark tells how close the kernel is to the GPU's limit."
-    return (
-        "The source has none of the faults that the rules know; validate tells whether the kernel is right."
-    )
+    return "Nothing to mend; benchmark tells how close the kernel is to the GPU's limit."
 
 
 def counted(count: int, noun: str) -> str:

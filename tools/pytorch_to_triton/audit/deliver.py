@@ -15,6 +15,7 @@ from pytorch_to_triton.audit.baseline import (
     write_baseline,
 )
 from pytorch_to_triton.audit.conclude import (
+    Scope,
     at_least,
     counted,
     failing,
@@ -35,7 +36,7 @@ from pytorch_to_triton.audit.settle import settled
 from pytorch_to_triton.audit.suppress import notes_on, set_aside
 from pytorch_to_triton.results import owner_of, put_file
 from pytorch_to_triton.schema.command_line import program
-from pytorch_to_triton.schema.finding import AuditReport, Finding, Suppressed, Unread
+from pytorch_to_triton.schema.finding import AuditReport, AuditVerdict, Finding, Suppressed, Unread
 
 
 def concluded(
@@ -58,17 +59,20 @@ def concluded(
         if f.rule in names
     ]
     failed = [note for reading in readings for note in reading.notes]
+    not_run = tuple(r.file for r in read_ones if r.kernels and not was_decided(r.file, examined, findings))
+    scope = Scope(kernels, len(read_ones), len(unread), not_run, is_compiled=bool(examined.compiled))
     return AuditReport(
-        summary=summary_of(told, kernels, len(read_ones), len(unread)),
-        next_step=next_step_of(told, kernels, plan.root, examined=bool(examined.ran)),
-        verdict="faulty" if failing(told, plan.fail_on) or unread_by_name(plan, unread) else "clean",
+        summary=summary_of(told, scope),
+        next_step=next_step_of(told, plan.fail_on, scope, plan.root),
+        verdict=verdict_of(plan, told, unread, not_run),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        categories=statuses(told, plan.fail_on),
+        categories=statuses(told, plan.fail_on, not_run),
         findings=tuple(told),
         recommendations=recommendations(told, all_rules(), plan.root),
         files=tuple(reading.file for reading in read_ones),
         kernels=kernels,
         unread=tuple(unread),
+        not_run=not_run,
         suppressed=tuple(one for one in aside if one.finding.rule in names),
         examined=tuple(examined.examinations),
         compiled=tuple(examined.compiled),
@@ -79,9 +83,26 @@ def concluded(
     )
 
 
+def verdict_of(
+    plan: Plan, told: Sequence[Finding], unread: Sequence[Unread], not_run: Sequence[Path]
+) -> AuditVerdict:
+    """faulty: a finding weighs enough, or a file that was named itself could not be read."""
+    if failing(told, plan.fail_on) or unread_by_name(plan, unread):
+        return "faulty"
+    return "not run" if not_run else "clean"
+
+
 def unread_by_name(plan: Plan, unread: Sequence[Unread]) -> bool:
     """Whether a file that was named itself was not read: nothing says that it is clean."""
     return any(one.file in plan.files.named for one in unread)
+
+
+def was_decided(file: Path, examined: Examined, findings: Sequence[Finding]) -> bool:
+    """Whether runs have shown all kernels of a file to be right, or something in it to be wrong."""
+    if any(finding.file == file and finding.evidence == "measured" for finding in findings):
+        return True
+    ran = examined.ran.get(file)
+    return ran is not None and ran.clean and not ran.idle
 
 
 def with_severity(finding: Finding, settings: Settings) -> Finding:

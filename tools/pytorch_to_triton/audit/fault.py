@@ -4,6 +4,8 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytorch_to_triton.schema.finding import Severity
+
 Node = ast.stmt | ast.expr | ast.alias | ast.keyword | ast.arg
 
 
@@ -36,3 +38,5 @@ class Fault:
     proof: str = ""
     """What was seen, with its figures: the access width, the offset, the shape that failed. Compiled and
     measured evidence always has one."""
+    severity: Severity | None = None
+    """Where this one weighs more or less than the rule says; None: as the rule says."""

@@ -105,7 +105,7 @@ class Rule:
         elsewhere, own = (place.file, place.own) if isinstance(place, Line) else (None, True)
         return Finding(
             rule=self.name,
-            severity=self.suspected or self.severity,
+            severity=fault.severity or self.suspected or self.severity,
             suspected=self.suspected is not None,
             category=self.category,
             evidence=KINDS[self.needs],

@@ -75,8 +75,9 @@ class CategoryStatus(Value):
     """What an audit found of one category."""
 
     category: Category
-    status: Literal["clean", "worth a look", "faulty"]
-    """faulty: a finding at or above `fail_on` that the baseline does not have."""
+    status: Literal["clean", "nothing found", "worth a look", "faulty"]
+    """faulty: a finding at or above `fail_on` that the baseline does not have. nothing found: by reading, or
+    by compiling; clean: by running, too."""
     counts: dict[Severity, int]
     """Of its findings, by severity; only those that occur."""
 
@@ -126,14 +127,18 @@ class Examination(Value):
     """The command that does it again."""
 
 
+AuditVerdict = Literal["clean", "not run", "faulty"]
+
+
 class AuditReport(Value):
     """What the rules found in some files."""
 
     summary: str
     """What a person would say."""
     next_step: str
-    verdict: Literal["clean", "faulty"]
-    """faulty: a finding is at or above `fail_on`, and the baseline does not have it."""
+    verdict: AuditVerdict
+    """faulty: a finding is at or above `fail_on`, and the baseline does not have it. not run: there is none,
+    and `not_run` names what may still be wrong. clean: there is none, and all kernels were run."""
     date: str
     """ISO 8601, with the time of day in UTC."""
     categories: tuple[CategoryStatus, ...]
@@ -147,6 +152,8 @@ class AuditReport(Value):
     """How many @triton.jit functions those files hold."""
     unread: tuple[Unread, ...]
     """Files in the folders that could not be audited."""
+    not_run: tuple[Path, ...] = ()
+    """Files with kernels that were only read or compiled, or whose run decided nothing."""
     suppressed: tuple[Suppressed, ...] = ()
     examined: tuple[Examination, ...] = ()
     """What was compiled and run; empty: source alone."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 from torch.utils._mode_utils import no_dispatch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from .dispatch import DispatchMode
 from .exchange import Call, mapped
 from .result_dtypes import result_dtypes, tensors_in
 
@@ -150,7 +150,7 @@ class Underneath:
         return wide
 
 
-class DeclaredDtypes(TorchDispatchMode):
+class DeclaredDtypes(DispatchMode):
     """Inside, operators compute on what tensors hold; results report the dtype that PyTorch gives them."""
 
     def __init__(self, call: Call) -> None:

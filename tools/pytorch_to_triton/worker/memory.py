@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .allocation import (
     RED_ZONE_BYTES,
@@ -24,6 +23,7 @@ from .allocation import (
     reference_to,
     surrounded,
 )
+from .dispatch import DispatchMode
 
 DEAD_BYTES = 2**30
 """How much memory that no tensor uses any more is kept for the last look at its red zones."""
@@ -221,7 +221,7 @@ class Memory:
             torch.cuda.synchronize(self._device)
 
 
-class Interception(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Interception(DispatchMode):  # type: ignore[no-untyped-call]
     """Hands the results of every operator to `made(operator name, result)` and returns what that returns."""
 
     supports_higher_order_operators = True

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .dispatch import without_compiler
+
 KNOWN: dict[Any, tuple[torch.dtype, ...]] = {}
 """By operator and `kind_of` its arguments."""
 VALUES = (bool, str, torch.dtype, torch.layout, torch.memory_format, type(None))
@@ -21,7 +23,7 @@ def result_dtypes(
     """
     kind = (func, count, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
     if kind not in KNOWN:
-        with _disable_current_modes():
+        with _disable_current_modes(), without_compiler():
             KNOWN[kind] = tuple(tensor.dtype for tensor in tensors_in(asked(func, args, kwargs)))
     return KNOWN[kind]
 

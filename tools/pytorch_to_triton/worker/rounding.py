@@ -8,7 +8,8 @@ import random
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .dispatch import DispatchMode
 
 EXACT = frozenset(
     {
@@ -32,7 +33,7 @@ TERMS = 8
 """A sum of n terms in lanes errs by about eps * n / sqrt(lanes) of a term; kernels have 32 lanes and more."""
 
 
-class Rounding(TorchDispatchMode):
+class Rounding(DispatchMode):
     """Inside, floating results of all other operators are moved by up to `eps` of themselves."""
 
     def __init__(self, eps: float, seed: int) -> None:

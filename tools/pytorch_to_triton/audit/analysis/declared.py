@@ -26,6 +26,7 @@ _KEEPS = frozenset(
     }
 )
 """Methods of a tensor that leave its dtype."""
+_CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
 _LIKE = frozenset(f"torch.{name}_like" for name in ("empty", "zeros", "ones", "full"))
 _MADE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
 
@@ -47,6 +48,7 @@ def dtypes_of(pointer: str, kernel: Kernel) -> frozenset[str]:
 
 def loaded_from(value: ast.expr, known: Values) -> str | None:
     """The pointer from which all that a name may hold was loaded as it is; None where anything else is."""
+    value = known.operand(value, "trans") or value
     held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
     calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
     pointers = {calls.get(one) for one in held if isinstance(one, ast.Call)}
@@ -71,16 +73,80 @@ def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _of_tensor(value: ast.expr, launch: Launch, file: SourceFile) -> frozenset[str]:
     """The dtypes of a tensor in the launching function; empty where they are not known."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPS:
+        value = value.func.value
+    if cast := _cast_to(value, launch):
+        return frozenset({cast})
     if not isinstance(value, ast.Name):
         return frozenset()
     name = value.id
     if launch.function and name in {one.arg for one in parameters_of(launch.function)}:
-        if not all(_keeps(one, name) for one in launch.flow.feeds(name)):
-            return frozenset()
-        given = declared(file) if launch.function.name == "run" else {}
-        return given.get(name, frozenset({_ANY}))
+        return _of_parameter(name, launch, file)
     made = allocation(name, launch)
     return _of_new_tensor(*made, launch, file) if made else frozenset()
+
+
+def _of_parameter(name: str, launch: Launch, file: SourceFile) -> frozenset[str]:
+    assert launch.function
+    if narrowed := _narrowed(name, launch):
+        return narrowed
+    if not all(_keeps(one, name) for one in launch.flow.feeds(name)):
+        return frozenset()
+    given = declared(file) if launch.function.name == "run" else {}
+    return given.get(name, frozenset({_ANY}))
+
+
+def _narrowed(name: str, launch: Launch) -> frozenset[str]:
+    """The one dtype that the launching function asserts a parameter to have, or converts it to."""
+    body = launch.function.body if launch.function else []
+    for node in body:
+        match node:
+            case ast.Assert(test=test):
+                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+                    if (dtype := _compared(part, name, launch)) is not None:
+                        return frozenset({dtype})
+            case ast.If(test=test, body=[ast.Raise()]):
+                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+                    if (dtype := _compared(part, name, launch, ast.NotEq)) is not None:
+                        return frozenset({dtype})
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                if found := _of_conversion(value, launch):
+                    return found
+    return frozenset()
+
+
+def _compared(test: ast.expr, name: str, launch: Launch, by: type[ast.cmpop] = ast.Eq) -> str | None:
+    """float32 of `x.dtype == torch.float32`, or of another comparison."""
+    match test:
+        case ast.Compare(
+            left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"),
+            ops=[op],
+            comparators=[dtype],
+        ) if owner == name and isinstance(op, by):
+            return _named(dtype, launch)
+    return None
+
+
+def _of_conversion(value: ast.expr, launch: Launch) -> frozenset[str]:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPS:
+        value = value.func.value
+    cast = _cast_to(value, launch)
+    return frozenset({cast}) if cast else frozenset()
+
+
+def _cast_to(value: ast.expr, launch: Launch) -> str | None:
+    """`float32` for `x.float()` and `x.to(torch.float32)`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr=method), args=[]) if method in _CASTS:
+            return _CASTS[method]
+        case ast.Call(func=ast.Attribute(attr="to"), args=[dtype]):
+            return _named(dtype, launch)
+    return None
+
+
+def _named(dtype: ast.expr, launch: Launch) -> str | None:
+    path = launch.scope.path(dtype) or ""
+    return path.removeprefix("torch.") if path.startswith("torch.") else None
 
 
 def _keeps(value: ast.expr, name: str) -> bool:

@@ -1,7 +1,7 @@
 """What a launch passes: sizes and strides of which tensor, along which axis."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,14 +24,19 @@ def size_of(value: ast.expr, launch: Launch) -> Extent | None:
     """The size that a value certainly is; names are followed, `rows, cols = x.shape` among them."""
     value = launch.flow.resolved(value)
     match value:
+        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
+            return _unpacked(launch).get(name)
+    return _spelled(value)
+
+
+def _spelled(value: ast.expr) -> Extent | None:
+    match value:
         case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=index):
             return _extent(owner, index)
         case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[index], keywords=[]):
             return _extent(owner, index)
         case ast.Call(func=ast.Attribute(value=owner, attr="numel" | "nelement"), args=[]):
             return Extent(ast.unparse(owner), None)
-        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
-            return _unpacked(launch).get(name)
     return None
 
 
@@ -58,11 +63,24 @@ def _unpacked(launch: Launch) -> Mapping[str, Extent]:
     found: dict[str, Extent] = {}
     for node in own_nodes(launch.function.body if launch.function else []):
         match node:
-            case ast.Assign(
-                targets=[ast.Tuple(elts=targets)],
-                value=ast.Attribute(value=owner, attr="shape")
-                | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
-            ) if all(isinstance(target, ast.Name) for target in targets):
-                for axis, target in enumerate(targets):
-                    found.setdefault(ast.unparse(target), Extent(ast.unparse(owner), axis))
+            case ast.Assign(targets=[ast.Tuple() as target], value=value):
+                for name, size in _pairs(target, value):
+                    found.setdefault(name, size)
     return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
+    """Each name of a target with the size that it is given."""
+    match target, value:
+        case ast.Name(id=name), _ if size := _spelled(value):
+            yield name, size
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for one, other in zip(targets, values, strict=True):
+                yield from _pairs(one, other)
+        case (
+            ast.Tuple(elts=targets),
+            ast.Attribute(value=owner, attr="shape")
+            | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
+        ) if all(isinstance(one, ast.Name) for one in targets):
+            for axis, one in enumerate(targets):
+                yield ast.unparse(one), Extent(ast.unparse(owner), axis)

@@ -1,6 +1,7 @@
 """Which accesses without a mask may leave their tensor."""
 
 import ast
+from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
@@ -17,10 +18,10 @@ def may_overrun(access: Access, kernel: Kernel) -> bool:
     What keeps them is a mask, a remainder, a clamp, a range of literal length, or one whose length every
     launch takes from a shape. A branch whose other branch has a mask counts as masked.
     """
-    if access.mask is not None or _hides_arguments(access.call) or _is_elsewhere_masked(access, kernel):
+    if access.mask is not None or _hides_arguments(access.call) or is_elsewhere_masked(access, kernel):
         return False
     made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
-    if any(_is_clamp(node, kernel) for node in made_from):
+    if made_from & clamps(kernel):
         return False
     lengths = [_length(node, kernel) for node in made_from if isinstance(node, ast.Call)]
     return any(length is not None and not _is_exact(length, kernel) for length in lengths)
@@ -32,12 +33,33 @@ def _hides_arguments(call: ast.Call) -> bool:
     )
 
 
-def _is_elsewhere_masked(access: Access, kernel: Kernel) -> bool:
-    """Whether it is in a branch, and the kernel has masked accesses through the same pointer."""
-    return bool(kernel.flow.conditions(access.call)) and any(
+def is_elsewhere_masked(access: Access, kernel: Kernel) -> bool:
+    """Whether it is in a branch, and the kernel has masked accesses through the same pointer.
+
+    Not where every launch in the file says with a literal that the branch is the one to take.
+    """
+    around = kernel.flow.around(access.call)
+    conditions = [outer.test for outer in around if isinstance(outer, ast.If | ast.IfExp)]
+    if not conditions or any(_is_always_taken(test, access, kernel) for test in conditions):
+        return False
+    return any(
         other.mask is not None and other.pointer == access.pointer and other.name == access.name
         for other in kernel.accesses
     )
+
+
+@lru_cache(maxsize=64)
+def clamps(kernel: Kernel) -> frozenset[ast.AST]:
+    """The values of a kernel that a remainder or a clamp keeps within something."""
+    return frozenset(node for node in kernel.nodes if _is_clamp(node, kernel))
+
+
+def _is_always_taken(test: ast.expr, access: Access, kernel: Kernel) -> bool:
+    """Whether a flag that decides for the access is a literal in every launch, and no heuristic sets it."""
+    if not isinstance(test, ast.Name) or not kernel.launches or "triton.heuristics" in kernel.decorators:
+        return False
+    given = [launch.given(kernel).get(test.id) for launch in kernel.launches]
+    return all(isinstance(one, ast.Constant) and one.value is True for one in given)
 
 
 def _is_clamp(node: ast.AST, kernel: Kernel) -> bool:

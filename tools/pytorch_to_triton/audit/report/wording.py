@@ -88,7 +88,8 @@ def verdict_of(report: AuditReport) -> str:
     severe = report.fail_on if report.fail_on == "critical" else f"{report.fail_on} or worse"
     baseline = " that the baseline does not have" if any(f.known for f in report.findings) else ""
     count = "at least one finding" if report.verdict == "faulty" else "no finding"
-    return f"{count} of severity {severe}{baseline}"
+    left = f"; {counted(len(report.not_run), 'file')} not run" if report.verdict == "not run" else ""
+    return f"{count} of severity {severe}{baseline}{left}"
 
 
 def known_in(report: AuditReport) -> str:

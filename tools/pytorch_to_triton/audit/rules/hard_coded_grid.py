@@ -7,19 +7,25 @@ Instead, compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
 """
 
 import ast
-import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.addresses import Bound, bounds
+from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
-from pytorch_to_triton.audit.analysis.passed import size_of
-from pytorch_to_triton.audit.analysis.programs import grid_of
+from pytorch_to_triton.audit.analysis.guards import is_tested
+from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
+from pytorch_to_triton.audit.analysis.sizes import constant, declared_size
 from pytorch_to_triton.audit.analysis.tensors import callers_parameters, text_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
-SEVERITY = "medium"
+SEVERITY = "high"
 CATEGORY = "correctness"
+_FEW = 4
+"""So many programs may well stand for a choice, such as keys or values."""
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, n, B: tl.constexpr):
@@ -35,6 +41,36 @@ BAD = (
     _KERNEL + _RUN.format("(8,)", 1024),
     _KERNEL + _RUN.format("grid", 256).replace("kernel[", "grid = (64,)\n    kernel["),
     _KERNEL.replace("B: tl.constexpr", "").replace("B", "512") + _RUN.format("(4,)", 1).replace(", B=1", ""),
+    # As many programs as multiprocessors, each with one block.
+    _KERNEL
+    + """
+def run(x):
+    sms = torch.cuda.get_device_properties(x.device).multi_processor_count
+    kernel[(sms,)](x, x.numel(), B=1024)
+""",
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, n_rows, n_cols, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
+    tl.store(out_ptr + rows[:, None] * n_cols + cols[None, :], 0.0, mask=mask)
+
+def run(x, out):
+    kernel[(8, 8)](x, out, x.shape[0], x.shape[1], B=32)
+""",
+    """
+ROWS = 256
+
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + tl.program_id(0) * n + i, 0.0, mask=i < n)
+
+def run(x):
+    n = x.shape[1]
+    kernel[(ROWS,)](x, n, B=triton.next_power_of_2(n))
+""",
 )
 GOOD = (
     _KERNEL + _RUN.format("(triton.cdiv(x.numel(), 1024),)", 1024),
@@ -51,59 +87,167 @@ def kernel(x_ptr, n, B: tl.constexpr):
     + _RUN.format("(8,)", 1024),
     # The size is known.
     _KERNEL + "def run():\n    x = torch.empty(4096)\n    kernel[(4,)](x, x.numel(), B=1024)\n",
+    # A loop covers what the programs along the last axis share.
+    """
+@triton.jit
+def kernel(x_ptr, out_ptr, K, B: tl.constexpr, SPLIT: tl.constexpr):
+    k = tl.program_id(1) * B + tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for step in range(0, tl.cdiv(K, B * SPLIT)):
+        total += tl.load(x_ptr + tl.program_id(0) * K + k, mask=k < K, other=0.0)
+        k += B * SPLIT
+    tl.atomic_add(out_ptr + tl.program_id(0), tl.sum(total))
+
+def run(x):
+    rows, K = x.shape
+    out = torch.zeros(rows, device=x.device)
+    kernel[(rows, 4)](x, out, K, B=128, SPLIT=4)
+    return out
+""",
+    # The declaration bounds the size.
+    """
+INPUTS = {"x": "float32[N]"}
+DIMS = {"N": [100, 1024]}
+REQUIRES = ["N <= 8192"]
+"""
+    + _KERNEL
+    + _RUN.format("(8,)", 1024),
 )
 
 
+@dataclass(frozen=True)
+class _Fixed:
+    """An axis of a grid that has the same number of programs whatever the sizes."""
+
+    axis: int
+    programs: int | None
+    """None: as many as the GPU has multiprocessors."""
+
+    def __str__(self) -> str:
+        return f"{self.programs} programs" if self.programs else "as many programs as multiprocessors"
+
+
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Literal grids and blocks for a size of the caller's tensor that a mask of the kernel compares with."""
-    if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
+    """Fixed numbers of programs along sizes of the caller's tensors, where each program has one part."""
+    if any(isinstance(node, ast.While) for node in kernel.nodes):
         return
     for launch in kernel.launches:
-        grid = [whole_number(launch.flow.resolved(one)) for one in grid_of(launch) or ()]
-        programs = math.prod(one or 0 for one in grid)
-        if not programs or len(grid) != 1 or is_trial(kernel.file, launch.function) or _is_checked(launch):
+        grid = grid_of(launch) or ()
+        if is_trial(kernel.file, launch.function) or is_tested(launch) or launch.flow.loops(launch.call):
             continue
-        for name, size in _sizes(kernel, launch):
-            block = _block(kernel, launch, name)
-            if block:
-                yield Fault(
-                    launch.call,
-                    f"{programs} programs of {block} elements cover {programs * block:,}; of a tensor whose "
-                    f"{size} is larger the rest is never computed.",
-                    f"Launch it with the grid (triton.cdiv({size}, {block}),).",
-                )
-                break
+        axes = (fixed for axis, one in enumerate(grid) if (fixed := _fixed(axis, one, launch)))
+        faults = (_too_few(fixed, len(grid), kernel, launch) for fixed in axes if not _walks(fixed, kernel))
+        if found := next((fault for fault in faults if fault), None):
+            yield found
 
 
-def _sizes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, str]]:
-    """The kernel's parameters that get a size of a tensor which the caller passes, with that size."""
-    for name, value in launch.given(kernel).items():
-        size = size_of(value, launch)
-        if size and size.tensor in callers_parameters(launch):
-            yield name, text_of(size)
+def _fixed(axis: int, element: ast.expr, launch: Launch) -> _Fixed | None:
+    number = constant(element, launch)
+    if number is not None:
+        return _Fixed(axis, number)
+    names = {node.attr for node in launch.flow.origins(element) if isinstance(node, ast.Attribute)}
+    return _Fixed(axis, None) if "multi_processor_count" in names else None
 
 
-def _block(kernel: Kernel, launch: Launch, size: str) -> int | None:
-    """The literal length of the blocks whose offsets are compared with a size; None where it is open."""
-    given = launch.given(kernel)
-    for access in kernel.accesses:
-        match access.mask and kernel.flow.resolved(access.mask):
-            case ast.Compare(left=offsets, ops=[ast.Lt()], comparators=[ast.Name(id=bound)]) if bound == size:
-                pass
-            case _:
-                continue
-        calls = [*kernel.flow.calls(offsets)]
-        ranges = [call for path, call in calls if path == "triton.language.arange" and len(call.args) == 2]
-        if len(ranges) == 1 and any(path == "triton.language.program_id" for path, _ in calls):
-            end = kernel.flow.resolved(ranges[0].args[1])
-            given_end = given.get(end.id) if isinstance(end, ast.Name) else end
-            return whole_number(launch.flow.resolved(given_end)) if given_end is not None else None
+def _walks(fixed: _Fixed, kernel: Kernel) -> bool:
+    """Whether programs along the axis loop from their own place on, or over a number that they are given."""
+    for node in kernel.nodes:
+        if isinstance(node, ast.For):
+            paths = {path for path, _ in kernel.flow.calls(node.iter)}
+            if fixed.axis in program_axes(kernel, node.iter) or "triton.language.num_programs" in paths:
+                return True
+    return False
+
+
+def _too_few(fixed: _Fixed, axes: int, kernel: Kernel, launch: Launch) -> Fault | None:
+    """The size that the programs along an axis do not cover."""
+    accesses = [one for one in kernel.accesses if not kernel.flow.loops(one.call)]
+    for access in accesses:
+        for bound in bounds(access.mask, kernel):
+            if fixed.axis in program_axes(kernel, bound.offsets):
+                size = _callers_size(bound, kernel, launch)
+                return _of_blocks(fixed, bound, size, kernel, launch) if size else None
+    if axes == 1 and (fixed.programs is None or fixed.programs > _FEW):
+        return _of_rows(fixed, accesses, kernel, launch)
     return None
 
 
-def _is_checked(launch: Launch) -> bool:
-    """Whether the launching function refuses or tells apart anything."""
-    body = launch.function.body if launch.function else []
-    return any(
-        isinstance(node, ast.Assert | ast.Raise | ast.If | ast.For) for one in body for node in ast.walk(one)
+def _callers_size(bound: Bound, kernel: Kernel, launch: Launch) -> Extent | None:
+    """The size of a caller's tensor that a mask compares with; names are followed."""
+    match values(kernel).bare(bound.size):
+        case ast.Name(id=name) if (value := launch.given(kernel).get(name)) is not None:
+            size = size_of(value, launch)
+            return size if size and size.tensor in callers_parameters(launch) else None
+    return None
+
+
+def _of_blocks(fixed: _Fixed, bound: Bound, size: Extent, kernel: Kernel, launch: Launch) -> Fault | None:
+    ends = [
+        end
+        for path, call in kernel.flow.calls(bound.offsets)
+        if path == "triton.language.arange" and (end := argument(call, 1, "end")) is not None
+    ]
+    if len(ends) != 1 or _holds_all(ends[0], kernel, launch):
+        return None
+    block = _length(ends[0], kernel, launch)
+    covered = block * fixed.programs if block and fixed.programs else None
+    declared = declared_size(size, launch, kernel.file)
+    if covered and declared and not declared.allows(covered + 1):
+        return None
+    length = block or ast.unparse(ends[0])
+    told = f", which cover {covered:,}" if covered else ""
+    return Fault(
+        launch.call,
+        f"There are {fixed} of {length} elements{told}: of a tensor whose {text_of(size)} is larger the rest "
+        "is never computed.",
+        f"Launch triton.cdiv({text_of(size)}, {length}) programs along axis {fixed.axis}, or let each loop.",
     )
+
+
+def _holds_all(end: ast.expr, kernel: Kernel, launch: Launch) -> bool:
+    given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else None
+    paths = {path for path, _ in launch.flow.calls(given)} if given is not None else set()
+    return "triton.next_power_of_2" in paths
+
+
+def _length(end: ast.expr, kernel: Kernel, launch: Launch) -> int | None:
+    end = kernel.flow.resolved(end)
+    given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else end
+    return constant(given, launch) if given is not None else None
+
+
+def _of_rows(fixed: _Fixed, accesses: list[Access], kernel: Kernel, launch: Launch) -> Fault | None:
+    """Where a program takes a row, at its id times a stride, of a tensor that the caller passes."""
+    given = launch.given(kernel)
+    for access in accesses:
+        tensor = given.get(access.pointer or "")
+        if (
+            isinstance(tensor, ast.Name)
+            and tensor.id in callers_parameters(launch)
+            and _is_row(access.address, kernel)
+        ):
+            count = fixed.programs or "as many as the GPU has multiprocessors"
+            return Fault(
+                launch.call,
+                f"Each program takes one row, and there are {count}: of a tensor with more rows the rest is "
+                "never computed, one with fewer is overrun.",
+                "Launch as many programs as there are rows, or let each one loop.",
+            )
+    return None
+
+
+def _is_row(address: ast.expr, kernel: Kernel) -> bool:
+    """Whether an address holds `program * stride` of a stride that launches pass."""
+    for node in kernel.flow.origins(address):
+        match node:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                for one, other in ((left, right), (right, left)):
+                    stride = values(kernel).bare(one)
+                    is_given = isinstance(stride, ast.Name) and stride.id in kernel.runtime_parameters
+                    if is_given and 0 in program_axes(kernel, other) and not _is_block(other, kernel):
+                        return True
+    return False
+
+
+def _is_block(value: ast.expr, kernel: Kernel) -> bool:
+    return any(path == "triton.language.arange" for path, _ in kernel.flow.calls(value))

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.extremes import is_masked_later
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
@@ -38,6 +39,8 @@ GOOD = (
     _KERNEL.format(other="-1e4", steps="e = tl.sigmoid(x)"),
 )
 
+_WITHIN_SCORES = -10.0
+"""Scores of many rows are below it."""
 _LOW_ENOUGH = -5e4
 """float16 reaches down to -65504, and masks in it are filled with that."""
 
@@ -46,7 +49,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     """Each exp(x - max(x)) of an x that is filled with a literal of small magnitude."""
     found = values(kernel)
     for call in found.operations:
-        if call.name not in ("exp", "exp2") or not call.operands or call.call in found.selected:
+        if call.name not in ("exp", "exp2") or not call.operands or is_masked_later(call.call, found):
             continue
         match found.bare(call.operands[0]):
             case ast.BinOp(left=left, op=ast.Sub(), right=right) if "max" in found.made_by(right):
@@ -59,6 +62,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                         "below it, those lanes get the weight.",
                         'Fill with -float("inf").',
                         mend='-float("inf")',
+                        severity="high" if value > _WITHIN_SCORES and _decides(found, left, right) else None,
                     )
 
 
@@ -67,3 +71,9 @@ def _fill(found: Values, call: Operation | None) -> ast.expr | None:
     if call and call.name == "load":
         return call.option(2, "other")
     return call.operands[2] if call and call.name == "where" and len(call.operands) == 3 else None
+
+
+def _decides(found: Values, filled: ast.expr, shift: ast.expr) -> bool:
+    """Whether it is tl.where that fills the lanes, and the maximum is taken over them."""
+    made = found.bare(filled)
+    return found.is_a(made, "where") and made in found.origins(shift)

@@ -1,8 +1,9 @@
 """An offset is computed in 32 bits from a program id and a stride.
 
 tl.program_id, and every integer argument below 2**31, are int32: their product wraps around in tensors of
-more than 2**31 elements, and the kernel reads and writes far outside of them. One finding stands for all
-such products of a kernel.
+more than 2**31 elements, and the kernel reads and writes far outside of them. That is a limit, not a
+mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
+kernel.
 
 Instead, widen the program id first: tl.program_id(0).to(tl.int64) * stride.
 """
@@ -14,7 +15,9 @@ from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.analysis.sizes import most_elements
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -23,6 +26,7 @@ SUSPECTED = "info"
 SETTLED_BY = ("offset_overflow",)
 CATEGORY = "correctness"
 _TL = "triton.language."
+_COUNTED = 2**31
 _WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
 BAD = (
     """
@@ -65,6 +69,18 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
     i = tl.arange(0, B)
     pid = tl.program_id(0)
     x = load_row(x_ptr, pid, stride, i, n)
+""",
+    """
+INPUTS = {"x": "float16[M, N]"}
+DIMS = {"M": [7, 70000], "N": [50304]}
+
+@triton.jit
+def kernel(x_ptr, stride, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + tl.program_id(0) * stride + i, 0.0, mask=i < n)
+
+def run(x):
+    kernel[(x.shape[0],)](x, x.stride(0), x.shape[1], B=triton.next_power_of_2(x.shape[1]))
 """,
 )
 GOOD = (
@@ -112,33 +128,46 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """The first product of a program id and a run-time argument in an address, without int64 in it."""
-    found: set[ast.BinOp] = set()
-    for address in _addresses(kernel):
+    """The first product of a program id and a run-time argument in an address, without int64 in it.
+
+    Where declared sizes reach 2**31 elements, the first one in an address of such a tensor.
+    """
+    found: dict[ast.BinOp, int | None] = {}
+    for address, pointer in _addresses(kernel):
         for node in kernel.flow.origins(address, stop=lambda one: is_loaded(one, kernel)):
             if (
                 isinstance(node, ast.BinOp)
                 and _may_overflow(node, kernel)
                 and not _is_taken_off(node, kernel)
             ):
-                found.add(node)
+                found[node] = found.get(node) or _too_many(pointer, kernel)
     if not found:
         return
-    first, *more = sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    first, *more = sorted(found, key=lambda node: (found[node] is None, node.lineno, node.col_offset))
     also = f" It is one of {len(more) + 1} such products in {kernel.node.name}." if more else ""
+    elements = found[first]
     yield Fault(
         first,
         f"{ast.unparse(first)} is computed in 32 bits and wraps around once it passes 2**31 - 1.{also}",
         "Convert the program id with .to(tl.int64) before it is multiplied.",
+        proof=f"At the declared sizes the tensor has up to {elements:,} elements." if elements else "",
+        severity="high" if elements else None,
     )
 
 
-def _addresses(kernel: Kernel) -> Iterator[ast.expr]:
-    """What it accesses, and what it returns to kernels that access it."""
-    yield from (access.address for access in kernel.accesses)
+def _too_many(pointer: str | None, kernel: Kernel) -> int | None:
+    """How many elements the tensor of a pointer has by INPUTS and DIMS, where 32 bits do not count them."""
+    given = ((launch, launch.given(kernel).get(pointer or "")) for launch in kernel.launches)
+    counts = [most_elements(value, launch, kernel.file) for launch, value in given if value is not None]
+    return max((count for count in counts if count and count > _COUNTED), default=None)
+
+
+def _addresses(kernel: Kernel) -> Iterator[tuple[ast.expr, str | None]]:
+    """What it accesses, with the pointer, and what it returns to kernels that access it."""
+    yield from ((access.address, access.pointer) for access in kernel.accesses)
     returned = [node.value for node in kernel.nodes if isinstance(node, ast.Return) and node.value]
     if returned and any(_is_in_address(call, caller) for caller, call in _calls_of(kernel)):
-        yield from returned
+        yield from ((value, None) for value in returned)
 
 
 def _is_in_address(call: ast.Call, kernel: Kernel) -> bool:
@@ -155,12 +184,22 @@ def _may_overflow(product: ast.BinOp, kernel: Kernel) -> bool:
     strides = [one for one in sides if isinstance(one, ast.Name) and one.id in kernel.runtime_parameters]
     if not strides:
         return False
+    if len(strides) == 1 and any(_is_narrowed(one, kernel) for one in sides):
+        return True
     made_from = kernel.flow.origins(product)
     if any(_is_wide(node, kernel) for node in made_from):
         return False
     if len(strides) == 1 and any(_is_program_id(node, kernel) for node in made_from):
         return not _passed(made_from, kernel).is_wide
     return _passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
+
+
+def _is_narrowed(value: ast.expr, kernel: Kernel) -> bool:
+    """Whether it is a place that was loaded, and made 32 bits wide."""
+    called = values(kernel).operation(values(kernel).resolved(value))
+    dtype = called.option(1, "dtype") if called and called.name in ("to", "cast") else None
+    is_narrow = dtype is not None and kernel.scope.path(dtype) == f"{_TL}int32"
+    return is_narrow and any(is_loaded(node, kernel) for node in kernel.flow.origins(value))
 
 
 @dataclass(frozen=True)

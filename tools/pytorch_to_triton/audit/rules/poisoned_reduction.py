@@ -10,7 +10,9 @@ Instead, pass that value as other=, or put it in with tl.where(mask, x, value) r
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.arguments import argument
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.extremes import is_decisive
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     NOT_ZERO,
     Lanes,
@@ -20,6 +22,7 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
+from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
@@ -163,7 +166,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         if called.call in certain or not called.operands:
             continue
         if called.name in _NEUTRAL:
-            held = _reduced(called, kernel)
+            held = _reduced(called, kernel) or _passed(called, kernel)
         else:
             held = _kept(called, kernel) if called.name in _RUNNING else None
         if held:
@@ -174,7 +177,27 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"out take part in tl.{called.name} with it; {neutral} would change nothing.",
                 f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
                 f"before tl.{called.name}.",
+                severity="high" if neutral != "0.0" and is_decisive(called.call, held.load, kernel) else None,
             )
+
+
+def _passed(called: Operation, kernel: Kernel) -> Lanes | None:
+    """The masked lanes of a block that another kernel passes to this function, which reduces it as it is."""
+    block = values(kernel).bare(called.operands[0])
+    held = values(kernel).definitions(block) if isinstance(block, ast.Name) else ()
+    if kernel.is_launched or len(held) != 1 or not isinstance(held[0], ast.arg):
+        return None
+    name = held[0].arg
+    for caller, call in calls_of(kernel):
+        given = argument(call, kernel.parameters.index(name), name)
+        found = lanes(given, caller.kernel) if given is not None else None
+        if given is None or found is None or call in caller.selected:
+            continue
+        if _poisons(found, called.name, given, caller.kernel) and is_masked_along(
+            found.load, called.option(1, "axis"), caller.kernel
+        ):
+            return found
+    return None
 
 
 def _reduced(called: Operation, kernel: Kernel) -> Lanes | None:

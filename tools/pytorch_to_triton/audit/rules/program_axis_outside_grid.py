@@ -8,12 +8,12 @@ Instead, give the grid an element for each axis, or ask for an axis that it has.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
-from pytorch_to_triton.audit.analysis.programs import grid_of
+from pytorch_to_triton.audit.analysis.programs import grid_of, program_ids
+from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
 
-SEVERITY = "high"
+SEVERITY = "critical"
 CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit
@@ -42,6 +42,19 @@ def kernel(x_ptr):
 
 def run(x):
     kernel[(1, x.numel())](x)
+""",
+    """
+@triton.jit
+def offsets(B: tl.constexpr):
+    return tl.program_id(1) * B + tl.arange(0, B)
+
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = offsets(B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+    kernel[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
 """,
 )
 GOOD = (
@@ -79,23 +92,51 @@ def kernel(x_ptr, AXES: tl.constexpr):
 def run(x):
     kernel[(1,)](x, AXES=1)
 """,
+    # One of its callers is launched elsewhere.
+    """
+@triton.jit
+def row(stride):
+    return tl.program_id(1) * stride
+
+@triton.jit
+def kernel(x_ptr, stride):
+    tl.store(x_ptr + row(stride), 0.0)
+
+@triton.jit
+def other(x_ptr, stride):
+    tl.store(x_ptr + row(stride), 1.0)
+
+def run(x):
+    kernel[(x.shape[0],)](x, x.stride(0))
+""",
 )
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Axes that no launch in this file has, asked for in every run."""
-    grids = [grid_of(launch) for launch in kernel.launches]
+    """Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
+    launched = _launched(kernel)
+    grids = [grid_of(launch) for one in launched for launch in one.launches]
     lengths = {len(grid) if grid else 3 for grid in grids}
-    for path, call in kernel.calls():
-        axis = whole_number(argument(call, 0, "axis")) if path == "triton.language.program_id" else None
+    for call, axis in program_ids(kernel):
         if axis is None or not lengths or max(lengths) <= 0 or axis < max(lengths) or axis > 2:
             continue
         if kernel.flow.conditions(call):
             continue
         axes = "1 axis" if max(lengths) == 1 else f"{max(lengths)} axes"
+        names = " and ".join(one.node.name for one in launched)
         yield Fault(
             call,
-            f"The grid that {kernel.node.name} is launched with has {axes}, counted from 0: "
+            f"The grid that {names} is launched with has {axes}, counted from 0: "
             f"tl.program_id({axis}) is 0 in every program.",
             f"Give the grid {axis + 1} elements, or ask for an axis below {max(lengths)}.",
         )
+
+
+def _launched(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The kernel itself where it is launched, else its callers; none unless all of them surely launch it."""
+    if kernel.launches:
+        return (kernel,)
+    callers = tuple(calls_of(kernel))
+    if any(not found.kernel.launches or found.kernel.flow.conditions(call) for found, call in callers):
+        return ()
+    return tuple({found.kernel: None for found, _ in callers})

@@ -44,6 +44,12 @@ def run(x):
     assert x.dim() == 2
     kernel[(1,)](x, n, 64)
 """,
+    f"""
+{_KERNEL.replace("n: tl", "seq_len: tl").replace("i < n", "i < seq_len")}
+def run(tokens):
+    batch, seq = tokens.shape
+    kernel[(1,)](tokens, seq_len=seq, B=64)
+""",
 )
 GOOD = (
     f"""
@@ -105,6 +111,10 @@ _OF_A_MODEL = re.compile(
     re.IGNORECASE,
 )
 """Names of tensors whose sizes a model fixes."""
+_LENGTHS = re.compile(r"seq|len|tok|ctx|context|time|steps|frames|^t$|rows|batch", re.IGNORECASE)
+"""Names of sizes that differ from call to call."""
+_SEQUENCE = re.compile(r"seq|tok|ctx|context|time", re.IGNORECASE)
+"""Of which the last axis may be one, as of a batch of tokens."""
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
@@ -114,7 +124,10 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         given = launch.given(kernel)
         for name in (one for one in kernel.parameters if one in kernel.constexprs - told and one in given):
             size = size_of(given[name], launch)
-            if not size or not _varies(size, launch) or is_compiled_in(kernel, name):
+            if not size or is_compiled_in(kernel, name):
+                continue
+            certain = _varies(size, launch)
+            if not certain and not _is_length(name, size, launch):
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
             if not any(_rounds_up(given[other], launch) for other in others):
@@ -124,6 +137,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "
                     "compiles the kernel anew.",
                     _instead(name, others, kernel),
+                    severity=None if certain else "low",
                 )
 
 
@@ -158,3 +172,12 @@ def _varies(size: Extent, launch: Launch) -> bool:
         return False
     rank = rank_of(size.tensor, launch)
     return size.axis is None or (size.axis == 0 and rank != 1)
+
+
+def _is_length(name: str, size: Extent, launch: Launch) -> bool:
+    """Whether it is an axis before the last of a caller's tensor, and named like the length of a sequence."""
+    if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
+        return False
+    rank = rank_of(size.tensor, launch)
+    is_last = size.axis is None or size.axis == -1 or (rank is not None and size.axis == rank - 1)
+    return bool(_LENGTHS.search(name)) and (not is_last or bool(_SEQUENCE.search(name)))

@@ -8,6 +8,7 @@ Instead, pass mask= with a bound for every axis that may end inside a block.
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.tails import tail_of
 from pytorch_to_triton.audit.analysis.unmasked import may_overrun
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel
@@ -67,10 +68,23 @@ def kernel(desc, x_ptr, n, B: tl.constexpr):
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Block stores and atomics whose offsets nothing bounds."""
+    """Block stores and atomics whose offsets nothing bounds: certainly beyond a size, or perhaps."""
     for access in kernel.accesses:
-        if access.writes and access.name != "atomic_cas" and may_overrun(access, kernel):
-            place = access.pointer or "The address"
+        if not access.writes or access.name == "atomic_cas":
+            continue
+        place = access.pointer or "The address"
+        tail = tail_of(access, kernel)
+        if tail and tail.severity:
+            yield Fault(
+                access.call,
+                f"{place} is written in blocks of {tail.block} over {tail.size}, and no mask bounds them: "
+                f"unless {tail.size} fills whole blocks, the last one overwrites what lies beyond its end.",
+                f"Bound the offsets along {tail.size} with mask=, or assert that it fills whole blocks.",
+                subject=access.pointer or "",
+                proof=tail.proof,
+                severity=tail.severity,
+            )
+        elif tail is None and may_overrun(access, kernel):
             yield Fault(
                 access.call,
                 f"{place} is written a whole block at a time and without a mask: unless its size is a "

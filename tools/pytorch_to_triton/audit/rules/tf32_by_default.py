@@ -66,18 +66,24 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             continue
         if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
             continue
-        exact = [one for one in call.operands[:2] if _is_float32(one, found)]
+        given = [one for one in call.operands[:2] if _is_given_float32(one, found)]
+        exact = given or [one for one in call.operands[:2] if found.dtype(one) == "float32"]
         if exact:
             yield Fault(
                 call.call,
                 f"{ast.unparse(exact[0])} is float32, and this tl.dot rounds it to TF32, 11 bits.",
                 'Give input_precision: "ieee" or "tf32x3" for float32 results, "tf32" for speed.',
+                severity="medium" if given else None,
             )
 
 
-def _is_float32(value: ast.expr, found: Values) -> bool:
-    """Whether it is computed in float32, or loaded from a tensor that is declared so."""
+def _is_given_float32(value: ast.expr, found: Values) -> bool:
+    """Whether it is loaded from a tensor that is float32, or loaded and cast to that."""
     pointer = loaded_from(value, found)
-    return found.dtype(value) == "float32" or (
-        pointer is not None and dtypes_of(pointer, found.kernel) == {"float32"}
-    )
+    if pointer is not None:
+        return dtypes_of(pointer, found.kernel) == {"float32"}
+    return found.dtype(value) == "float32" and found.is_a(_untransposed(value, found), "load")
+
+
+def _untransposed(value: ast.expr, found: Values) -> ast.expr:
+    return found.bare(found.operand(value, "trans") or value)

@@ -9,11 +9,20 @@ combined.
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.masked_lanes import UNDEFINED, is_masked_along, lanes
+from pytorch_to_triton.audit.analysis.extremes import is_decisive
+from pytorch_to_triton.audit.analysis.masked_lanes import (
+    UNDEFINED,
+    is_masked_along,
+    is_never_negative,
+    lanes,
+)
+from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.schema.finding import Severity
 
 SEVERITY = "high"
 SUSPECTED = "low"
@@ -91,32 +100,44 @@ def kernel(x_ptr, out_ptr, n):
 )
 
 
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """A load whose undefined lanes take part in something."""
+
+    load: Access
+    where: str
+    """What takes them in, with its line."""
+    neutral: str
+    """The value that changes nothing there."""
+    severity: Severity | None = None
+
+
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Masked loads without other= whose undefined lanes certainly reach a result."""
+    """Masked loads without other= whose undefined lanes certainly reach a result, the weightiest of each."""
     found: set[ast.Call] = set()
-    for load, where, neutral in _taken_in(kernel):
-        if load.call not in found:
-            found.add(load.call)
+    for taken in sorted(_taken_in(kernel), key=lambda one: one.severity is None):
+        if taken.load.call not in found:
+            found.add(taken.load.call)
             yield Fault(
-                load.call,
+                taken.load.call,
                 "Without other=, the lanes that the mask leaves out are undefined, and "
-                f"{where} takes them in.",
-                f"Add other={neutral}.",
+                f"{taken.where} takes them in.",
+                f"Add other={taken.neutral}.",
+                severity=taken.severity,
             )
 
 
-def _taken_in(kernel: Kernel) -> Iterator[tuple[Access, str, str]]:
-    """The loads, each with what takes its undefined lanes in and the value that changes nothing there."""
+def _taken_in(kernel: Kernel) -> Iterator[_Taken]:
     for called in values(kernel).operations:
-        line = called.call.lineno
+        where = f"tl.{called.name} in line {called.call.lineno}"
         if called.name in _NEUTRAL and called.operands:
             axis = called.option(1, "axis")
             for load in _undefined(called.operands[0], axis, kernel):
-                yield load, f"tl.{called.name} in line {line}", _NEUTRAL[called.name]
+                yield _Taken(load, where, _NEUTRAL[called.name], _severity(called, load, kernel))
         elif called.name == "dot" and len(called.operands) >= 2:
             for side, summed in ((0, 1), (1, 0)):
                 for load in _undefined(called.operands[side], ast.Constant(summed), kernel):
-                    yield load, f"tl.dot in line {line}", "0.0"
+                    yield _Taken(load, where, "0.0")
     for access in kernel.accesses:
         if (
             access.name == "store"
@@ -125,7 +146,14 @@ def _taken_in(kernel: Kernel) -> Iterator[tuple[Access, str, str]]:
             and not access.call.keywords
         ):
             for load in _undefined(access.value, None, kernel):
-                yield load, f"the store without a mask in line {access.call.lineno}", "0.0"
+                yield _Taken(load, f"the store without a mask in line {access.call.lineno}", "0.0")
+
+
+def _severity(called: Operation, load: Access, kernel: Kernel) -> Severity | None:
+    """Of a maximum or minimum: what usually stands in undefined lanes, zeros, decides it too."""
+    if _NEUTRAL[called.name] == "0.0" or is_never_negative(called.operands[0], kernel):
+        return None
+    return "high" if is_decisive(called.call, load, kernel) else None
 
 
 def _undefined(value: ast.expr, axis: ast.expr | None, kernel: Kernel) -> Iterator[Access]:

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch._library.custom_ops import OPDEFS
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..dispatch import DispatchMode
 from .frames import TORCH, author_of, below, outward
 
 OWN_TO_TRITON = frozenset(
@@ -37,7 +37,7 @@ COPIES = frozenset(
 OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 
 
-class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     """Counts what runs while it is entered, here and in Python threads begun meanwhile."""
 
     def __init__(
@@ -164,7 +164,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return start
 
 
-class Elsewhere(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Elsewhere(DispatchMode):  # type: ignore[no-untyped-call]
     """The same count in another thread."""
 
     def __init__(self, operators: Operators) -> None:

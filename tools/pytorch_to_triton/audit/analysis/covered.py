@@ -1,0 +1,208 @@
+"""Over which sizes the blocks of a kernel walk: along a loop, along the grid, or in one block for all."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.programs import grid_of, parameters_for, rounded_up
+from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.source import Kernel, Launch
+
+_TL = "triton.language."
+_LOOPS = frozenset({"range", f"{_TL}range", f"{_TL}static_range"})
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Cover:
+    """A size that blocks of some length cover, the last of them in part."""
+
+    size: ast.expr
+    """In the launching function."""
+    launch: Launch
+    is_whole: bool
+    """One block holds all: it is as long as the next power of two."""
+
+
+def passed(name: str, kernel: Kernel, deepest: int = _DEEPEST) -> Iterator[tuple[Launch, ast.expr]]:
+    """What launches of the file pass for a parameter, also of a function that kernels call."""
+    for launch in kernel.launches:
+        if (value := launch.given(kernel).get(name)) is not None:
+            yield launch, value
+    if kernel.launches or deepest <= 0 or name not in kernel.parameters:
+        return
+    for found, call in calls_of(kernel):
+        match argument(call, kernel.parameters.index(name), name):
+            case ast.Name(id=outer) if outer in found.kernel.parameters:
+                yield from passed(outer, found.kernel, deepest - 1)
+
+
+def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Kernel) -> Iterator[Cover]:
+    """The sizes that blocks of a length cover where an access stands; none where that cannot be told."""
+    stepped = [
+        size
+        for loop in kernel.flow.loops(access)
+        if _moves_with(loop, address, kernel) and (size := _walked(loop, length, kernel))
+    ]
+    for size in stepped:
+        for launch, value in passed(size.id, kernel):
+            yield Cover(value, launch, is_whole=False)
+    if stepped or not isinstance(length, ast.Name):
+        return
+    for launch in kernel.launches:
+        if (whole := _held_whole(length.id, kernel, launch)) is not None:
+            yield Cover(whole, launch, is_whole=True)
+        elif _is_placed_by_program(length, address, kernel):
+            for tiled in _tiled(length.id, kernel, launch):
+                yield Cover(tiled, launch, is_whole=False)
+
+
+def _walked(loop: ast.For | ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+    """The parameter that a loop walks over in steps of a length."""
+    return _counted(loop.iter, length, kernel) if isinstance(loop, ast.For) else _until(loop, length, kernel)
+
+
+def _counted(source: ast.expr, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+    """n of `range(0, n, BLOCK)` and of `range(tl.cdiv(n, BLOCK))`."""
+    if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
+        return None
+    end = source.args[0] if len(source.args) == 1 else source.args[1]
+    if len(source.args) == 3 and _uses(source.args[2], length, kernel):
+        return _parameter(end, kernel)
+    size = _divided(kernel.flow.resolved(end), length, kernel)
+    return _parameter(size, kernel) if size is not None else None
+
+
+def _until(loop: ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+    """n of `while k < n`, where the loop adds the length to k."""
+    match loop.test:
+        case ast.Compare(left=ast.Name(id=counter), ops=[ast.Lt()], comparators=[end]):
+            steps = (node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
+            for step in steps:
+                is_counter = isinstance(step.target, ast.Name) and step.target.id == counter
+                if is_counter and _uses(step.value, length, kernel):
+                    return _parameter(end, kernel)
+    return None
+
+
+def _is_range(node: ast.AST, kernel: Kernel) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return (kernel.scope.path(node.func) or ast.unparse(node.func)) in _LOOPS
+
+
+def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: Kernel) -> bool:
+    """Whether an address is made from what the loop counts, or from a name that the loop adds to."""
+    origins = kernel.flow.origins(address)
+    names = {node.id for node in origins if isinstance(node, ast.Name)}
+    target = ast.walk(loop.target) if isinstance(loop, ast.For) else ()
+    counted = {node.id for node in target if isinstance(node, ast.Name)}
+    steps = (node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
+    assigned = (
+        target
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and _is_moved(node.value, target.id, kernel)
+    )
+    moved = {target.id for target in (*steps, *assigned) if isinstance(target, ast.Name)}
+    return bool(names & (counted | moved))
+
+
+def _is_moved(value: ast.expr, name: str, kernel: Kernel) -> bool:
+    """`ptrs + BLOCK` and tl.advance(block, ...), of the name itself."""
+    match value:
+        case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
+            return own == name
+        case ast.Call(args=[ast.Name(id=own), *_]):
+            return own == name and kernel.scope.path(value.func) == f"{_TL}advance"
+    return False
+
+
+def _divided(end: ast.expr, length: ast.expr, kernel: Kernel) -> ast.expr | None:
+    """K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`."""
+    match end:
+        case ast.Call(args=[size, block]) if (kernel.scope.path(end.func) or "").endswith(".cdiv"):
+            return size if _uses(block, length, kernel) else None
+        case ast.BinOp(
+            left=ast.BinOp(left=ast.BinOp(left=size, op=ast.Add()), op=ast.Sub()),
+            op=ast.FloorDiv(),
+            right=block,
+        ):
+            return size if _uses(block, length, kernel) else None
+    return None
+
+
+def _uses(step: ast.expr, length: ast.expr, kernel: Kernel) -> bool:
+    """Whether a step is the length, or made from it and nothing but factors."""
+    if ast.unparse(kernel.flow.resolved(step)) == ast.unparse(length):
+        return True
+    return isinstance(length, ast.Name) and any(
+        isinstance(node, ast.Name) and node.id == length.id for node in kernel.flow.origins(step)
+    )
+
+
+def _parameter(size: ast.expr, kernel: Kernel) -> ast.Name | None:
+    size = values(kernel).bare(size)
+    return size if isinstance(size, ast.Name) and size.id in kernel.parameters else None
+
+
+def _held_whole(length: str, kernel: Kernel, launch: Launch) -> ast.expr | None:
+    """n where a block is triton.next_power_of_2(n) long, by the launch or by triton.heuristics."""
+    given = launch.given(kernel).get(length)
+    if given is not None:
+        return _next_power(launch.flow.resolved(given), launch)
+    match kernel.decorators.get("triton.heuristics"):
+        case ast.Call(args=[ast.Dict(keys=keys, values=rules)]):
+            for key, rule in zip(keys, rules, strict=True):
+                match key, rule:
+                    case ast.Constant(value=name), ast.Lambda(body=body) if name == length:
+                        return _by_heuristic(body, kernel, launch)
+    return None
+
+
+def _by_heuristic(body: ast.expr, kernel: Kernel, launch: Launch) -> ast.expr | None:
+    """n where a heuristic is `triton.next_power_of_2(args["n"])`."""
+    match _next_power(body, launch):
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            return launch.given(kernel).get(name)
+    return None
+
+
+def _next_power(value: ast.expr, launch: Launch) -> ast.expr | None:
+    match value:
+        case ast.Call(args=[size]) if launch.scope.path(value.func) == "triton.next_power_of_2":
+            return size
+        case ast.Call(func=ast.Name(id="max"), args=[one, other]):
+            return _next_power(launch.flow.resolved(one), launch) or _next_power(
+                launch.flow.resolved(other), launch
+            )
+    return None
+
+
+def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: Kernel) -> bool:
+    """Whether an address holds `program * BLOCK`; where a loop around it starts or ends does not count."""
+    for node in kernel.flow.origins(address, stop=lambda node: _is_range(node, kernel)):
+        match node:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                for block, factor in ((left, right), (right, left)):
+                    if ast.unparse(block) == length.id and _is_of_program(factor, kernel):
+                        return True
+    return False
+
+
+def _is_of_program(value: ast.expr, kernel: Kernel) -> bool:
+    """Whether a value is made from a program id and is no block, whose factor is a stride."""
+    paths = {path for path, _ in kernel.flow.calls(value)}
+    return f"{_TL}program_id" in paths and f"{_TL}arange" not in paths
+
+
+def _tiled(length: str, kernel: Kernel, launch: Launch) -> Iterator[ast.expr]:
+    """The sizes that the grid divides by the block, rounded up."""
+    for element in grid_of(launch) or ():
+        for node in launch.flow.origins(element):
+            division = rounded_up(node, launch) if isinstance(node, ast.Call | ast.BinOp) else None
+            if division and length in parameters_for(division.block, kernel, launch):
+                yield division.size

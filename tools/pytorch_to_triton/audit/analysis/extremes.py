@@ -1,0 +1,71 @@
+"""Maxima and minima over lanes that were not loaded: whether the result shows it."""
+
+import ast
+import re
+
+from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.source import Access, Kernel
+
+_NEVER_NEGATIVE = re.compile(
+    r"len|count|num|size|idx|index|indices|pos|offs|cu_|mask|flag|seg|abs|scale|prob|hist|token|expert|id(?:s|x)?(?:_|$)",
+    re.IGNORECASE,
+)
+"""Names of pointers to what is no less than zero: lengths, places, counts."""
+
+
+def is_decisive(extreme: ast.expr, load: Access, kernel: Kernel) -> bool:
+    """Whether lanes that a load left out may well decide a maximum or minimum, and so a result.
+
+    Not where it loads lengths, places and the like, nor where the maximum only keeps exponentials small and
+    those of the masked lanes are not summed up.
+    """
+    if load.pointer is None or _NEVER_NEGATIVE.search(load.pointer):
+        return False
+    found = values(kernel)
+    exponentials = [
+        node
+        for node in kernel.nodes
+        if isinstance(node, ast.Call) and _is_exponential(node) and extreme in found.origins(*node.args)
+    ]
+    if any(access.value is not None and found.bare(access.value) is extreme for access in kernel.accesses):
+        return True
+    counted = [one for one in exponentials if not is_masked_later(one, found) and _is_summed(one, found)]
+    return not exponentials or bool(counted)
+
+
+def _is_exponential(call: ast.Call) -> bool:
+    """Whether it is tl.exp or the like, a function of the project's own among them."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "exp" in name and not name.startswith(("expand", "expm1"))
+    return False
+
+
+def _is_summed(value: ast.expr, found: Values) -> bool:
+    """Whether tl.sum adds a value up; a function that kernels call leaves that to them."""
+    sums = [call for call in found.operations if call.name == "sum"]
+    if not sums and not found.kernel.is_launched:
+        return True
+    return any(value in found.origins(*call.operands) for call in sums)
+
+
+def is_masked_later(value: ast.expr, found: Values) -> bool:
+    """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
+    if value in found.selected:
+        return True
+    for node in found.expressions:
+        match node:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                for one, other in ((left, right), (right, left)):
+                    if found.bare(one) is value and _is_mask(other, found):
+                        return True
+    return False
+
+
+def _is_mask(value: ast.expr, found: Values) -> bool:
+    match found.bare(value):
+        case ast.Compare():
+            return True
+        case ast.BinOp(left=left, op=ast.BitAnd()):
+            return _is_mask(left, found)
+    return False
