@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pytorch_to_triton.schema.finding import Category, Severity
 from pytorch_to_triton_server.names import path_of, place_of, target_of
-from pytorch_to_triton_server.parameters import Choice, Dims, Inputs, Python, Timeout
+from pytorch_to_triton_server.parameters import Choice, Dims, Force, Inputs, Python, Timeout
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.finding import AuditReport
@@ -84,6 +84,7 @@ async def audit(
             description="Write the document to this file; its ending, .md .json .sarif .html, says the format"
         ),
     ] = None,
+    force: Force = False,
     device: Choice = "auto",
     timeout: Timeout = 120.0,
     python: Python = None,
@@ -114,6 +115,7 @@ async def audit(
         update_baseline=update_baseline,
         format=format,
         into=path_of(into) if into else None,
+        force=force,
         seconds=timeout,
     )
     return await auditing.audit(

@@ -23,6 +23,7 @@ from pytorch_to_triton_server.names import folder_of, target_of
 from pytorch_to_triton_server.parameters import (
     Choice,
     Dims,
+    Force,
     Init,
     Inputs,
     Kernel,
@@ -127,6 +128,7 @@ async def convert(
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
     thorough: Thorough = False,
+    force: Force = False,
     device: Choice = "auto",
     seed: Seed = None,
     timeout: Timeout = 300.0,
@@ -136,7 +138,8 @@ async def convert(
 
     Drafts the kernel in three stages (correct, optimised, tuned) and validates each against PyTorch; on a
     GPU a stage must also not be slower than the one before. Writes every stage, the kernel and a report into
-    one folder, over an earlier conversion's. Executes the target's code.
+    one folder; an earlier conversion of the same target is replaced, anything else only with force. Executes
+    the target's code.
     """
     from pytorch_to_triton.convert import convert as conversion
     from pytorch_to_triton.schema.declaration import parse_options
@@ -147,6 +150,7 @@ async def convert(
         target=target_of(target).constructed_with(init),
         options=parse_options(input, dim, require),
         into=folder_of(into),
+        force=force,
         seed=seed,
         seconds=timeout,
         thorough=thorough,

@@ -1,11 +1,14 @@
 """The catalogue as commands.
 
-Exit status: 0 yes, 1 no, 2 the caller's mistake, 3 the environment lacks something, 130 interrupted.
+With `--json` stdout holds one JSON object, whatever happens: the result, or `{"error": {"kind", "message",
+"hint"}}`. EXIT_STATUS says how a command ends.
 """
 
 import gc
 import inspect
+import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -18,18 +21,37 @@ if TYPE_CHECKING:
     from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
+TellError = Callable[[str, str, str], None]
+"""Told kind, message and hint."""
+USAGE = 2
+DEFECT = 5
 INTERRUPTED = 130
+EXIT_STATUS = (
+    "Exit status: 0 yes; 1 no (a wrong kernel, findings, a slower kernel, a gate that stays shut); "
+    "2 a mistake in the call, the file or its declaration; 3 the machine lacks something; "
+    "4 the function cannot be converted; 5 a defect of this program; 130 interrupted."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; `arguments` without the program's name. Returns the exit status."""
+    import typer
+
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in words
+    usage_error: Any = typer.BadParameter.__base__  # of whichever click typer brings along
     try:
-        build_app()(arguments, prog_name=NAME)
+        ended = build_app()(words, prog_name=NAME, standalone_mode=not as_json)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
         return INTERRUPTED
-    return 0
+    except usage_error as error:
+        message = error.format_message()
+        print(f"error: {message}", file=sys.stderr)
+        print_error("usage", message, f"{NAME} COMMAND --help lists what a command takes.")
+        return USAGE
+    return ended if isinstance(ended, int) else 0
 
 
 def build_app() -> "Typer":
@@ -41,6 +63,7 @@ def build_app() -> "Typer":
         no_args_is_help=True,
         invoke_without_command=True,
         pretty_exceptions_enable=False,
+        epilog=EXIT_STATUS,
     )
 
     @app.callback()
@@ -74,7 +97,7 @@ def build_app() -> "Typer":
     groups = {name: typer.Typer(help=about, no_args_is_help=True) for name, about in GROUPS.items()}
     for tool in TOOLS:
         group, _, name = tool.name.rpartition("_")
-        groups.get(group, app).command(name, help=help_of(tool))(command(tool))
+        groups.get(group, app).command(name, help=help_of(tool), epilog=EXIT_STATUS)(command(tool))
     for name, group_app in groups.items():
         app.add_typer(group_app, name=name)
     return app
@@ -91,7 +114,8 @@ def command(tool: Tool) -> Callable[..., None]:
     import typer
 
     def run(*, json: bool, **given: Any) -> None:
-        raise typer.Exit(perform(tool, given, print_json if json else show))
+        told = (print_json, print_error) if json else (show, no_one)
+        raise typer.Exit(perform(tool, given, *told))
 
     as_json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
     parameters = [
@@ -119,28 +143,38 @@ def option(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def perform(tool: Tool, given: dict[str, Any], tell: Callable[["Value"], None]) -> int:
-    """Call a tool, tell its result on stdout or its refusal on stderr; the exit status."""
+def perform(tool: Tool, given: dict[str, Any], tell: Callable[["Value"], None], tell_error: TellError) -> int:
+    """Call a tool; its result goes to `tell`, an error to stderr and to `tell_error`. The exit status."""
     import anyio
 
     try:
         result = anyio.run(call, tool, tool.checked(given))
     except Refusal as refusal:
         print(f"error: {refusal.message}\n{refusal.hint}", file=sys.stderr)
+        tell_error(refusal.kind, refusal.message, refusal.hint)
         return refusal.exit_code
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
+        tell_error("interrupted", "The command was interrupted.", "Run it again.")
         return INTERRUPTED
+    except Exception as error:
+        traceback.print_exc()
+        message = f"{tool.name} failed: {type(error).__name__}: {error}"
+        hint = "This is a defect of pytorch-to-triton; report it with the traceback above."
+        print(f"error: {message}\n{hint}", file=sys.stderr)
+        tell_error("defect", message, hint.replace("above", "on stderr"))
+        return DEFECT
     tell(result)
     return 0 if tool.is_yes(result) else 1
 
 
 async def call(tool: Tool, arguments: dict[str, Any]) -> "Value":
     """The tool's result, with a door of its own and progress on stderr."""
+    from pytorch_to_triton.gpu.causes import lacks_named
     from pytorch_to_triton.gpu.door import open_door
     from pytorch_to_triton_server.show import progress_on_stderr
 
-    with progress_on_stderr() as watch:
+    with progress_on_stderr() as watch, lacks_named():
         async with open_door() as door:
             result: Value = await tool.function(Call(door, watch), **arguments)
     return result
@@ -156,6 +190,15 @@ def show(result: "Value") -> None:
 def print_json(result: "Value") -> None:
     """For a program."""
     print(result.model_dump_json(indent=2))
+
+
+def print_error(kind: str, message: str, hint: str) -> None:
+    """For a program: why there is no result."""
+    print(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, indent=2))
+
+
+def no_one(kind: str, message: str, hint: str) -> None:
+    """A person has read it on stderr."""
 
 
 def print_version() -> None:

@@ -61,8 +61,10 @@ class Job:
 
     async def run(self, open_door: "Callable[[], Awaitable[Door]]", arguments: dict[str, Any]) -> None:
         """Do the call. How it ends is kept for whoever waits; only the server's own end is raised."""
+        from pytorch_to_triton.gpu.causes import lacks_named
+
         try:
-            with self._scope:
+            with self._scope, lacks_named():
                 call = Call(await open_door(), self, unattended=self.tool.read_only)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:

@@ -45,11 +45,15 @@ Timeout = Annotated[
         gt=0,
         le=7 * 86400,
         allow_inf_nan=False,
-        description="Seconds that one call may take, compilation included",
+        description="Seconds that one call, an import or a trace may take, compilation included",
     ),
 ]
 Python = Annotated[
     str | None, Field(description="A Python with torch and triton to run the code; default: this one")
+]
+Force = Annotated[
+    bool,
+    Field(description="Replace results at their place even where another call, or somebody else, wrote them"),
 ]
 Thorough = Annotated[
     bool,

@@ -11,6 +11,7 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.benchmark import Baseline, Passes
 from pytorch_to_triton_server.names import file_of, folder_of, target_of
 from pytorch_to_triton_server.parameters import (
+    Force,
     Init,
     Inputs,
     Kernel,
@@ -66,6 +67,7 @@ async def benchmark(
         str | None,
         Field(description="Folder for report and pictures; default: benchmarks/NAME in the current folder"),
     ] = None,
+    force: Force = False,
     seed: Seed = None,
     timeout: Timeout = 120.0,
     python: Python = None,
@@ -95,6 +97,7 @@ async def benchmark(
         tune_seconds=tune,
         freeze=file_of(freeze),
         into=folder_of(into),
+        force=force,
     )
     if estimate is not None:
         refuse_beside_estimate(against=against, baseline=baseline, tune=tune, freeze=freeze)

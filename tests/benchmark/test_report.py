@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.report import brief_table, markdown, written
+from pytorch_to_triton.results import MARKER, Destination
 from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import Flag
 
 from .sweeps import benchmark, matmul, softmax, softmax_sweep, timing
@@ -127,10 +129,11 @@ def test_the_table_for_a_terminal_fits_a_hundred_columns() -> None:
 
 
 def test_the_folder_holds_report_pictures_and_the_values(tmp_path: Path) -> None:
-    whole = written(benchmark("softmax.py", softmax_sweep()), tmp_path / "new" / "folder")
+    destination = Destination(tmp_path / "new" / "folder", "benchmark", Target(path=tmp_path / "softmax.py"))
+    whole = written(benchmark("softmax.py", softmax_sweep()), destination)
     assert whole.folder == tmp_path / "new" / "folder"
     assert {file.name for file in whole.folder.iterdir()} == {
-        "report.md", "report.json", "speedup.png", "roofline.png",
+        "report.md", "report.json", "speedup.png", "roofline.png", MARKER,
     }  # fmt: skip
     assert "![roofline](roofline.png)" in (whole.folder / "report.md").read_text(encoding="utf-8")
     assert Benchmark.model_validate_json((whole.folder / "report.json").read_text(encoding="utf-8")) == whole

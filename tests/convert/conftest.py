@@ -17,8 +17,10 @@ Conversions = Callable[..., Awaitable[Conversion]]
 def converted(door: Door, interpreter: Mode, tmp_path: Path) -> Conversions:
     """Converts a target with a fixed seed into a temporary folder."""
 
-    async def converted(target: Target, options: Options = NO_OPTIONS) -> Conversion:
-        request = ConversionRequest(target=target, options=options, into=tmp_path / "converted", seed=7)
+    async def converted(
+        target: Target, options: Options = NO_OPTIONS, into: Path = tmp_path / "converted"
+    ) -> Conversion:
+        request = ConversionRequest(target=target, options=options, into=into, seed=7)
         return await convert(door, request, interpreter)
 
     return converted

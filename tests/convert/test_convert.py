@@ -127,7 +127,7 @@ async def test_what_no_pattern_drafts_is_refused_with_its_line(
     body, says = REFUSED[what]
     with pytest.raises(NotConvertible, match=says) as refusal:
         await converted(written(DECLARED + body))
-    assert refusal.value.exit_code == 1
+    assert refusal.value.exit_code == 4
     assert refusal.value.hint
 
 

@@ -30,6 +30,7 @@ def conversion(stages: list[StageReport], times: TimingTable | None = None) -> C
         device="CPU; torch 2, Triton 3",
         notes=("The trace holds only where N == 64.",),
         obtained="correctness measured",
+        replay="pytorch-to-triton validate f_triton.py --seed 7",
     )
 
 
@@ -51,7 +52,7 @@ def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:
 def test_no_right_stage_leaves_no_kernel_to_use() -> None:
     stages = [stage(1, "failed")]
     assert "no stage passed" in summary_of("f.py:f", stages, None)
-    assert "mend the target" in next_step_of(stages, None, None)
+    assert "change the target" in next_step_of(stages, None, None)
 
 
 def test_the_next_step_without_a_device_is_to_measure_on_one() -> None:

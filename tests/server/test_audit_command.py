@@ -57,6 +57,21 @@ def test_a_file_s_ending_says_which_document_is_written(
     assert document.read_text(encoding="utf-8").lower().startswith(start)
 
 
+def test_a_document_of_somebody_else_is_replaced_only_by_force(
+    kernels: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mine, document = kernels / "mine.md", kernels / "audit.md"
+    mine.write_text("mine", encoding="utf-8")
+    document.symlink_to(mine)
+    assert main(["audit", str(kernels), "--into", str(document)]) == 2
+    assert "is a symbolic link to" in capfd.readouterr().err
+    for _ in range(2):
+        assert main(["audit", str(kernels), "--into", str(document), "--force"]) == 1
+    assert main(["audit", str(kernels), "--into", str(document)]) == 1
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert "unsupported_syntax" in document.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

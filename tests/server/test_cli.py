@@ -1,13 +1,15 @@
 """What a script and a person get from the commands: exit status, stdout, stderr."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pytest
 
-from pytorch_to_triton_server.cli import main
+from pytorch_to_triton_server.catalogue import TOOLS, Call
+from pytorch_to_triton_server.cli import main, perform, print_error, print_json
 
 KERNEL_FILE = "double.py"
 """What fixture `right_kernel` writes."""
@@ -117,6 +119,21 @@ def test_a_benchmark_without_a_gpu_exits_3_and_its_advice_works(
     assert (tmp_path / "limits" / "roofline.png").is_file()
 
 
+def test_a_benchmark_replaces_its_own_results_and_no_others(
+    right_kernel: Path, wrong_kernel: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    into = tmp_path / "limits"
+    estimate = ["--estimate", "H200", "--into", str(into)]
+    for _ in range(2):
+        assert main(["benchmark", str(right_kernel), *estimate]) == 0
+    before = (into / "report.md").read_text(encoding="utf-8")
+    assert main(["benchmark", str(wrong_kernel), *estimate]) == 2
+    assert f"{into} holds the results of benchmark for {right_kernel}" in capfd.readouterr().err
+    assert (into / "report.md").read_text(encoding="utf-8") == before
+    assert main(["benchmark", str(wrong_kernel), *estimate, "--force"]) == 0
+    assert str(wrong_kernel) in (into / "report.md").read_text(encoding="utf-8")
+
+
 ESTIMATES = {
     "no such GPU": (("--estimate", "H2000"), "no data sheet of 'H2000'", "H200"),
     "no name": (("--estimate", ""), "no data sheet of ''", "H200"),
@@ -159,3 +176,79 @@ def test_work_that_a_file_declares_wrongly_is_refused_with_what_it_may_say(
 def test_the_version_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capfd.readouterr().out.strip()
+
+
+def error_in(out: str) -> dict[str, str]:
+    """What `--json` says in the place of a result."""
+    told = json.loads(out)
+    assert list(told) == ["error"]
+    assert list(told["error"]) == ["kind", "message", "hint"]
+    error: dict[str, str] = told["error"]
+    return error
+
+
+REFUSALS = {
+    "missing file": (("validate", "absent.py"), 2, "target_not_found", "absent.py does not exist."),
+    "bad declaration": (
+        ("validate", KERNEL_FILE, "--input", "x=float31[N]"),
+        2,
+        "bad_declaration",
+        "float31",
+    ),
+    "no Python": (
+        ("validate", KERNEL_FILE, "--python", "/no/python"),
+        3,
+        "environment_lacks",
+        "/no/python cannot be started",
+    ),
+    "not convertible": (("convert", "scan.py:f"), 4, "not_convertible", "cumsum"),
+    "no such option": (("validate", KERNEL_FILE, "--dims", "N=1"), 2, "usage", "--dims"),
+    "no such command": (("validat",), 2, "usage", "validat"),
+    "nothing to validate": (("validate",), 2, "usage", "kernel"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "status", "kind", "message"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_json_tells_why_there_is_no_result(
+    arguments: tuple[str, ...],
+    status: int,
+    kind: str,
+    message: str,
+    right_kernel: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(right_kernel.parent)
+    Path("scan.py").write_text(
+        'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [4]}\n\n\ndef f(x):\n    return x.cumsum(0)\n'
+    )
+    device = [] if kind in ("usage", "environment_lacks") else ["--device", "interpreter"]
+    assert main([*arguments, *device, "--json"]) == status
+    said = capfd.readouterr()
+    error = error_in(said.out)
+    assert error["kind"] == kind
+    assert message in error["message"]
+    assert error["hint"]
+    assert "Traceback" not in said.err
+
+
+def test_a_defect_is_told_as_one(capfd: pytest.CaptureFixture[str]) -> None:
+    async def broken(call: Call) -> NoReturn:
+        raise ZeroDivisionError("a slip")
+
+    tool = dataclasses.replace(TOOLS[0], name="broken", function=broken)
+    assert perform(tool, {}, print_json, print_error) == 5
+    said = capfd.readouterr()
+    error = error_in(said.out)
+    assert error["kind"] == "defect"
+    assert "ZeroDivisionError: a slip" in error["message"]
+    assert "Traceback" in said.err
+
+
+@pytest.mark.parametrize("command", [[], ["convert"], ["docs", "search"]])
+def test_the_help_says_what_each_exit_status_means(
+    command: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--help"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert "4 the function cannot be converted" in said

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.declaration import Options, parse_options
 from pytorch_to_triton.schema.job import Mode
@@ -110,11 +110,19 @@ async def test_after_three_crashes_the_rest_is_not_run(judge: Judge, tmp_path: P
 async def test_a_reference_that_raises_on_a_declared_size_leaves_it_undecided(
     judge: Judge, tmp_path: Path
 ) -> None:
-    path = plain_file(tmp_path, "return x.view(3, 3).sum()", "return x.view(3, 3).sum()")
+    path = plain_file(tmp_path, "return x.view(2, -1).sum()", "return x.view(2, -1).sum()")
     verdict = await judge(path, allow_torch=ANY)
     assert verdict.verdict == "undecided"
-    assert case(verdict, "N=4").status == "reference_raised"
-    assert "RuntimeError" in case(verdict, "N=4").why
+    assert case(verdict, "N=9").status == "reference_raised"
+    assert "RuntimeError" in case(verdict, "N=9").why
+
+
+async def test_a_reference_that_raises_at_the_middle_of_its_sizes_is_refused(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = plain_file(tmp_path, "return x.view(3, 3).sum()", "return x.view(3, 3).sum()")
+    with pytest.raises(TargetBroken, match=r"raised RuntimeError at kernel\.py:\d+: shape .*, at N=4"):
+        await judge(path, allow_torch=ANY)
 
 
 async def test_a_reference_that_raises_on_a_generated_size_skips_it(judge: Judge, tmp_path: Path) -> None:

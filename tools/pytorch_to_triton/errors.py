@@ -1,21 +1,23 @@
-"""Everything this project refuses to do, and how the caller can mend it.
+"""Everything this project refuses to do, and what the caller can do about it.
 
     Refusal
     ├── BadInput              exit 2: the caller's mistake
     │   ├── BadDeclaration    an input, dim or requirement that does not parse; points at the character
     │   ├── TargetNotFound    no such file, or no such name in it
     │   └── TargetBroken      the file is there but cannot be loaded or called
-    ├── NotConvertible        exit 1: no drafting pattern fits the function; says which operator and why
+    ├── NotConvertible        exit 4: no drafting pattern fits the function; says which operator and why
     └── EnvironmentLacks      exit 3: a GPU, a package or a device that this machine does not have
 
-Anything else that is raised is a defect of this project.
+Anything else that is raised is a defect of this project: exit 5.
 """
+
+import re
 
 
 class Refusal(Exception):
     """A request that is declined for a reason the caller can act on.
 
-    `message` says what is wrong, `hint` how to mend it; both are whole sentences.
+    `message` says what is wrong, `hint` what to do about it; both are whole sentences.
     """
 
     exit_code = 2
@@ -24,6 +26,11 @@ class Refusal(Exception):
         super().__init__(f"{message}\n{hint}")
         self.message = message
         self.hint = hint
+
+    @property
+    def kind(self) -> str:
+        """Its class for a program: `bad_input`, `target_not_found`, `not_convertible`."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
 
 
 class BadInput(Refusal):
@@ -50,7 +57,7 @@ class TargetBroken(BadInput):
 class NotConvertible(Refusal):
     """No drafting pattern fits the traced function."""
 
-    exit_code = 1
+    exit_code = 4
 
 
 class EnvironmentLacks(Refusal):

@@ -12,7 +12,6 @@ from pytorch_to_triton.audit.baseline import (
     name_of,
     updated,
     with_fingerprints,
-    write_asked,
     write_baseline,
 )
 from pytorch_to_triton.audit.conclude import (
@@ -30,11 +29,13 @@ from pytorch_to_triton.audit.examine import Examined
 from pytorch_to_triton.audit.read import Reading, read
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.report.render import rendered
-from pytorch_to_triton.audit.request import Plan, Request
+from pytorch_to_triton.audit.request import TOOL, Plan, Request
 from pytorch_to_triton.audit.search import legible
 from pytorch_to_triton.audit.settings import Settings
 from pytorch_to_triton.audit.settle import settled
 from pytorch_to_triton.audit.suppress import notes_on, set_aside
+from pytorch_to_triton.results import owner_of, put_file
+from pytorch_to_triton.schema.command_line import program
 from pytorch_to_triton.schema.finding import AuditReport, AuditVerdict, Finding, Suppressed, Unread
 
 
@@ -134,7 +135,7 @@ def after_comments(
 
 def commands_of(request: Request, examined: Examined) -> Iterator[str]:
     """What does it all again."""
-    parts = ["pytorch-to-triton", "audit", *(str(target) for target in request.targets)]
+    parts = [*program(), "audit", *(str(target) for target in request.targets)]
     parts += ["--evidence", request.evidence] if request.evidence != "auto" else []
     parts += ["--focus", request.focus] if request.focus else []
     parts += [part for rule in request.rules for part in ("--rule", rule)]
@@ -143,7 +144,7 @@ def commands_of(request: Request, examined: Examined) -> Iterator[str]:
     yield shlex.join(parts)
     yield from dict.fromkeys(one.replay for one in examined.examinations if one.replay)
     if not examined.timings:
-        yield from (f"pytorch-to-triton benchmark {shlex.quote(str(path))}" for path in examined.ran)
+        yield from (shlex.join([*program(), "benchmark", str(path)]) for path in examined.ran)
 
 
 def delivered(plan: Plan, report: AuditReport) -> AuditReport:
@@ -166,7 +167,8 @@ def delivered(plan: Plan, report: AuditReport) -> AuditReport:
     document = rendered(report, plan.format, plan.root)
     if request.into is None:
         return shortened(report, request.most).model_copy(update={"document": document})
-    write_asked(request.into, document)
+    owner = owner_of(TOOL, request.targets[0], request.into.parent)
+    put_file(request.into, document, owner, force=request.force)
     return shortened(report, request.most).model_copy(update={"written": request.into})
 
 

@@ -12,12 +12,15 @@ from pytorch_to_triton.audit.search import Searched, root_of, search
 from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.results import refuse_foreign_file
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.finding import Category, Severity
 from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 
+TOOL = "audit"
+"""As the marker beside a document names who wrote it."""
 ARCHS = ("sm_90", "gfx942")
 """What is compiled for where nobody says: one GPU of each maker."""
 
@@ -58,6 +61,8 @@ class Request(Value):
     """Of the document to make; None: as the name in `into` says, else none."""
     into: Path | None = None
     """The file that the document is written to; None: it is in the report."""
+    force: bool = False
+    """Whether `into` may be a file that no audit wrote."""
     seconds: float = 120.0
     """How long one call may take."""
 
@@ -88,8 +93,8 @@ def planned(request: Request) -> Plan:
     archs = request.archs or settings.archs or ARCHS
     for arch in archs:
         architecture(arch)
-    if request.into is not None and request.into.is_dir():
-        raise BadInput(f"{request.into} is a folder.", "Name the file to write.")
+    if request.into is not None:
+        refuse_foreign_file(request.into, TOOL, force=request.force)
     file = request.baseline or settings.baseline
     return Plan(
         request=request,

@@ -28,10 +28,13 @@ from pytorch_to_triton.errors import BadInput, EnvironmentLacks, Refusal
 from pytorch_to_triton.gpu.conditions import watched_device
 from pytorch_to_triton.gpu.datasheets import datasheet
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.first_call import refuse_unrunnable
+from pytorch_to_triton.gpu.room import device_room, refuse_cases_over
 from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.graph.tracing import graph_of
+from pytorch_to_triton.results import Destination, folder_for, owner_of, put_file, refuse_foreign_file
 from pytorch_to_triton.schema.benchmark import (
     COMPILE,
     EAGER,
@@ -54,6 +57,7 @@ from pytorch_to_triton.schema.tuning import Origin, Tuning
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
+TOOL = "benchmark"
 NO_DEVICE = (
     "This machine has no GPU that torch can use, so nothing can be timed.",
     "Name a GPU with estimate, such as --estimate H200, for the limits that follow from its data sheet.",
@@ -72,8 +76,10 @@ async def benchmark(
     if found is None or not found.devices:
         raise EnvironmentLacks(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
+    refuse_foreign(request)
     async with watched_device(found.devices[0].uuid) as watching:
         plan = await planned(door, request, mode)
+        refuse_cases_over(plan.cases, device_room(found.devices[0]))
         ceilings = await ceilings_of(door, found.devices[0].name, watching.driver, mode, watch)
         origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
         tunings = await searched(door, plan, mode, watch)
@@ -92,7 +98,7 @@ async def benchmark(
         notes.append(f"Nothing was frozen. {refusal.message} {refusal.hint}")
     run = Run(plan, found, ceilings, conditions, measurement)
     whole = run.benchmark(configs).model_copy(update={"frozen": frozen, "notes": tuple(notes)})
-    return written(whole, plan.folder())
+    return written(whole, destination_of(request))
 
 
 async def searched(door: Door, plan: Plan, mode: Mode, watch: Watch | None) -> list[Tuning]:
@@ -129,7 +135,8 @@ def freeze(request: BenchmarkRequest, configs: Sequence[TunedConfig], origin: Or
         return None
     path = request.candidate.path
     text = frozen_source(path.read_text(encoding="utf-8"), configs, str(origin), str(path))
-    request.freeze.write_text(text, encoding="utf-8")
+    owner = owner_of(TOOL, request.candidate, request.freeze.parent)
+    put_file(request.freeze, text, owner, force=request.force)
     return request.freeze
 
 
@@ -158,34 +165,53 @@ async def estimate(door: Door, request: BenchmarkRequest, gpu: str, mode: Mode) 
     Raises BadInput for a GPU that is not known, and where a target or its declaration cannot be used.
     """
     sheet = datasheet(gpu)
+    refuse_foreign(request)
     plan = await planned(door, request, mode)
     sizes = [Size(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))]
     replay = command(request, plan.seed, estimate=gpu)
     setting = Setting(str(request.candidate), request.passes, request.tf32, replay)
-    return written(estimated(setting, sheet, sizes), plan.folder())
+    return written(estimated(setting, sheet, sizes), destination_of(request))
+
+
+def destination_of(request: BenchmarkRequest) -> Destination:
+    """Where the results go: `benchmarks/NAME` below the working directory where nobody says."""
+    target = request.candidate
+    folder = request.into or Path("benchmarks") / (target.name or target.path.stem)
+    return Destination(folder_for(folder), TOOL, target, request.force)
+
+
+def refuse_foreign(request: BenchmarkRequest) -> None:
+    """Raises BadInput, before anything is run, where something is there that may not be replaced."""
+    destination_of(request).check()
+    if request.freeze is not None:
+        refuse_foreign_file(request.freeze, TOOL, force=request.force)
 
 
 async def planned(door: Door, request: BenchmarkRequest, mode: Mode) -> Plan:
     """What is to be timed, at which sizes."""
     target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
-    reference = await describe(door, target, "reference", mode)
-    candidate = await describe(door, request.candidate, "candidate", mode)
+    reference = await describe(door, target, "reference", mode, seconds=request.seconds)
+    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
     declaration = declaration_of(reference, candidate, request.options)
-    graph, why = await traced(door, target, declaration, mode)
+    graph, why = await traced(door, target, declaration, mode, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     cases = tuple(cases_of(reference, declaration, request))
     return Plan(request, target, (candidate, reference), cases, graph, why, seed)
 
 
 async def traced(
-    door: Door, target: Target, declaration: Declaration, mode: Mode
+    door: Door, target: Target, declaration: Declaration, mode: Mode, seconds: float
 ) -> tuple[Graph | None, str]:
-    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs."""
+    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs.
+
+    Raises TargetBroken where the reference does not even run.
+    """
     if not declaration.inputs:
         return None, "the file draws its own inputs"
     try:
-        return await graph_of(door, target, declaration, mode), ""
+        return await graph_of(door, target, declaration, mode, seconds=seconds), ""
     except Refusal as refusal:
+        await refuse_unrunnable(door, target, declaration, mode, seconds=seconds)
         return None, refusal.message
 
 
@@ -250,12 +276,6 @@ class Plan:
             if side.bytes_moved or side.flops:
                 return DeclaredWork(side.target.path.name, side.bytes_moved, side.flops)
         return None
-
-    def folder(self) -> Path:
-        """Where the results go."""
-        target = self.request.candidate
-        default = Path("benchmarks") / (target.name or target.path.stem)
-        return (self.request.into or default).resolve()
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import shlex
 
 from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
-from pytorch_to_triton.schema.command_line import assignments, repeated
+from pytorch_to_triton.schema.command_line import assignments, program, repeated
 
 
 def command(request: BenchmarkRequest, seed: int, estimate: str | None = None) -> str:
     """As it would be typed."""
-    words = ["pytorch-to-triton", "benchmark", str(request.candidate)]
+    words = [*program(), "benchmark", str(request.candidate)]
     if request.reference:
         words += ["--reference", str(request.reference)]
     for target in request.against:

@@ -1,7 +1,6 @@
 """A benchmark in writing: the Markdown report and what lies beside it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -9,6 +8,7 @@ from pytorch_to_triton.benchmark.figures import PASSES, digits, percent, size_of
 from pytorch_to_triton.benchmark.flags import all_flags, told
 from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.benchmark.verdict import best_baseline
+from pytorch_to_triton.results import Destination
 from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL, Benchmark, Conditions, TunedConfig
 from pytorch_to_triton.schema.timing import Ceilings, Timing, TimingTable
 
@@ -18,12 +18,16 @@ HEADINGS = {EAGER: "PyTorch ms", COMPILE: "torch.compile ms"}
 Cells = Sequence[str]
 
 
-def written(benchmark: Benchmark, folder: Path) -> Benchmark:
-    """The benchmark with its pictures; they, report.md and report.json are in `folder` then."""
-    folder.mkdir(parents=True, exist_ok=True)
-    whole = benchmark.model_copy(update={"pictures": draw(benchmark, folder), "folder": folder})
-    (folder / "report.md").write_text(markdown(whole), encoding="utf-8")
-    (folder / "report.json").write_text(whole.model_dump_json(indent=2), encoding="utf-8")
+def written(benchmark: Benchmark, destination: Destination) -> Benchmark:
+    """The benchmark with its pictures; they, report.md and report.json are in the destination then.
+
+    Raises BadInput where the destination is not a benchmark's of this kernel to replace.
+    """
+    with destination.fresh() as fresh:
+        pictures = {"pictures": draw(benchmark, fresh.folder), "folder": fresh.folder}
+        whole = fresh.settled(benchmark.model_copy(update=pictures))
+        (fresh.folder / "report.md").write_text(markdown(whole), encoding="utf-8")
+        (fresh.folder / "report.json").write_text(whole.model_dump_json(indent=2), encoding="utf-8")
     return whole
 
 

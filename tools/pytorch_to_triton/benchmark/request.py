@@ -35,3 +35,5 @@ class BenchmarkRequest(Value):
     """Where to write the kernel file with its configurations as a table; None: nowhere."""
     into: Path | None = None
     """The folder for report and pictures; None: `benchmarks/NAME` below the working directory."""
+    force: bool = False
+    """Whether files that no benchmark of this kernel wrote may be replaced."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from pytorch_to_triton.convert.draft.module import Source, snake
+from pytorch_to_triton.convert.deliver import delivered, destination_of, kernel_file
+from pytorch_to_triton.convert.draft.module import Source
 from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated
-from pytorch_to_triton.convert.report import markdown, next_step_of, summary_of
+from pytorch_to_triton.convert.report import next_step_of, summary_of
 from pytorch_to_triton.convert.stages import LAST, Work, stages_of
-from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.first_call import refuse_unrunnable
+from pytorch_to_triton.gpu.room import refuse_too_large
 from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.gpu.versions import Versions, versions
 from pytorch_to_triton.gpu.watch import Watch
@@ -23,6 +26,7 @@ from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.validate.replay import command
 
 
 class ConversionRequest(Value):
@@ -33,6 +37,8 @@ class ConversionRequest(Value):
     """Inputs, dims and requirements given beside the file; they win over it."""
     into: Path | None = None
     """The folder for the results; None: `converted/NAME` below the working directory."""
+    force: bool = False
+    """Whether files in it that no conversion of this target wrote may be replaced."""
     seed: int | None = None
     """None draws a fresh one, which the report names."""
     seconds: float = 300.0
@@ -47,35 +53,43 @@ async def convert(
     """Trace the target, draft and validate three stages, time them on a device, and write the results.
 
     Without a device every stage is validated under Triton's interpreter and no speed is claimed. Raises
-    NotConvertible where no pattern fits, BadInput where the target or its declaration cannot be used.
+    NotConvertible where no pattern fits, BadInput where the target, its declaration or the folder for the
+    results cannot be used.
     """
-    description = await describe(door, request.target, "reference", mode)
+    destination = destination_of(request.target, request.into, force=request.force)
+    destination.check()
+    description = await describe(door, request.target, "reference", mode, seconds=request.seconds)
     declaration = declaration_of(description, description, request.options)
-    traced = await trace(door, request.target, declaration, mode)
-    folder = (request.into or Path("converted") / snake(traced.graph.function)).resolve()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise BadInput(
-            f"The folder {folder} cannot be made: {problem.strerror}.", "Name another folder with --into."
-        ) from problem
+    await refuse_too_large(door, declaration, mode)
+    traced = await followed(door, request, declaration, mode)
     seed = secrets.randbits(31) if request.seed is None else request.seed
-    work = Work(
-        door=door,
-        mode=mode,
-        watch=watch,
-        target=request.target,
-        options=request.options,
-        folder=folder,
-        source=source_of(request.target, description, declaration, traced),
-        traced=traced,
-        declaration=declaration,
-        seed=seed,
-        seconds=request.seconds,
-        thorough=request.thorough,
-    )
-    stages, table = await stages_of(work)
-    return written(work, gated(stages, table), table, await versions(door, mode))
+    with destination.fresh() as fresh:
+        work = Work(
+            door=door,
+            mode=mode,
+            watch=watch,
+            target=request.target,
+            options=request.options,
+            folder=fresh.folder,
+            source=source_of(request.target, description, declaration, traced),
+            traced=traced,
+            declaration=declaration,
+            seed=seed,
+            seconds=request.seconds,
+            thorough=request.thorough,
+        )
+        stages, table = await stages_of(work)
+        conversion = concluded(work, gated(stages, table), table, await versions(door, mode))
+        return delivered(conversion, fresh, kernel_file(traced.graph.function))
+
+
+async def followed(door: Door, request: ConversionRequest, declaration: Declaration, mode: Mode) -> Traced:
+    """The target's trace. Raises TargetBroken where the target does not even run, NotConvertible else."""
+    try:
+        return await trace(door, request.target, declaration, mode, seconds=request.seconds)
+    except NotConvertible:
+        await refuse_unrunnable(door, request.target, declaration, mode, seconds=request.seconds)
+        raise
 
 
 def source_of(target: Target, description: Description, declaration: Declaration, traced: Traced) -> Source:
@@ -130,22 +144,20 @@ def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
     }
 
 
-def written(
+def concluded(
     work: Work, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
 ) -> Conversion:
-    """The conversion, with the kernel file and both reports on disk."""
+    """What came of the stages."""
     passed = [s for s in stages if s.passed]
-    kernel = work.folder / f"{snake(work.traced.graph.function)}_triton.py" if passed else None
-    if kernel is not None:
-        kernel.write_text(passed[-1].file.read_text(encoding="utf-8"), encoding="utf-8")
-    target = str(work.target)
+    kernel = work.folder / kernel_file(work.traced.graph.function) if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
-    conversion = Conversion(
+    again = work.request(LAST).model_copy(update={"candidate": Target(path=kernel or stages[-1].file)})
+    return Conversion(
         summary=summary_of(work.traced.graph.function, stages, table),
         next_step=next_step_of(stages, kernel, table),
         verdict="converted" if passed and passed[-1].stage == LAST else "stopped",
-        target=target,
+        target=str(work.target),
         kernel=kernel,
         folder=work.folder,
         stages=stages,
@@ -153,7 +165,5 @@ def written(
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=tuple(f"The trace holds only where {guard}." for guard in work.traced.graph.guards),
         obtained=f"correctness measured; {speed}",
+        replay=command(again, work.mode, work.seed, None),
     )
-    (work.folder / "report.md").write_text(markdown(conversion), encoding="utf-8")
-    (work.folder / "report.json").write_text(conversion.model_dump_json(indent=2), encoding="utf-8")
-    return conversion

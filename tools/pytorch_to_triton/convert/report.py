@@ -59,7 +59,7 @@ def sizes_of(table: TimingTable) -> str:
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
     """What to do with the result."""
     if kernel is None:
-        return "Look at the failing cases; mend the target, or write that kernel by hand and validate it."
+        return "Look at the failing cases; change the target, or write that kernel by hand and validate it."
     use = f"Use `run` of {nearby(kernel)}"
     if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
         return f"{use}, and look at the failing stage's cases before going on."
@@ -91,7 +91,7 @@ def markdown(conversion: Conversion) -> str:
         *skipped_section(conversion.stages),
         "## Again",
         "",
-        *commands(conversion),
+        f"    {conversion.replay}",
         "",
     ]
     return "\n".join(lines)
@@ -144,11 +144,3 @@ def skipped_section(stages: Sequence[StageReport]) -> list[str]:
     if not skipped:
         return []
     return ["## Not tried", "", *(f"- {what}: {why}" for what, why in sorted(skipped)), ""]
-
-
-def commands(conversion: Conversion) -> list[str]:
-    seed = conversion.stages[-1].verdict.seed if conversion.stages else None
-    kernel = conversion.kernel or (conversion.stages[-1].file if conversion.stages else None)
-    if kernel is None:
-        return []
-    return [f"    pytorch-to-triton validate {kernel} --seed {seed}"]

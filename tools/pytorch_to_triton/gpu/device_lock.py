@@ -9,6 +9,7 @@ import anyio
 from filelock import FileLock, Timeout
 
 from pytorch_to_triton import places
+from pytorch_to_triton.gpu.causes import needing_the_cache
 from pytorch_to_triton.gpu.watch import Watch
 
 _POLL_SECONDS = 0.05
@@ -22,7 +23,8 @@ async def device_lock(name: str, watch: Watch | None = None) -> AsyncIterator[No
 
     Waits as long as it takes, and can be cancelled meanwhile. A lock goes with the process that holds it.
     """
-    places.locks().mkdir(parents=True, exist_ok=True)
+    with needing_the_cache():
+        places.locks().mkdir(parents=True, exist_ok=True)
     lock = FileLock(places.locks() / f"{name}.lock")
     holder = places.locks() / f"{name}.holder"
     while not await _acquired(lock, _PATIENCE_SECONDS):

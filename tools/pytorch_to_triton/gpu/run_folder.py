@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytorch_to_triton.gpu.causes import needing_the_cache
 from pytorch_to_triton.schema.job import Job, Mode
 
 _REQUEST = "job.json"
@@ -29,14 +30,18 @@ class RunFolders:
 
     @contextmanager
     def new(self, job: Job, mode: Mode) -> Iterator[Path]:
-        """A new folder that holds `job.json`; in use until the block ends, and left there."""
+        """A new folder that holds `job.json`; in use until the block ends, and left there.
+
+        Raises EnvironmentLacks where the cache cannot be written to.
+        """
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         folder = self.root / f"{now}-{Path(job.kind).stem}-{secrets.token_hex(3)}"
         # Hidden until it is in use: whoever makes room meanwhile must not take it for an old one.
         unfinished = folder.with_name(f".{folder.name}")
-        unfinished.mkdir(parents=True)
         request = {**job.model_dump(mode="json"), "mode": mode.model_dump(mode="json")}
-        (unfinished / _REQUEST).write_text(json.dumps(request, allow_nan=False), encoding="utf-8")
+        with needing_the_cache():
+            unfinished.mkdir(parents=True)
+            (unfinished / _REQUEST).write_text(json.dumps(request, allow_nan=False), encoding="utf-8")
         with in_use(unfinished):
             unfinished.rename(folder)
             yield folder

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
+from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
+from pytorch_to_triton.gpu.causes import is_full, refusal_of_end, refusal_of_exception
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
@@ -20,7 +21,8 @@ HINTS = {
     "TargetMissing": "Check the path; a target is `path.py` or `path.py:name`.",
     "NameMissing": "Name a function or an nn.Module class of the file: `path.py:name`.",
     "TargetSyntax": "Correct the file; `python -m py_compile FILE` shows the same error.",
-    "TargetLoadFailed": "Import the file with the Python that runs the worker, and mend what it says.",
+    "TargetLoadFailed": "Import the file with the Python that runs the worker, and correct what it says.",
+    "TargetExits": 'Guard what ends the program with `if __name__ == "__main__":`.',
     "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",
     "ArityMismatch": "Make INPUTS (or --input) and the signature agree, name by name.",
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
@@ -33,29 +35,28 @@ ABSENT = ("TargetMissing", "NameMissing")
 EXAMPLES_CASE = "get_inputs()"
 
 
-async def describe(door: Door, target: Target, role: Role, mode: Mode) -> Description:
+async def describe(
+    door: Door, target: Target, role: Role, mode: Mode, *, seconds: float = DESCRIBE_SECONDS
+) -> Description:
     """Load the target in the worker and say what it takes. Raises TargetNotFound or TargetBroken."""
     arguments: dict[str, JsonValue] = {"target": target.model_dump(mode="json"), "role": role}
-    outcome = await door.ask(Job(kind="describe", arguments=arguments), mode, seconds=DESCRIBE_SECONDS)
+    outcome = await door.ask(Job(kind="describe", arguments=arguments), mode, seconds=seconds)
     if outcome.answer is None:
         raise refusal_of(outcome, target)
     return Description.model_validate(outcome.answer)
 
 
-def refusal_of(outcome: Outcome, target: Target) -> BadInput:
-    """The caller's mistake behind a job that could not use the target."""
-    if outcome.failure is None:
-        message = f"Loading {target} {outcome.status.replace('_', ' ')}: {outcome.detail}."
-        return TargetBroken(message, "Move what runs at import into functions.")
-    return refusal_of_failure(outcome.failure)
+def refusal_of(outcome: Outcome, target: Target) -> Refusal:
+    """Why a job could not use the target: mostly the caller's mistake, or what the machine lacks."""
+    return refusal_of_failure(outcome.failure) if outcome.failure else refusal_of_end(outcome, target)
 
 
-def refusal_of_failure(failure: Failure) -> BadInput:
+def refusal_of_failure(failure: Failure) -> Refusal:
+    """The same of an exception."""
+    if failure.type not in HINTS or is_full(failure.message):
+        return refusal_of_exception(failure)
     kind = TargetNotFound if failure.type in ABSENT else TargetBroken
-    message = failure.message if failure.type in HINTS else f"{failure.type}: {failure.message}"
-    return kind(
-        sentence(message), HINTS.get(failure.type, "Mend the file; the traceback is in the job's log.")
-    )
+    return kind(sentence(failure.message), HINTS[failure.type])
 
 
 def sentence(text: str) -> str:

@@ -86,6 +86,8 @@ class Tracer:
     target: Target
     declaration: Declaration
     mode: Mode
+    seconds: float
+    """How long a trace may take."""
 
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
         """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
@@ -110,7 +112,7 @@ class Tracer:
             "keep": list(KEPT),
         }
         outcome = await self.door.ask(
-            Job(kind="trace", arguments=arguments, needs=NEEDS), self.mode, seconds=TRACE_SECONDS
+            Job(kind="trace", arguments=arguments, needs=NEEDS), self.mode, seconds=self.seconds
         )
         if outcome.answer is None:
             raise _refusal(outcome, self.target)
@@ -125,13 +127,15 @@ class Tracer:
         return graph.model_copy(update={"fixed": tuple(graph.constants)})
 
 
-async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode) -> Traced:
+async def trace(
+    door: Door, target: Target, declaration: Declaration, mode: Mode, *, seconds: float = TRACE_SECONDS
+) -> Traced:
     """Trace the target in the dtypes that it claims, the widest first, to see what follows them.
 
     Raises NotConvertible where torch.export cannot follow it, or where no single dtype tells which of several
     programs it computes; TargetBroken where it does not run.
     """
-    tracer = Tracer(door, target, declaration, mode)
+    tracer = Tracer(door, target, declaration, mode, seconds)
     claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     tried = dtype_combinations(claims)
     graph, answers = await tracer.traces(tried)
@@ -154,10 +158,12 @@ async def trace(door: Door, target: Target, declaration: Declaration, mode: Mode
     return Traced(main.graph, main.output_dtypes, tuple(others))
 
 
-async def graph_of(door: Door, target: Target, declaration: Declaration, mode: Mode) -> Graph:
+async def graph_of(
+    door: Door, target: Target, declaration: Declaration, mode: Mode, *, seconds: float = TRACE_SECONDS
+) -> Graph:
     """The target's graph in the widest dtypes that it claims. Raises as `trace` does."""
     claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
-    graph, _ = await Tracer(door, target, declaration, mode).traces(dtype_combinations(claims)[:1])
+    graph, _ = await Tracer(door, target, declaration, mode, seconds).traces(dtype_combinations(claims)[:1])
     return graph
 
 

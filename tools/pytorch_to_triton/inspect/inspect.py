@@ -145,7 +145,7 @@ async def _found_and_described(
 
 async def _call_of(door: Door, request: Request, mode: Mode) -> Call:
     """The call at the largest sizes that can be drawn, in the dtypes that are declared first."""
-    candidate = await describe(door, request.candidate, "candidate", mode)
+    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
     declaring, description = await _declaring(door, request, candidate, mode)
     declaration = declaration_of(description, candidate, request.options)
     own = examples_case(description)
@@ -180,11 +180,13 @@ async def _declaring(
 ) -> tuple[Target | None, Description]:
     """The reference, which a candidate need not have to be inspected."""
     if request.reference is not None:
-        return request.reference, await describe(door, request.reference, "reference", mode)
+        return request.reference, await describe(
+            door, request.reference, "reference", mode, seconds=request.seconds
+        )
     own = Target(path=request.candidate.path, init=request.candidate.init)
     if request.candidate.name is None:
         try:
-            return own, await describe(door, own, "reference", mode)
+            return own, await describe(door, own, "reference", mode, seconds=request.seconds)
         except TargetNotFound:
             return None, candidate
     return None, candidate

@@ -1,6 +1,20 @@
-"""Options as they would be typed."""
+"""A call of this project as it would be typed: the program, inputs and dims."""
 
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+NAME = "pytorch-to-triton"
+
+
+def program() -> list[str]:
+    """What starts this program from any folder: its name where a shell finds it, else its path."""
+    script = Path(sys.executable).with_name(NAME)
+    found = shutil.which(NAME)
+    if found is not None and Path(found).parent.resolve() == script.parent.resolve():
+        return [NAME]
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "pytorch_to_triton_server"]
 
 
 def assignments(option: str, values: Mapping[str, object]) -> list[str]:

@@ -49,3 +49,5 @@ class Conversion(Value):
     """What the trace fixed or narrowed."""
     obtained: str
     """How the figures came about."""
+    replay: str = ""
+    """The command that validates the kernel, else the last stage, again on the same inputs."""

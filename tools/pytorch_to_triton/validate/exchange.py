@@ -8,18 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytorch_to_triton import places
+from pytorch_to_triton.gpu.causes import needing_the_cache
 
 
 @contextmanager
 def exchange_folder() -> Iterator[Path]:
     """A new folder, removed with the block; those that ended processes left behind are removed first."""
     root = places.cache() / "exchange"
-    root.mkdir(parents=True, exist_ok=True)
-    for old in root.iterdir():
-        if not alive(old.name.partition("-")[0]):
-            shutil.rmtree(old, ignore_errors=True)
     folder = root / f"{os.getpid()}-{secrets.token_hex(4)}"
-    folder.mkdir()
+    with needing_the_cache():
+        root.mkdir(parents=True, exist_ok=True)
+        for old in root.iterdir():
+            if not alive(old.name.partition("-")[0]):
+                shutil.rmtree(old, ignore_errors=True)
+        folder.mkdir()
     try:
         yield folder
     finally:

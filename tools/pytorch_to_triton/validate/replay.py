@@ -4,7 +4,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.schema.command_line import assignments, repeated
+from pytorch_to_triton.schema.command_line import assignments, program, repeated
 from pytorch_to_triton.schema.job import Mode
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     """As it would be typed; `case` None: all cases."""
-    words = ["pytorch-to-triton", "validate", str(request.candidate)]
+    words = [*program(), "validate", str(request.candidate)]
     if request.reference:
         words += ["--reference", str(request.reference)]
     words += assignments("--input", request.options.inputs)
@@ -23,6 +23,7 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     for name in sorted(request.allow_torch):
         words += ["--allow-torch", name]
     words += ["--backward"] * request.backward
+    words += ["--thorough"] * request.thorough
     words += ["--require-int64-offsets"] * request.require_int64_offsets
     words += ["--require-mixed-dtypes"] * request.require_mixed_dtypes
     words += ["--device", "interpreter" if mode.interpreter else "cuda"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
 from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.gpu.room import refuse_too_large
 from pytorch_to_triton.gpu.sanitizer import Tool
 from pytorch_to_triton.gpu.target import EXAMPLES_CASE, declaration_of, describe, examples_case
 from pytorch_to_triton.gpu.together import together
@@ -42,6 +43,7 @@ from pytorch_to_triton.validate.setting import Setting
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.side import Gone
 from pytorch_to_triton.validate.trial import Candidate, Trial
+from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
@@ -112,7 +114,7 @@ async def opened(door: Door, request: Request, mode: Mode) -> "AsyncIterator[Val
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
             )
     target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
-    description = await describe(door, target, "reference", mode)
+    description = await describe(door, target, "reference", mode, seconds=request.seconds)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     with exchange_folder() as folder:
         setting = Setting(door, mode, request.seconds, folder, seed, request.backward)
@@ -138,10 +140,14 @@ class Validation:
     async def verdict(self, request: Request, side: str, watch: Watch | None = None) -> Verdict:
         """What a candidate does; `side` names it among those of this validation."""
         setting, limits = self.setting, self.limits
-        candidate = await describe(setting.door, request.candidate, "candidate", setting.mode)
+        candidate = await describe(
+            setting.door, request.candidate, "candidate", setting.mode, seconds=setting.seconds
+        )
         declaration = declaration_of(self.description, candidate, request.options)
+        await refuse_too_large(setting.door, declaration, setting.mode)
         plan = planned(self.description, request, declaration, limits, setting.seed)
         plan = chosen(plan, request, declaration, limits)
+        refuse_empty(plan)
         await self.reference.stage(request.candidate, side)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
         runner = Candidate.of(setting, request.candidate, side, secret)
@@ -149,6 +155,7 @@ class Validation:
         memory = MemoryCheck()
         try:
             found = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory)
+            refuse_unrunnable_reference(found, self.reference.target, request.cases)
             results = with_limits(found, plan.cases, strictness_of(request))
             smallest = None
             if not request.cases:

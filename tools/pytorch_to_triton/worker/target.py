@@ -51,6 +51,10 @@ class TargetLoadFailed(TargetError):
     """Importing the file, or constructing the module in it, raised."""
 
 
+class TargetExits(TargetError):
+    """The file ends the program while it is imported."""
+
+
 class NotCallable(TargetError):
     """The name is neither a function nor an nn.Module."""
 
@@ -183,7 +187,12 @@ def load_file(path: Path) -> ModuleType:
         raise TargetSyntax(syntax_message(error)) from error
     except TargetError:
         raise
-    except (Exception, SystemExit) as error:
+    except SystemExit as error:
+        code = "" if error.code is None else repr(error.code)
+        raise TargetExits(
+            f"importing {path} ends the program by SystemExit: sys.exit({code}){at_line(error, path)}"
+        ) from error
+    except Exception as error:
         raise TargetLoadFailed(f"importing {path} raised {described(error, path)}") from error
 
 
@@ -303,9 +312,12 @@ def syntax_message(error: SyntaxError) -> str:
 
 def described(error: BaseException, path: Path) -> str:
     """`Type: message (line N)`, the line being the innermost in the user's file."""
+    return f"{type(error).__name__}: {in_original_terms(str(error))}{at_line(error, path)}"
+
+
+def at_line(error: BaseException, path: Path) -> str:
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if original(f.filename) == path]
-    at = f" (line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {in_original_terms(str(error))}{at}"
+    return f" (line {lines[-1]})" if lines else ""
 
 
 def public_names(contents: ModuleType) -> list[str]:
