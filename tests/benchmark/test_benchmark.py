@@ -56,7 +56,7 @@ def judged(rows: tuple[int, ...], ended: str = "") -> Benchmark:
     measurement = Measurement.model_validate({**told, "ended": ended})
     request = BenchmarkRequest(candidate=KERNEL_FILE)
     plan = Plan(request, KERNEL_FILE, (DESCRIPTION, DESCRIPTION), tuple(map(case, rows)), None, "", 7)
-    devices = (Device(name="NVIDIA H200", capability=(9, 0), free_bytes=1),)
+    devices = (Device(name="NVIDIA H200", capability=(9, 0), memory_bytes=1),)
     found = Versions(
         python="3.12", torch="2.11", triton="3.6", interpreter=False, cuda="13.0", rocm=None, devices=devices
     )

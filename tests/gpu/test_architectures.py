@@ -6,7 +6,7 @@ from pytorch_to_triton.gpu.versions import Device
 
 
 def device(capability: tuple[int, int]) -> Device:
-    return Device(name="some GPU", capability=capability, free_bytes=2**34)
+    return Device(name="some GPU", capability=capability, memory_bytes=2**34)
 
 
 def test_the_gpus_that_triton_compiles_for_are_known() -> None:

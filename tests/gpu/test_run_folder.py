@@ -24,7 +24,7 @@ def used_up(folders: RunFolders) -> Path:
 def test_a_folder_says_what_was_asked_and_in_which_mode(tmp_path: Path) -> None:
     with RunFolders(tmp_path / "runs").new(Job(kind="trace", arguments={"path": "x.py"}), MODE) as folder:
         asked = json.loads((folder / "job.json").read_text())
-    assert asked == {"kind": "trace", "arguments": {"path": "x.py"}, "mode": MODE.model_dump()}
+    assert asked == {"kind": "trace", "arguments": {"path": "x.py"}, "needs": [], "mode": MODE.model_dump()}
     assert "trace" in folder.name
 
 

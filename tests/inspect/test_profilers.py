@@ -13,7 +13,7 @@ from pytorch_to_triton.gpu.profiler_reports import METRICS, STALL, complaint, pa
 from pytorch_to_triton.gpu.versions import Device
 from pytorch_to_triton.schema.job import Mode
 
-GPU = Device(name="some GPU", capability=(9, 0), free_bytes=2**34)
+GPU = Device(name="some GPU", capability=(9, 0), memory_bytes=2**34)
 COLUMNS = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
            "Grid Size", "Device", "CC")  # fmt: skip
 MEASURED = {

@@ -167,9 +167,9 @@ def replaced_functions_are_found() -> None:
         (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
         (time, "perf_counter", "time.perf_counter"),
         (os, "replace", "os.replace"),
-        (compare, "work", "pytorch_to_triton.worker.compare.work"),
+        (compare, "compared", "pytorch_to_triton.worker.compare.compared"),
         (compare, "max", "pytorch_to_triton.worker.compare.max"),
-        (Exchange, "case", "pytorch_to_triton.worker.exchange.Exchange.case"),
+        (Exchange, "outputs", "pytorch_to_triton.worker.exchange.Exchange.outputs"),
     )
     for owner, name, full in places:
         assert full in changed(owner, name, fake), full

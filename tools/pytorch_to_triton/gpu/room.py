@@ -41,7 +41,7 @@ def host_room() -> Room:
 
 
 def device_room(device: Device) -> Room:
-    return Room(device.free_bytes, f"the free memory of {device.name}")
+    return Room(device.memory_bytes, f"the memory of {device.name}")
 
 
 async def refuse_too_large(door: Door, declaration: Declaration, mode: Mode) -> None:

@@ -15,8 +15,8 @@ class Device(Value):
     name: str
     capability: tuple[int, int]
     """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
-    free_bytes: int
-    """Of its memory when the door first asked."""
+    memory_bytes: int
+    """All of it: what is free is asked where it matters."""
     uuid: str | None = None
     """What NVML knows it by; None where torch does not tell."""
 

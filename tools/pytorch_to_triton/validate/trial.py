@@ -156,6 +156,8 @@ class Run:
                     group.start_soon(self.conclude, case, attempt, item)
 
     async def called(self, lane: Side, case: Case, unit: Unit) -> tuple[Attempt, Item]:
+        if self.trial.watch:
+            await self.trial.watch.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
             item = await lane.answer(self.request(case, unit))
         except Gone as gone:
@@ -188,8 +190,6 @@ class Run:
     async def finished(self, case: Case, result: CaseResult) -> None:
         self.done[case.name] = result
         await self.trial.reference.done_with(case)
-        if self.trial.watch:
-            await self.trial.watch.progress(len(self.done), self.total, case.name)
 
 
 def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:

@@ -1,4 +1,4 @@
-"""torch's dispatch without torch's compiler, whose import takes seconds in every process that meets it."""
+"""torch's dispatch without torch's compiler and sympy, whose imports take seconds in each process."""
 
 import sys
 import types
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-COMPILER = "torch._dynamo"
+COMPILER, ALGEBRA = "torch._dynamo", "sympy"
 
 
 class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -21,19 +21,26 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def without_compiler() -> Iterator[None]:
-    """Inside, functions of torch's that are kept from its compiler run as they are, and do not import it.
+def lightly() -> Iterator[None]:
+    """Inside, meta kernels run without what they import to serve torch's compiler.
 
-    They look for `torch._dynamo.disable` at their first call (torch/_compile.py), meta kernels among them.
-    Nothing but torch's own functions may run inside. Where the compiler is there already, it is used.
+    At their first call they ask `torch._dynamo.disable` to keep the compiler out (torch/_compile.py), and
+    whether a number is a `sympy.Basic` (torch/_prims_common). Nothing but operators of torch's own may run
+    inside; one that needs more raises. What is imported already is used.
     """
-    if COMPILER in sys.modules:
-        yield
-        return
-    absent: Any = types.ModuleType(COMPILER)
-    absent.disable = lambda function, *_, **__: function
-    sys.modules[COMPILER] = torch._dynamo = absent
+    absent = {name: types.ModuleType(name) for name in (COMPILER, ALGEBRA) if name not in sys.modules}
+    compiler: Any = absent.get(COMPILER)
+    algebra: Any = absent.get(ALGEBRA)
+    if compiler:
+        torch._dynamo = compiler
+        compiler.disable = lambda function, *_, **__: function
+    if algebra:
+        algebra.Basic = type("Basic", (), {})
+    sys.modules.update(absent)
     try:
         yield
     finally:
-        del sys.modules[COMPILER], torch._dynamo
+        for name in absent:
+            del sys.modules[name]
+        if compiler:
+            del torch._dynamo

@@ -1,12 +1,13 @@
 """Which dtypes the results of an operator have, without computing it: PyTorch's own rule."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .dispatch import without_compiler
+from .dispatch import lightly
 
 KNOWN: dict[Any, tuple[torch.dtype, ...]] = {}
 """By operator and `kind_of` its arguments."""
@@ -23,7 +24,7 @@ def result_dtypes(
     """
     kind = (func, count, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
     if kind not in KNOWN:
-        with _disable_current_modes(), without_compiler():
+        with _disable_current_modes():
             KNOWN[kind] = tuple(tensor.dtype for tensor in tensors_in(asked(func, args, kwargs)))
     return KNOWN[kind]
 
@@ -43,9 +44,15 @@ def is_numbers(values: Any) -> bool:
 
 def asked(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     try:
-        return func(*without_values(args), **{name: without_values(value) for name, value in kwargs.items()})
+        with lightly() if is_torchs(func) else nullcontext():
+            return func(*without_values(args), **{n: without_values(value) for n, value in kwargs.items()})
     except Exception:
         return func(*as_reported(args), **{name: as_reported(value) for name, value in kwargs.items()})
+
+
+def is_torchs(func: Any) -> bool:
+    """Whether no code of others runs in it."""
+    return getattr(func, "namespace", "") in ("aten", "prims")
 
 
 def without_values(value: Any) -> Any:

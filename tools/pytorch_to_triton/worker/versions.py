@@ -31,7 +31,7 @@ def _devices() -> list[dict[str, Any]]:
         {
             "name": torch.cuda.get_device_name(i),
             "capability": list(torch.cuda.get_device_capability(i)),
-            "free_bytes": torch.cuda.mem_get_info(i)[0],
+            "memory_bytes": torch.cuda.get_device_properties(i).total_memory,
             "uuid": str(getattr(torch.cuda.get_device_properties(i), "uuid", "")) or None,
         }
         for i in range(torch.cuda.device_count())
