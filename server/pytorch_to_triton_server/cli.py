@@ -18,6 +18,7 @@ from pytorch_to_triton_server.catalogue import GROUPS, TOOLS, Call, Tool
 if TYPE_CHECKING:
     from typer import Typer
 
+    from pytorch_to_triton.gpu.door import Door
     from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
@@ -113,14 +114,18 @@ def command(tool: Tool) -> Callable[..., None]:
     """The command of a tool: a required parameter is positional, any other an option; and `--json`."""
     import typer
 
-    def run(*, json: bool, **given: Any) -> None:
+    def run(*, json: bool, timings: bool, **given: Any) -> None:
         told = (print_json, print_error) if json else (show, no_one)
-        raise typer.Exit(perform(tool, given, *told))
+        raise typer.Exit(perform(tool, given, *told, print_timings if timings else leave))
 
+    with_timings = Annotated[
+        bool, typer.Option("--timings", help="Say on stderr which processes the call took, and for how long.")
+    ]
     as_json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
     parameters = [
         *(option(parameter) for parameter in tool.parameters),
         inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, annotation=as_json, default=False),
+        inspect.Parameter("timings", inspect.Parameter.KEYWORD_ONLY, annotation=with_timings, default=False),
     ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
@@ -143,12 +148,21 @@ def option(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def perform(tool: Tool, given: dict[str, Any], tell: Callable[["Value"], None], tell_error: TellError) -> int:
-    """Call a tool; its result goes to `tell`, an error to stderr and to `tell_error`. The exit status."""
+def perform(
+    tool: Tool,
+    given: dict[str, Any],
+    tell: Callable[["Value"], None],
+    tell_error: TellError,
+    leaving: Callable[["Door"], None],
+) -> int:
+    """Call a tool; its result goes to `tell`, an error to stderr and to `tell_error`. The exit status.
+
+    `leaving` sees the door before it closes, whatever came of the call.
+    """
     import anyio
 
     try:
-        result = anyio.run(call, tool, tool.checked(given))
+        result = anyio.run(call, tool, tool.checked(given), leaving)
     except Refusal as refusal:
         print(f"error: {refusal.message}\n{refusal.hint}", file=sys.stderr)
         tell_error(refusal.kind, refusal.message, refusal.hint)
@@ -168,7 +182,7 @@ def perform(tool: Tool, given: dict[str, Any], tell: Callable[["Value"], None], 
     return 0 if tool.is_yes(result) else 1
 
 
-async def call(tool: Tool, arguments: dict[str, Any]) -> "Value":
+async def call(tool: Tool, arguments: dict[str, Any], leaving: Callable[["Door"], None]) -> "Value":
     """The tool's result, with a door of its own and progress on stderr."""
     from pytorch_to_triton.gpu.causes import lacks_named
     from pytorch_to_triton.gpu.door import open_door
@@ -176,7 +190,10 @@ async def call(tool: Tool, arguments: dict[str, Any]) -> "Value":
 
     with progress_on_stderr() as watch, lacks_named():
         async with open_door() as door:
-            result: Value = await tool.function(Call(door, watch), **arguments)
+            try:
+                result: Value = await tool.function(Call(door, watch), **arguments)
+            finally:
+                leaving(door)
     return result
 
 
@@ -190,6 +207,19 @@ def show(result: "Value") -> None:
 def print_json(result: "Value") -> None:
     """For a program."""
     print(result.model_dump_json(indent=2))
+
+
+def print_timings(door: "Door") -> None:
+    """What the call was spent on, a line a process of the worker's."""
+    from pytorch_to_triton.gpu.spent import table_of
+
+    print("   began  seconds  process", file=sys.stderr)
+    for began, seconds, what in table_of(door.spent):
+        print(f"{began:>8}  {seconds:>7}  {what}", file=sys.stderr)
+
+
+def leave(door: "Door") -> None:
+    """Nobody asked."""
 
 
 def print_error(kind: str, message: str, hint: str) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 import pytest
 
 from pytorch_to_triton_server.catalogue import TOOLS, Call
-from pytorch_to_triton_server.cli import main, perform, print_error, print_json
+from pytorch_to_triton_server.cli import leave, main, perform, print_error, print_json
 
 KERNEL_FILE = "double.py"
 """What fixture `right_kernel` writes."""
@@ -237,7 +237,7 @@ def test_a_defect_is_told_as_one(capfd: pytest.CaptureFixture[str]) -> None:
         raise ZeroDivisionError("a slip")
 
     tool = dataclasses.replace(TOOLS[0], name="broken", function=broken)
-    assert perform(tool, {}, print_json, print_error) == 5
+    assert perform(tool, {}, print_json, print_error, leave) == 5
     said = capfd.readouterr()
     error = error_in(said.out)
     assert error["kind"] == "defect"
@@ -252,3 +252,14 @@ def test_the_help_says_what_each_exit_status_means(
     assert main([*command, "--help"]) == 0
     said = " ".join(capfd.readouterr().out.split())
     assert "4 the function cannot be converted" in said
+
+
+def test_timings_list_each_process_on_stderr(capfd: pytest.CaptureFixture[str], right_kernel: Path) -> None:
+    call = ["validate", str(right_kernel), "--device", "interpreter", "--case", "N=4", "--json", "--timings"]
+    assert main(call) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["verdict"] == "passed"
+    rows = [line.split() for line in said.err.splitlines() if "(interpreter)" in line]
+    assert [row[2] for row in rows][:2] == ["imports", "describe"]
+    assert {"reference", "subject"} <= {row[2] for row in rows}
+    assert all(float(seconds) >= 0 for row in rows for seconds in row[:2])

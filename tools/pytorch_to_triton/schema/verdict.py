@@ -8,11 +8,11 @@ from pytorch_to_triton.schema.value import Value
 Decision = Literal["passed", "failed", "undecided"]
 CaseStatus = Literal[
     "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped", "limited",
-    "undecided",
+    "undecided", "lost",
 ]  # fmt: skip
 """limited: beyond what the declaration claims, the candidate does less than PyTorch. undecided: PyTorch's
-result and the float64 truth are too far apart to tell what the candidate should have, or a process was lost
-that neither side ended."""
+result and the float64 truth are too far apart to tell what the candidate should have. lost: twice its process
+went with the one that it was forked from: the verdict is open then."""
 Kind = Literal[
     "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
     "unwritten", "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant",

@@ -47,6 +47,9 @@ def decide(
         return "failed"
     claimed = [result for result in results if result.group in CLAIMED or result.name in asked]
     passed = [result for result in claimed if result.status in ("passed", "limited")]
+    # A candidate may have had a hand in it.
+    if any(result.status == "lost" for result in results):
+        return "undecided"
     return "passed" if passed and len(passed) == len(claimed) else "undecided"
 
 
@@ -75,7 +78,8 @@ def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:
 def undecided_summary(results: Sequence[CaseResult]) -> str:
     agreeing = times(len([result for result in results if result.status == "passed"]), "case")
     settled: tuple[CaseStatus, ...] = ("passed", "limited")
-    open_cases = [result for result in results if result.status not in settled and result.group in CLAIMED]
+    unsettled = [result for result in results if result.status not in settled]
+    open_cases = [result for result in unsettled if result.group in CLAIMED or result.status == "lost"]
     reason = f"{open_cases[0].name}: {open_cases[0].why}" if open_cases else "no declared case could be run."
     verb = "agrees" if agreeing == "1 case" else "agree"
     return f"Undecided: {agreeing} {verb}, but {reason}"

@@ -175,7 +175,7 @@ def lost(outcome: Outcome, seconds: float) -> Attempt:
     if outcome.status == "timed_out":
         return Attempt("timed_out", f"did not return within {seconds:g} s")
     if outcome.status == "lost":
-        return Attempt("undecided", f"could not be run: {outcome.detail}")
+        return Attempt("lost", f"could not be run: {outcome.detail}")
     return Attempt("crashed", f"ended its process: {outcome.detail}")
 
 

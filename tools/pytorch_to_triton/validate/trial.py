@@ -200,9 +200,8 @@ def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
 
 def without_reference(case: Case, attempt: Attempt) -> CaseResult:
     """The reference has no result; where our own machinery is why, that says nothing about anybody."""
-    if attempt.status == "undecided":
-        why = f"The reference {attempt.why}"
-        return CaseResult(name=case.name, group=case.group, status="undecided", why=why)
+    if attempt.status == "lost":
+        return CaseResult(name=case.name, group=case.group, status="lost", why=f"It {attempt.why}")
     return reference_failed(case, attempt.why)
 
 

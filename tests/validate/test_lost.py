@@ -1,0 +1,85 @@
+"""What our own machinery loses is tried again, and never held against a candidate, nor for one."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytorch_to_triton.gpu.door import Door, open_door
+from pytorch_to_triton.gpu.run_folder import RunFolders
+from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.conclusion import decide, summary_of
+from pytorch_to_triton.validate.judge import candidate_failed
+from pytorch_to_triton.validate.side import Gone, Side
+from pytorch_to_triton.validate.validate import Request, validate
+
+from .kernel_files import double_file
+
+pytestmark = pytest.mark.anyio
+TALKS = Path(__file__).parents[1] / "gpu" / "jobs" / "talks.py"
+CASE = Case(name="N=3", group="odd", dims={"N": 3}, arguments=())
+
+
+@pytest.fixture
+async def own_door(tmp_path: Path) -> AsyncIterator[Door]:
+    """A door whose fork servers may be killed."""
+    async with open_door(RunFolders(tmp_path / "runs")) as door:
+        yield door
+
+
+class Killing:
+    """Watches a validation, and kills the fork server once, while the candidate runs."""
+
+    def __init__(self) -> None:
+        self.killed = 0
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        if message.startswith("candidate: ") and not self.killed:
+            for child in psutil.Process().children():
+                if "--serve" in child.cmdline():
+                    os.kill(child.pid, signal.SIGKILL)
+                    self.killed += 1
+
+    async def item(self, result: object) -> None: ...
+
+
+async def test_a_fork_server_that_ends_in_mid_validation_changes_no_verdict(
+    own_door: Door, interpreter: Mode, tmp_path: Path
+) -> None:
+    killing = Killing()
+    request = Request(candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5"))
+    verdict = await validate(own_door, request, interpreter, killing)
+    assert killing.killed >= 1
+    assert verdict.verdict == "passed", verdict.summary
+    assert [case.status for case in verdict.cases] == ["passed"] * 3
+
+
+async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_door: Door) -> None:
+    mode = Mode(python=sys.executable, interpreter=False)
+    side = Side(own_door, mode, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
+    try:
+        with pytest.raises(Gone) as gone:
+            await side.answer({"name": "kill_fork_server", "number": 1})
+    finally:
+        await side.close()
+    assert gone.value.attempt.status == "lost"
+    assert side.losses.count == 0
+    result = candidate_failed(CASE, gone.value.attempt)
+    assert result.status == "lost"
+
+
+def test_a_lost_case_leaves_the_verdict_open_whatever_the_others_are() -> None:
+    passed = CaseResult(name="N=4", group="declared", status="passed", why="")
+    lost = CaseResult(name="N=3", group="odd", status="lost", why="could not be run: its server ended")
+    assert decide([passed]) == "passed"
+    assert decide([passed, lost]) == "undecided"
+    assert "N=3: could not be run: its server ended" in summary_of("undecided", [passed, lost])
+    wrong = passed.model_copy(update={"status": "failed"})
+    assert decide([wrong, lost]) == "failed"
