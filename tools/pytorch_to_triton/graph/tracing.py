@@ -47,8 +47,9 @@ PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 POINTS_TRIED = 20_000
 
 HINTS = {
-    "TraceFailed": "torch.export has to see the whole computation: no data-dependent control flow, no "
+    "DependsOnValues": "torch.export has to see the whole computation: no data-dependent control flow, no "
     "conversion to Python numbers.",
+    "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
     "MutatesArguments": "Return the new value instead of writing to the argument.",
     "NotRepresentable": "Pass the tensor as an argument.",
 }

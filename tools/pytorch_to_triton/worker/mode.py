@@ -33,6 +33,14 @@ def enter_mode(mode: dict[str, Any]) -> None:
         importlib.import_module("triton.experimental.gluon")
     if mode["interpreter"]:
         importlib.import_module(".interpreter", __package__).install()
+    else:
+        know_triton()
+
+
+def know_triton() -> None:
+    """Have Triton digest its own files, as it does at a process's first compilation: for half a second."""
+    with contextlib.suppress(ImportError, AttributeError):
+        importlib.import_module("triton.runtime.cache").triton_key()
 
 
 def as_on_a_gpu() -> AbstractContextManager[None]:

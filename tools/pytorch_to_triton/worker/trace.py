@@ -20,8 +20,16 @@ OTHER_VALUES = (0.8414709848078965, -2.7182818284590451, 31415.926535897932)
 STEP = 0.0078125
 
 
+OF_VALUES = ("GuardOnDataDependentSymNode", "DataDependentOutputException")
+"""torch's exceptions where a value decides, by class."""
+
+
 class TraceFailed(Exception):
     """torch.export cannot trace the target; the message is its own first line."""
+
+
+class DependsOnValues(TraceFailed):
+    """What is computed depends on the values of tensors."""
 
 
 class MutatesArguments(Exception):
@@ -156,7 +164,8 @@ class Tracer:
             return decomposed
         except Exception as problem:
             text = str(problem).strip().splitlines() or [type(problem).__name__]
-            raise TraceFailed(text[0]) from problem
+            kind = DependsOnValues if type(problem).__name__ in OF_VALUES else TraceFailed
+            raise kind(text[0]) from problem
 
 
 class Call(torch.nn.Module):
