@@ -1,6 +1,7 @@
 """Trying one candidate: cases go from the reference's process to the candidate's, and back to be compared."""
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +31,10 @@ from pytorch_to_triton.validate.setting import Setting
 from pytorch_to_triton.validate.side import Gone, Item, Losses, Side, attempt_of
 from pytorch_to_triton.validate.statistics import CaseStatistics
 
-DEVICE_LANES = 4
-"""Processes that run the candidate's cases on a device: most of the time is compilation, on one core each."""
+MOST_LANES = 6
+CORES_A_LANE = 3
+"""On a device several processes run the candidate's cases, if there are cores for them: most of the time is
+compilation."""
 BATCH_ELEMENTS = 2**27
 """So many elements at most lie on disk, prepared and not yet compared; one case at least."""
 
@@ -60,7 +63,7 @@ class Candidate:
             "red_zone_bytes": None,
         }
         losses = Losses()
-        count = 1 if setting.mode.interpreter else DEVICE_LANES
+        count = 1 if setting.mode.interpreter else device_lanes()
         jobs = [Job(kind="subject", arguments={**arguments, "turn": turn}) for turn in range(count)]
         lanes = [Side(setting.door, setting.mode, job, target, setting.seconds, losses) for job in jobs]
         return Candidate(target, side, secret, lanes)
@@ -190,6 +193,11 @@ class Run:
     async def finished(self, case: Case, result: CaseResult) -> None:
         self.done[case.name] = result
         await self.trial.reference.done_with(case)
+
+
+def device_lanes() -> int:
+    """How many processes share the cases on a device."""
+    return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
 def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
