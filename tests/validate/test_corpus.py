@@ -12,6 +12,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate import validate as validation
 from pytorch_to_triton.validate.cases import CasePlan
+from pytorch_to_triton.validate.conclusion import LIMITS_SHOWN
 from pytorch_to_triton.validate.validate import Request, validate
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +46,15 @@ def judge(door: Door, interpreter: Mode) -> Judge:
 async def test_an_honest_kernel_passes(path: Path, judge: Judge) -> None:
     verdict = await judge(path, SOME_ELEMENTS)
     assert verdict.verdict == "passed", verdict.summary
+
+
+@pytest.mark.parametrize("path", files("tutorials"), ids=lambda path: path.stem)
+async def test_a_kernel_after_the_tutorials_passes_with_its_limits_named(path: Path, judge: Judge) -> None:
+    verdict = await judge(path, SOME_ELEMENTS)
+    assert verdict.verdict == "passed", verdict.summary
+    limited = [case for case in verdict.cases if case.status == "limited"]
+    assert bool(limited) == bool(verdict.limits)
+    assert all(limit.what in verdict.summary for limit in verdict.limits[:LIMITS_SHOWN])
 
 
 @pytest.fixture

@@ -32,6 +32,10 @@ BRIEF = 120
 """Characters of a reason that stands in a sentence."""
 LIMITS_SHOWN = 4
 """So many limits stand in a summary."""
+SPECIAL = (
+    "Only special values fail. Treat them as PyTorch does, or declare the range that the input has, such as "
+    "`float32[M, N] in -100..100`,"
+)
 NO_CAUSE = "Run the smallest case alone, look at the elements that differ, fix the kernel"
 AGAIN = "and validate again with the same seed."
 
@@ -186,7 +190,9 @@ def next_step_of(
         return f"{case.violations[0].instead} Fix it {AGAIN}"
     if case.mismatches:
         causes = case.mismatches[0].causes
-        return f"Likely cause: {causes[0]} Fix it {AGAIN}" if causes else f"{NO_CAUSE}, {AGAIN}"
+        if causes:
+            return f"Likely cause: {causes[0]} Fix it {AGAIN}"
+        return f"{SPECIAL} {AGAIN}" if only_group(wrong) == "special" else f"{NO_CAUSE}, {AGAIN}"
     if violations:
         return f"{violations[0].instead} Fix it {AGAIN}"
     if WITHHELD in case.why:
