@@ -12,6 +12,7 @@ from typing import Any
 
 from pytorch_to_triton.convert.draft.checks import Checks, checks
 from pytorch_to_triton.convert.draft.choices import Lines, choice_source, decided
+from pytorch_to_triton.convert.draft.combines import COMBINES
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
 from pytorch_to_triton.convert.draft.lines import WIDTH, wrapped
 from pytorch_to_triton.convert.draft.partition import Group, partition
@@ -24,21 +25,6 @@ from pytorch_to_triton.graph.views import whole
 from pytorch_to_triton.schema.graph import Graph, TensorInput
 
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
-
-HELPERS = {
-    "nan_max": (
-        "@triton.jit\ndef nan_max(a, b):\n"
-        '    """The larger value; NaN if either is, as torch has it."""\n'
-        "    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)"
-    ),
-    "nan_min": (
-        "@triton.jit\ndef nan_min(a, b):\n"
-        '    """The smaller value; NaN if either is, as torch has it."""\n'
-        "    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)"
-    ),
-    "multiply": '@triton.jit\ndef multiply(a, b):\n    """The product."""\n    return a * b',
-}
-"""Combine functions of `tl.reduce`."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +135,7 @@ def snake(name: str) -> str:
 def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = sorted({h for kernel in kernels for h in kernel.helpers})
-    bodies = [*(HELPERS[h] for h in helpers), *(k.source for k in kernels)]
+    bodies = [*(COMBINES[h] for h in helpers), *(k.source for k in kernels)]
     locals_ = {step.name for part in parts for step in part.program.steps}
     checked = checks(parts[0].program.graph, source.reference, locals_)
     run = "\n".join(_run(parts, checked, source))
