@@ -68,6 +68,19 @@ async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_is_serv
         assert await asked(conversation, "double", 3) == 6
 
 
+async def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
+    door: Door, compiled: Mode
+) -> None:
+    async with door.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        for _ in range(2):
+            with anyio.move_on_after(0.1) as patience:
+                await asked(conversation, "sleep", 1)
+            assert patience.cancelled_caught
+        assert await asked(conversation, "double", 4) == 8
+        assert await asked(conversation, "double", 5) == 10
+
+
 async def test_leaving_early_leaves_no_process_behind(door: Door, compiled: Mode) -> None:
     async with door.converse(JOB, compiled) as conversation:
         pid = (await conversation.item(seconds=LONG_SECONDS))["ready"]

@@ -75,12 +75,20 @@ class Conversation:
         self._running = running
         self._watch = watch
         self._received = 0
+        self._unclaimed = 0
         self._ended: Outcome | None = None
 
     async def ask(self, request: Mapping[str, Any], *, seconds: float) -> Item:
-        """Send a request and wait for its answer. Raises Ended."""
+        """Send a request and wait for its answer. Raises Ended.
+
+        Where the wait is cancelled, the answer belongs to nobody: the next one who asks gets their own.
+        """
         self._line.send(request)
-        return await self.item(seconds=seconds)
+        try:
+            return await self.item(seconds=seconds)
+        except anyio.get_cancelled_exc_class():
+            self._unclaimed += 1
+            raise
 
     async def item(self, *, seconds: float) -> Item:
         """The next item; the job is killed where it is longer in coming. Raises Ended."""
@@ -88,7 +96,8 @@ class Conversation:
             while not self._arrived() and self._ended is None:
                 await self._look()
         if self._arrived():
-            self._received += 1
+            self._received += self._unclaimed + 1
+            self._unclaimed = 0
             return self.progress.items[self._received - 1]
         if self._ended is None:
             await self._finish("timed_out", f"not done within {seconds:g} s")
@@ -108,7 +117,7 @@ class Conversation:
         return self._ended
 
     def _arrived(self) -> bool:
-        return len(self.progress.items) > self._received
+        return len(self.progress.items) > self._received + self._unclaimed
 
     async def _look(self) -> None:
         """Wait for something that the job has written, now and then for its end."""

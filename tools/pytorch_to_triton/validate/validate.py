@@ -42,7 +42,7 @@ from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.setting import Setting
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.side import Gone
-from pytorch_to_triton.validate.trial import Candidate, Trial
+from pytorch_to_triton.validate.trial import Candidate, Trial, device_lanes
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 
 INTERPRETER_ELEMENTS = 2**21
@@ -52,7 +52,11 @@ DEVICE_ELEMENTS = 2**26
 INTERPRETER_SPAN_BYTES = 2**35
 """Largest storage that a tensor with huge strides may span on the CPU: only what is touched takes memory."""
 BYTES_AN_ELEMENT = 128
-"""Device memory that an element of a case may need: inputs and outputs in float64, intermediate results."""
+"""Device memory that an element of a case may need for the truth: in float64, with intermediate results."""
+CANDIDATE_BYTES_AN_ELEMENT = 32
+"""And in each process that runs a candidate."""
+CANDIDATES_AT_ONCE = 2
+"""A conversion validates two stages side by side on a device."""
 SPAN_SHARE = 0.3
 """Share of a device's free memory that one tensor with huge strides may span: two are held at a time."""
 
@@ -188,7 +192,9 @@ def limits_of(request: Request, free_bytes: int | None) -> Limits:
     """What fits: a device's free memory bounds what is tried on it; None: there is no device."""
     if free_bytes is None:
         return Limits(request.limit_elements or INTERPRETER_ELEMENTS, INTERPRETER_SPAN_BYTES)
-    elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // BYTES_AN_ELEMENT)
+    processes = CANDIDATES_AT_ONCE * device_lanes()
+    bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
+    elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
     return Limits(elements, int(free_bytes * SPAN_SHARE))
 
 
