@@ -132,7 +132,9 @@ def _counted_along(walk: _Walk, kernel: Kernel, launch: Launch) -> int | None:
     """The one axis along which the grid divides the size by the block, where it is certainly another."""
     grid = grid_of(launch) or ()
     size = launch.given(kernel).get(walk.size)
-    if size is None or walk.axis >= len(grid) or not _is_of_other(grid[walk.axis], size, launch):
+    asked = max((axis for _, axis in program_ids(kernel) if axis is not None), default=0)
+    # An axis that the grid does not have is another fault.
+    if size is None or max(asked, walk.axis) >= len(grid) or not _is_of_other(grid[walk.axis], size, launch):
         return None
     axes = [axis for axis, element in enumerate(grid) if _divides(element, size, walk, kernel, launch)]
     return axes[0] if len(axes) == 1 else None
