@@ -7,7 +7,7 @@ from itertools import product
 from pytorch_to_triton.audit.analysis.declared import dtypes_of
 from pytorch_to_triton.audit.analysis.sizes import declaration_of
 from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.schema.input_spec import INTEGERS, TensorSpec
+from pytorch_to_triton.schema.input_spec import INTEGERS, TensorSpec, default_range
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,12 @@ def held_by(pointer: str, kernel: Kernel) -> Interval | None:
     spec = declaration.inputs.get(next(iter(names)) or "") if declaration and len(names) == 1 else None
     if len(dtypes) != 1 or not isinstance(spec, TensorSpec):
         return None
-    (dtype,) = dtypes
-    least, end = next((bounds for name, bounds in INTEGERS.items() if name == dtype), (0, 0))
+    dtype = next((name for name in INTEGERS if {name} == dtypes), None)
+    if dtype is None:
+        return None
+    least, end = default_range(dtype)
     low, high = _number(spec.low, least), _number(spec.high, end)
-    return None if low is None or high is None or least == end else Interval(dtype, low, high - 1)
+    return None if low is None or high is None else Interval(dtype, low, high - 1)
 
 
 def result(op: ast.operator, one: Interval, other: Interval) -> Interval:
@@ -59,7 +61,7 @@ def _owner(value: ast.expr) -> str | None:
     return value.id if isinstance(value, ast.Name) else None
 
 
-def _number(bound: str | None, default: int) -> int | None:
+def _number(bound: str | None, default: int | None) -> int | None:
     """A bound that is a literal; None of one that depends on sizes."""
     if bound is None:
         return default
