@@ -31,7 +31,9 @@ def _of_file(name: str, kernel: Kernel) -> int | None:
     """What a constant of the file comes to, `BLOCK = tl.constexpr(1024)` among them."""
     binding = kernel.file.scope.find(name)
     match binding.value if binding else None:
-        case ast.Call(args=[number]) as call if (kernel.file.scope.path(call.func) or "").endswith(".constexpr"):
+        case ast.Call(args=[number]) as call if (kernel.file.scope.path(call.func) or "").endswith(
+            ".constexpr"
+        ):
             return whole_number(number)
         case value:
             return whole_number(value)

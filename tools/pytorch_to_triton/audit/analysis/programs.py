@@ -50,7 +50,11 @@ def rounded_down(element: ast.expr, launch: Launch) -> Division | None:
     """The division where an element of a grid is `size // block`, or that but at least one program."""
     match _without_floor(launch.flow.resolved(element), launch):
         case ast.BinOp(
-            left=ast.Name() | ast.Call() | ast.Subscript() | ast.Attribute() | ast.BinOp(op=ast.Mult()) as size,
+            left=ast.Name()
+            | ast.Call()
+            | ast.Subscript()
+            | ast.Attribute()
+            | ast.BinOp(op=ast.Mult()) as size,
             op=ast.FloorDiv(),
             right=block,
         ):

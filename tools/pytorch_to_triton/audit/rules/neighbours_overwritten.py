@@ -144,9 +144,7 @@ def _is_same_tensor(load: Access, store: Access, kernel: Kernel) -> bool:
     return False
 
 
-def _crossed(
-    load: Access, store: Access, axes: Sequence[tuple[ast.Call, int]], kernel: Kernel
-) -> int | None:
+def _crossed(load: Access, store: Access, axes: Sequence[tuple[ast.Call, int]], kernel: Kernel) -> int | None:
     """The axis of the grid along which a load reaches into a neighbour's part of what is stored."""
     one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
     shift = difference(one, other) if one is not None and other is not None else {}

@@ -36,7 +36,9 @@ BAD = (
     _KERNEL.format("base = scratch_ptr + row * stride\n    y = tl.load(base + (cols ^ 1), mask=mask)"),
 )
 GOOD = (
-    _KERNEL.format("tl.debug_barrier()\n    y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
+    _KERNEL.format(
+        "tl.debug_barrier()\n    y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"
+    ),
     # The same lanes.
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + cols, mask=mask)"),
     # What was not stored here.

@@ -56,9 +56,9 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
 """,
     # The names say nothing, and what the launch passes does.
     _TRANSPOSE.format("sxm"),
-    _TRANSPOSE.format("sxm").replace("    out = torch", "    sm, sn = x.stride()\n    out = torch").replace(
-        "x.stride(0), x.stride(1)", "sm, sn"
-    ),
+    _TRANSPOSE.format("sxm")
+    .replace("    out = torch", "    sm, sn = x.stride()\n    out = torch")
+    .replace("x.stride(0), x.stride(1)", "sm, sn"),
 )
 GOOD = (
     _KERNEL.format(stride="stride_kb"),
