@@ -2,9 +2,10 @@
 
 corpus/unseen was written by someone who knew nothing of the rules, corpus/listed by someone who was given the
 kinds of faults, corpus/tails by someone who was given kinds that had been missed: tails, maxima over padding,
-precision, grids, sizes and removed names. corpus/blind has what a stranger wrote, unseen, that no rule told, and
-two more of each kind. faults.json has, by file, the lines at which a report is right, the
-rules that tell it, and how severe it has to be called. corpus/honest has what looks like those and is right.
+precision, grids, sizes and removed names. corpus/blind has what a stranger wrote unseen and the rules of the
+time did not report, and two more files of each kind. faults.json has, by file, the lines at which a report is
+right, the rules that tell it, and how severe it has to be called. corpus/honest has what looks like those and
+is right.
 """
 
 import json

@@ -26,7 +26,7 @@ def is_guarded(size: ast.expr, launch: Launch, kernel: Kernel) -> bool:
 
 
 def is_limited(size: ast.expr, launch: Launch, kernel: Kernel) -> bool:
-    """Whether anything may keep large sizes away: a comparison, a call that decides, the kernel's own assertion."""
+    """Whether anything may keep large sizes away: a comparison, a call that decides, an assertion."""
     if any(path in _ASSERTS for path, _ in kernel.calls()):
         return True
     named = _names(size, launch)

@@ -78,9 +78,9 @@ def _without_floor(element: ast.expr, launch: Launch) -> ast.expr:
             return division
         case _:
             return element
-    for least, division in (pair, pair[::-1]):
+    for least, rest in (pair, pair[::-1]):
         if whole_number(launch.flow.resolved(least)) == 1:
-            return _without_floor(launch.flow.resolved(division), launch)
+            return _without_floor(launch.flow.resolved(rest), launch)
     return element
 
 

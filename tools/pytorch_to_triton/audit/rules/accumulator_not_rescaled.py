@@ -86,8 +86,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 if all(_only_adds(name, value) for value in updates) and _takes_in(updates, scale, known):
                     yield Fault(
                         updates[-1],
-                        f"{name} adds up exponentials relative to the running maximum, and no step of the loop "
-                        "rescales what it holds when that maximum changes.",
+                        f"{name} adds up exponentials relative to the running maximum, and no step of the "
+                        "loop rescales what it holds when that maximum changes.",
                         f"Multiply {name} by {_name_of(scale, kernel)} before this is added.",
                     )
             return

@@ -76,8 +76,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         text = ast.unparse(node)
         yield Fault(
             node,
-            f"{text} is computed in {one.dtype}, and reaches {_worst(made)}: it wraps around before it is made "
-            "wider.",
+            f"{text} is computed in {one.dtype}, and reaches {_worst(made)}: it wraps around before it is "
+            "widened.",
             "Convert both sides first, to tl.float32 or tl.int32.",
         )
 
@@ -99,9 +99,11 @@ def _is_widened(made: ast.BinOp, kernel: Kernel) -> bool:
     """Whether the value is converted, summed up, combined with floats or stored as something wider."""
     known = values(kernel)
     for called in known.operations:
-        if called.name in ("to", "cast", "sum") and called.operands and _is(called.operands[0], made, kernel):
-            if called.name == "sum" or known.dtype(called.call) in _WIDE:
-                return True
+        is_wider = called.name == "sum" or (
+            called.name in ("to", "cast") and known.dtype(called.call) in _WIDE
+        )
+        if is_wider and called.operands and _is(called.operands[0], made, kernel):
+            return True
     for node in known.expressions:
         if isinstance(node, ast.BinOp):
             for side, factor in ((node.left, node.right), (node.right, node.left)):

@@ -106,8 +106,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             found.add(store.call)
             yield Fault(
                 store.call,
-                f"Line {load.call.lineno} loads elements beside a program's own from {load.pointer}, and this "
-                f"replaces them: programs along axis {axis} read a neighbour's old values or new ones.",
+                f"Line {load.call.lineno} loads elements beside a program's own from {load.pointer}, and "
+                f"this replaces them: programs along axis {axis} read a neighbour's old values or new ones.",
                 "Store to another tensor.",
             )
 
@@ -155,7 +155,7 @@ def _crossed(load: Access, store: Access, axes: Sequence[tuple[ast.Call, int]], 
 
 
 def _is_parted(place: Polynomial, unit: Monomial, program: ast.Call, kernel: Kernel) -> bool:
-    """Whether a place is `(program * B + tl.arange(0, B)) * unit`, or `program * unit`, and something more."""
+    """Whether a place is `(program * B + tl.arange(0, B)) * unit`, or `program * unit`, and more."""
     known = values(kernel)
     own = known.key(program)
     if place.get(_times(unit, own)) == 1:

@@ -120,26 +120,34 @@ def _mispassed(kernel: Kernel) -> Iterator[Fault]:
     """By what the launch passes: the stride of one tensor for a place in another, whose own is left over."""
     found: set[ast.Name] = set()
     for launch in kernel.launches:
-        tensors = tensors_of(launch, kernel)
-        passed = {
-            name: stride.tensor
-            for name, value in launch.given(kernel).items()
-            if (stride := stride_of(value, launch)) and stride.tensor in tensors.values()
-        }
-        for access in kernel.accesses:
-            tensor = tensors.get(access.pointer or "")
-            if tensor is None:
-                continue
-            for stride, own in _foreign(access, tensor, passed, kernel):
-                if stride not in found and not _is_laid_out_like(tensor, passed[stride.id], launch):
-                    found.add(stride)
-                    yield Fault(
-                        stride,
-                        f"The launch passes a stride of {passed[stride.id]} for {stride.id}, and the address is "
-                        f"in {access.pointer}, which is {tensor}, and whose own {own} is not used for it.",
-                        f"Use {own} here.",
-                        own,
-                    )
+        passed = _owners(launch, kernel)
+        for access, tensor in _tensors_of(launch, kernel):
+            for foreign, own in _foreign(access, tensor, passed, kernel):
+                if foreign in found or _is_laid_out_like(tensor, passed[foreign.id], launch):
+                    continue
+                found.add(foreign)
+                yield Fault(
+                    foreign,
+                    f"The launch passes a stride of {passed[foreign.id]} for {foreign.id}, and the address "
+                    f"is in {access.pointer}, which is {tensor}, and whose own {own} is not used for it.",
+                    f"Use {own} here.",
+                    own,
+                )
+
+
+def _owners(launch: Launch, kernel: Kernel) -> Mapping[str, str]:
+    """The parameters that are passed strides of tensors that the kernel gets, with those tensors."""
+    tensors = {*tensors_of(launch, kernel).values()}
+    strides = {name: stride_of(value, launch) for name, value in launch.given(kernel).items()}
+    return {name: one.tensor for name, one in strides.items() if one and one.tensor in tensors}
+
+
+def _tensors_of(launch: Launch, kernel: Kernel) -> Iterator[tuple[Access, str]]:
+    """The accesses with the tensors that they are in."""
+    tensors = tensors_of(launch, kernel)
+    for access in kernel.accesses:
+        if tensor := tensors.get(access.pointer or ""):
+            yield access, tensor
 
 
 def _foreign(
@@ -164,9 +172,9 @@ def _is_laid_out_like(one: str, other: str, launch: Launch) -> bool:
     """Whether one of two tensors is made like the other, so that their strides agree."""
     for made, like in ((one, other), (other, one)):
         path, call = allocation(made, launch) or ("", None)
-        if call is not None and path.endswith(("_like", "clone", "contiguous")):
-            if like in {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}:
-                return True
+        is_copy = path.endswith(("_like", "clone", "contiguous"))
+        if call and is_copy and like in {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}:
+            return True
     return False
 
 
