@@ -25,6 +25,24 @@ def is_guarded(size: ast.expr, launch: Launch, kernel: Kernel) -> bool:
     return bool(_questions_elsewhere(kernel.file))
 
 
+def is_limited(size: ast.expr, launch: Launch, kernel: Kernel) -> bool:
+    """Whether anything may keep large sizes away: a comparison, a call that decides, an assertion."""
+    if any(path in _ASSERTS for path, _ in kernel.calls()):
+        return True
+    named = _names(size, launch)
+    if any(_names(test, launch) & named and _compares(test, launch) for test in _tests_in(launch.function)):
+        return True
+    own = {one.function for one in kernel.file.launches} | {one.node for one in kernel.file.kernels}
+    others = (function for function, _ in kernel.file.functions if function not in own)
+    return any(
+        isinstance(node, ast.Compare) and _limits(node)
+        for function in others
+        if function.name != "reference"
+        for test in _tests_in(function)
+        for node in ast.walk(test)
+    )
+
+
 def is_padded(value: ast.expr, launch: Launch) -> bool:
     """Whether a size is rounded up, or a tensor is padded, before it is passed."""
     for node in launch.flow.origins(value):
@@ -45,6 +63,35 @@ def is_padded(value: ast.expr, launch: Launch) -> bool:
 def is_tested(launch: Launch) -> bool:
     """Whether the launching function tests or refuses sizes in any way."""
     return any(_mentions_size(test, launch) for test in _tests_in(launch.function))
+
+
+def _compares(test: ast.expr, launch: Launch) -> bool:
+    """Whether a test sets a limit, or asks a function that may."""
+    for node in launch.flow.origins(test):
+        match node:
+            case ast.Compare() if _limits(node):
+                return True
+            case ast.Call(func=ast.Name(id=name)) if name not in ("len", "int", "isinstance", "max", "min"):
+                return True
+    return False
+
+
+def _limits(compare: ast.Compare) -> bool:
+    """Whether a comparison may bound a size: not `n == 0`, `n > 0`, `x.ndim == 2` and `x.stride(1) == 1`."""
+    for op, other in zip(compare.ops, compare.comparators, strict=True):
+        if isinstance(op, ast.Is | ast.IsNot):
+            continue
+        if isinstance(op, ast.Eq | ast.NotEq) and not _is_of_shape(compare.left):
+            continue
+        if not (isinstance(other, ast.Constant) and other.value in (0, 1)):
+            return True
+    return False
+
+
+def _is_of_shape(value: ast.expr) -> bool:
+    """Whether it may be a size: not the number of axes, a dtype, a stride or a device."""
+    words = {node.attr for node in ast.walk(value) if isinstance(node, ast.Attribute)}
+    return not words & {"ndim", "dim", "dtype", "stride", "device", "type"}
 
 
 def _tests_in(function: Function | None) -> Iterator[ast.expr]:

@@ -42,7 +42,10 @@ def _spelled(value: ast.expr) -> Extent | None:
 
 def stride_of(value: ast.expr, launch: Launch) -> Extent | None:
     """The stride that a value certainly is; names are followed."""
-    match launch.flow.resolved(value):
+    value = launch.flow.resolved(value)
+    match value:
+        case ast.Name(id=name) if len(launch.scope.bindings.get(name, ())) == 1:
+            return _unpacked_strides(launch).get(name)
         case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[index], keywords=[]):
             return _extent(owner, index)
         case ast.Subscript(
@@ -84,3 +87,18 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
         ) if all(isinstance(one, ast.Name) for one in targets):
             for axis, one in enumerate(targets):
                 yield ast.unparse(one), Extent(ast.unparse(owner), axis)
+
+
+@lru_cache(maxsize=64)
+def _unpacked_strides(launch: Launch) -> Mapping[str, Extent]:
+    """The names of `sm, sn = x.stride()`."""
+    found: dict[str, Extent] = {}
+    for node in own_nodes(launch.function.body if launch.function else []):
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=targets)],
+                value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]),
+            ) if all(isinstance(one, ast.Name) for one in targets):
+                for axis, one in enumerate(targets):
+                    found[ast.unparse(one)] = Extent(ast.unparse(owner), axis)
+    return found

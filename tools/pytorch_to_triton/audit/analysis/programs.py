@@ -47,17 +47,41 @@ def rounded_up(element: ast.expr, launch: Launch) -> Division | None:
 
 
 def rounded_down(element: ast.expr, launch: Launch) -> Division | None:
-    """The division where an element of a grid is `size // block` of a size that is a name or the like."""
-    match launch.flow.resolved(element):
+    """The division where an element of a grid is `size // block`, or that but at least one program."""
+    match _without_floor(launch.flow.resolved(element), launch):
         case ast.BinOp(
-            left=ast.Name() | ast.Call() | ast.Subscript() | ast.Attribute() as size,
+            left=ast.Name()
+            | ast.Call()
+            | ast.Subscript()
+            | ast.Attribute()
+            | ast.BinOp(op=ast.Mult()) as size,
             op=ast.FloorDiv(),
             right=block,
         ):
             return Division(size, block)
-        case ast.Call(func=ast.Name(id="int"), args=[ast.BinOp(left=size, op=ast.Div(), right=block)]):
+        case ast.Call(
+            func=ast.Name(id="int" | "floor" | "trunc") | ast.Attribute(attr="floor" | "trunc"),
+            args=[ast.BinOp(left=size, op=ast.Div(), right=block)],
+        ):
             return Division(size, block)
     return None
+
+
+def _without_floor(element: ast.expr, launch: Launch) -> ast.expr:
+    """n // B of `max(1, n // B)`, `n // B or 1`, `int(n // B)` and `n // B if n > B else 1`."""
+    match element:
+        case ast.Call(func=ast.Name(id="max"), args=[one, other], keywords=[]):
+            pair = (one, other)
+        case ast.BoolOp(op=ast.Or(), values=[one, other]) | ast.IfExp(body=one, orelse=other):
+            pair = (one, other)
+        case ast.Call(func=ast.Name(id="int"), args=[ast.BinOp(op=ast.FloorDiv()) as division]):
+            return division
+        case _:
+            return element
+    for least, rest in (pair, pair[::-1]):
+        if whole_number(launch.flow.resolved(least)) == 1:
+            return _without_floor(launch.flow.resolved(rest), launch)
+    return element
 
 
 def parameters_for(block: ast.expr, kernel: Kernel, launch: Launch) -> frozenset[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Kernel, Launch
@@ -45,6 +46,27 @@ def run(x):
     programs = int(n / 512)
     kernel[(programs, 1)](x, n, B=512)
 """,
+    # At least one program, which covers no more than one block.
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    kernel[(max(1, n // 1024),)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.shape[0] * x.shape[1]
+    grid = lambda meta: (n // meta["B"] or 1,)
+    kernel[grid](x, n, B=256)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    programs = n // 256 if n >= 256 else 1
+    kernel[(programs,)](x, n, 256)
+""",
 )
 GOOD = (
     _KERNEL
@@ -73,6 +95,18 @@ def run(x):
 def run(x):
     n = x.numel()
     kernel[(n // 1024 + 1,)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.numel()
+    kernel[(max(1, triton.cdiv(n, 1024)),)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    n = x.shape[0] * 1024
+    kernel[(max(n // 1024, 1),)](x, n, B=1024)
 """,
     _KERNEL
     + """
@@ -144,7 +178,9 @@ def _divides(division: Division, launch: Launch) -> bool:
     size, block = whole_number(division.size), whole_number(division.block)
     if size is not None and block:
         return size % block == 0
-    made_from = launch.flow.origins(division.size)
+    # A number of elements is a product, too, of sizes that no block need divide.
+    sizes = _factors(division.size, launch)
+    made_from = launch.flow.origins(*sizes)
     padded = any(
         isinstance(node, ast.Mult | ast.Mod | ast.FloorDiv | ast.LShift | ast.BitAnd | ast.USub)
         or (isinstance(node, ast.Name | ast.Attribute) and "pad" in ast.unparse(node))
@@ -153,3 +189,14 @@ def _divides(division: Division, launch: Launch) -> bool:
     around = launch.function.body if launch.function else []
     remainders = (node for top in around for node in ast.walk(top) if isinstance(node, ast.Mod))
     return padded or any(remainders)
+
+
+def _factors(size: ast.expr, launch: Launch) -> list[ast.expr]:
+    """The sizes of tensors that a size is a product of; else the size itself."""
+    value = launch.flow.resolved(size)
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            factors = [*_factors(left, launch), *_factors(right, launch)]
+            if all(size_of(one, launch) for one in factors):
+                return factors
+    return [size]

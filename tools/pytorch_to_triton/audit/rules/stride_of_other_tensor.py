@@ -6,11 +6,13 @@ Instead, multiply each offset with the stride of the tensor that the address is 
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.passed import stride_of
+from pytorch_to_triton.audit.analysis.tensors import allocation, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import Access, Kernel, Launch
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -25,6 +27,22 @@ def kernel({_PARAMETERS}):
     k_base = k_ptr + b * {{stride}}
     tl.store(k_base + i * stride_kn, q, mask=i < n)
 """
+_TRANSPOSE = """
+@triton.jit
+def kernel(src, dst, M, N, sxm, sxn, son, som, B: tl.constexpr):
+    rows = (tl.program_id(0) * B + tl.arange(0, B))[:, None]
+    cols = (tl.program_id(1) * B + tl.arange(0, B))[None, :]
+    mask = (rows < M) & (cols < N)
+    tile = tl.load(src + rows * sxm + cols * sxn, mask=mask)
+    tl.store(dst + cols * {} + rows * som, tile, mask=mask)
+
+def run(x):
+    M, N = x.shape
+    out = torch.empty((N, M), dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv(M, 32), triton.cdiv(N, 32))
+    kernel[grid](x, out, M, N, x.stride(0), x.stride(1), out.stride(0), out.stride(1), B=32)
+    return out
+"""
 BAD = (
     _KERNEL.format(stride="stride_qb"),
     """
@@ -36,6 +54,11 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
     y_ptr += row * x_row_stride
     tl.store(y_ptr + i, x, mask=i < n)
 """,
+    # The names say nothing, and what the launch passes does.
+    _TRANSPOSE.format("sxm"),
+    _TRANSPOSE.format("sxm")
+    .replace("    out = torch", "    sm, sn = x.stride()\n    out = torch")
+    .replace("x.stride(0), x.stride(1)", "sm, sn"),
 )
 GOOD = (
     _KERNEL.format(stride="stride_kb"),
@@ -57,11 +80,23 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
     y_ptr += row * (x_row_stride if n == 1 else y_row_stride)
     tl.store(y_ptr + i, x, mask=i < n)
 """,
+    _TRANSPOSE.format("son"),
+    # The output is laid out as the input is.
+    _TRANSPOSE.format("sxm").replace("empty((N, M), dtype=x.dtype, device=x.device)", "empty_like(x)"),
+    # No stride of the output is passed.
+    _TRANSPOSE.format("sxm").replace("sxn, son, som", "sxn, som").replace("out.stride(0), out", "out"),
 )
 
 
 def check(kernel: Kernel) -> Iterator[Fault]:
-    """Products with a stride that is named for another pointer, where the like of this one is not used."""
+    """Products with a stride of another tensor, by its name or by a launch, where the own one is not used."""
+    named = list(_misnamed(kernel))
+    yield from named
+    yield from (fault for fault in _mispassed(kernel) if fault.at not in {one.at for one in named})
+
+
+def _misnamed(kernel: Kernel) -> Iterator[Fault]:
+    """By their names."""
     if not any(_is_stride(name) for name in kernel.parameters):
         return
     stems = {access.pointer: _stem(access.pointer) for access in kernel.accesses if access.pointer}
@@ -79,6 +114,68 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                     f"Use {own} here.",
                     own,
                 )
+
+
+def _mispassed(kernel: Kernel) -> Iterator[Fault]:
+    """By what the launch passes: the stride of one tensor for a place in another, whose own is left over."""
+    found: set[ast.Name] = set()
+    for launch in kernel.launches:
+        passed = _owners(launch, kernel)
+        for access, tensor in _tensors_of(launch, kernel):
+            for foreign, own in _foreign(access, tensor, passed, kernel):
+                if foreign in found or _is_laid_out_like(tensor, passed[foreign.id], launch):
+                    continue
+                found.add(foreign)
+                yield Fault(
+                    foreign,
+                    f"The launch passes a stride of {passed[foreign.id]} for {foreign.id}, and the address "
+                    f"is in {access.pointer}, which is {tensor}, and whose own {own} is not used for it.",
+                    f"Use {own} here.",
+                    own,
+                )
+
+
+def _owners(launch: Launch, kernel: Kernel) -> Mapping[str, str]:
+    """The parameters that are passed strides of tensors that the kernel gets, with those tensors."""
+    tensors = {*tensors_of(launch, kernel).values()}
+    strides = {name: stride_of(value, launch) for name, value in launch.given(kernel).items()}
+    return {name: one.tensor for name, one in strides.items() if one and one.tensor in tensors}
+
+
+def _tensors_of(launch: Launch, kernel: Kernel) -> Iterator[tuple[Access, str]]:
+    """The accesses with the tensors that they are in."""
+    tensors = tensors_of(launch, kernel)
+    for access in kernel.accesses:
+        if tensor := tensors.get(access.pointer or ""):
+            yield access, tensor
+
+
+def _foreign(
+    access: Access, tensor: str, passed: Mapping[str, str], kernel: Kernel
+) -> Iterator[tuple[ast.Name, str]]:
+    """Each stride of another tensor in an address, with the one own stride that is left over."""
+    made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    used = {node.id for node in made_from if isinstance(node, ast.Name)}
+    left = [name for name, owner in passed.items() if owner == tensor and name not in used]
+    foreign = [
+        factor
+        for node in made_from
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+        for factor in (node.left, node.right)
+        if isinstance(factor, ast.Name) and passed.get(factor.id, tensor) != tensor
+    ]
+    if len(left) == 1:
+        yield from ((stride, left[0]) for stride in foreign)
+
+
+def _is_laid_out_like(one: str, other: str, launch: Launch) -> bool:
+    """Whether one of two tensors is made like the other, so that their strides agree."""
+    for made, like in ((one, other), (other, one)):
+        path, call = allocation(made, launch) or ("", None)
+        is_copy = path.endswith(("_like", "clone", "contiguous"))
+        if call and is_copy and like in {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}:
+            return True
+    return False
 
 
 def _swapped(access: Access, stems: dict[str, str], kernel: Kernel) -> Iterator[tuple[ast.Name, str, str]]:

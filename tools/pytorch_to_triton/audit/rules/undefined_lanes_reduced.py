@@ -11,8 +11,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pytorch_to_triton.audit.analysis.addresses import bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.extremes import is_decisive
+from pytorch_to_triton.audit.analysis.guards import is_guarded
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     UNDEFINED,
     is_masked_along,
@@ -22,10 +25,10 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Access, Kernel
-from pytorch_to_triton.schema.finding import Severity
+from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
 SEVERITY = "high"
-SUSPECTED = "low"
+SUSPECTED: Severity = "low"
 SETTLED_BY = ("undefined_values",)
 CATEGORY = "correctness"
 _LOW, _HIGH = '-float("inf")', 'float("inf")'
@@ -58,6 +61,9 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
         i = start + tl.arange(0, B)
         total += tl.load(x_ptr + i, mask=i < n)
     tl.store(out_ptr, tl.sum(total))
+
+def run(x, out):
+    kernel[(1,)](x, out, x.numel(), B=256)
 """,
     """
 @triton.jit
@@ -115,7 +121,7 @@ class _Taken:
 def check(kernel: Kernel) -> Iterator[Fault]:
     """Masked loads without other= whose undefined lanes certainly reach a result, the weightiest of each."""
     found: set[ast.Call] = set()
-    for taken in sorted(_taken_in(kernel), key=lambda one: one.severity is None):
+    for taken in sorted(_taken_in(kernel), key=lambda one: SEVERITIES.index(one.severity or SUSPECTED)):
         if taken.load.call not in found:
             found.add(taken.load.call)
             yield Fault(
@@ -137,7 +143,7 @@ def _taken_in(kernel: Kernel) -> Iterator[_Taken]:
         elif called.name == "dot" and len(called.operands) >= 2:
             for side, summed in ((0, 1), (1, 0)):
                 for load in _undefined(called.operands[side], ast.Constant(summed), kernel):
-                    yield _Taken(load, where, "0.0")
+                    yield _Taken(load, where, "0.0", _of_sum(load, kernel))
     for access in kernel.accesses:
         if (
             access.name == "store"
@@ -151,9 +157,19 @@ def _taken_in(kernel: Kernel) -> Iterator[_Taken]:
 
 def _severity(called: Operation, load: Access, kernel: Kernel) -> Severity | None:
     """Of a maximum or minimum: what usually stands in undefined lanes, zeros, decides it too."""
-    if _NEUTRAL[called.name] == "0.0" or is_never_negative(called.operands[0], kernel):
+    if _NEUTRAL[called.name] == "0.0":
+        return _of_sum(load, kernel)
+    if is_never_negative(called.operands[0], kernel):
         return None
     return "high" if is_decisive(called.call, load, kernel) else None
+
+
+def _of_sum(load: Access, kernel: Kernel) -> Severity | None:
+    """Medium where a launch of the file may leave lanes out: zeros, which would do, are not promised."""
+    sizes = {bound.size.id for bound in bounds(load.mask, kernel) if isinstance(bound.size, ast.Name)}
+    given = [(launch, launch.given(kernel).get(name)) for launch in kernel.launches for name in sizes]
+    is_open = any(value is not None and not is_guarded(value, launch, kernel) for launch, value in given)
+    return "medium" if is_open and not is_trial(kernel.file) else None
 
 
 def _undefined(value: ast.expr, axis: ast.expr | None, kernel: Kernel) -> Iterator[Access]:

@@ -1,0 +1,144 @@
+"""A row is taken in one block of a fixed length, and rows may be longer.
+
+No program and no loop goes on where the block ends: the rest of the row is neither read nor written, and
+nothing says so.
+
+Instead, pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.guards import is_limited
+from pytorch_to_triton.audit.analysis.lengths import most_lanes
+from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.analysis.sizes import declared_size, literal_sizes
+from pytorch_to_triton.audit.analysis.tensors import callers_parameters, text_of
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import Kernel, Launch
+
+SEVERITY = "critical"
+CATEGORY = "correctness"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x, axis=0))
+"""
+_RUN = """
+def run(x):
+    M, N = x.shape
+    out = torch.empty(M, device=x.device)
+    if M == 0:
+        return out
+    kernel[(M,)](x, out, N, B={})
+    return out
+"""
+_DECLARED = """
+INPUTS = {"x": "float32[M, N]"}
+DIMS = {"M": [1, 64], "N": [128, 1000, 2048]}
+"""
+BAD = (
+    _DECLARED + _KERNEL + _RUN.format(1024),
+    # As long as the row, but no longer than that.
+    _DECLARED + _KERNEL + _RUN.format("min(1024, triton.next_power_of_2(N))"),
+    # The length is in the kernel.
+    _DECLARED + _KERNEL.replace(", B: tl.constexpr", "").replace("B)", "512)") + _RUN.replace(", B={}", ""),
+    # No size is declared, and none is refused.
+    _KERNEL + _RUN.format(1024),
+    _DECLARED + _KERNEL.replace("B: tl.constexpr", "B: tl.constexpr = 256") + _RUN.replace(", B={}", ""),
+)
+GOOD = (
+    _DECLARED + _KERNEL + _RUN.format(2048),
+    _DECLARED + _KERNEL + _RUN.format("triton.next_power_of_2(N)"),
+    _DECLARED + 'REQUIRES = ["N <= 1024"]\n' + _KERNEL + _RUN.format(1024),
+    _KERNEL + _RUN.format(1024).replace("    out =", "    assert N <= 1024\n    out ="),
+    _KERNEL + _RUN.format("min(1024, triton.next_power_of_2(N))").replace("M == 0", "M == 0 or N > 1024"),
+    # A loop walks over the row.
+    _DECLARED
+    + """
+@triton.jit
+def kernel(x_ptr, out_ptr, N, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    total = tl.load(x_ptr + tl.program_id(0) * N + cols, mask=cols < N, other=0.0)
+    for start in range(B, N, B):
+        total += tl.load(x_ptr + tl.program_id(0) * N + start + cols, mask=start + cols < N, other=0.0)
+    tl.store(out_ptr + tl.program_id(0), tl.sum(total))
+"""
+    + _RUN.format(1024),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """A size that the lanes of one block are compared with, and nothing moves the block."""
+
+    size: str
+    """The parameter."""
+    length: str
+    """As the kernel spells it."""
+
+
+def check(kernel: Kernel) -> Iterator[Fault]:
+    """Sizes of the caller's tensors that one block of fixed length has to hold."""
+    if is_trial(kernel.file):
+        return
+    for launch in kernel.launches:
+        rows = {(row.size, row.length): row for row in _rows(kernel)}
+        faults = (_too_short(row, kernel, launch) for row in rows.values())
+        if found := next((fault for fault in faults if fault), None):
+            yield found
+
+
+def _rows(kernel: Kernel) -> Iterator[_Row]:
+    for access in kernel.accesses:
+        for bound in bounds(access.mask, kernel):
+            length = range_length(bound.offsets, kernel)
+            if length is None or not isinstance(bound.size, ast.Name):
+                continue
+            starts = [block_start(part, kernel) for part in addends(access.address, kernel)]
+            if not any(start and start[1] == length for start in starts) and not _is_walked(
+                {bound.size.id, length}, kernel
+            ):
+                yield _Row(bound.size.id, length)
+
+
+def _is_walked(names: set[str], kernel: Kernel) -> bool:
+    """Whether the kernel has a loop that a size or a length has a part in."""
+    loops = [node for node in kernel.nodes if isinstance(node, ast.For | ast.While)]
+    sources = [loop.iter if isinstance(loop, ast.For) else loop.test for loop in loops]
+    return any(isinstance(node, ast.Name) and node.id in names for node in kernel.flow.origins(*sources)) or (
+        any(isinstance(loop, ast.While) for loop in loops)
+    )
+
+
+def _too_short(row: _Row, kernel: Kernel, launch: Launch) -> Fault | None:
+    given = launch.given(kernel).get(row.size)
+    extent = size_of(given, launch) if given is not None else None
+    most = most_lanes(row.length, kernel, launch)
+    if extent is None or most is None or given is None or is_limited(given, launch, kernel):
+        return None
+    declared = declared_size(extent, launch, kernel.file)
+    known = [*(declared.values() if declared else ()), *literal_sizes(extent, launch, kernel.file)]
+    longest = max(known, default=None)
+    if longest is not None and longest > most:
+        proof = f"{declared.text if declared else text_of(extent)} = {longest} in this file."
+        return _fault(row, extent, most, launch, proof)
+    is_open = longest is None and extent.axis is not None and extent.tensor in callers_parameters(launch)
+    return _fault(row, extent, most, launch) if is_open else None
+
+
+def _fault(row: _Row, size: Extent, most: int, launch: Launch, proof: str = "") -> Fault:
+    return Fault(
+        launch.call,
+        f"One block of {most} elements has to hold all of {text_of(size)}, and nothing loops over it: of "
+        "longer rows the rest is neither read nor written.",
+        f"Pass triton.next_power_of_2 of the size for {row.length}, loop over it, or refuse what is longer.",
+        proof=proof,
+        severity=None if proof else "medium",
+    )
