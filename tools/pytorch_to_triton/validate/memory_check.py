@@ -14,7 +14,7 @@ import anyio
 from pytorch_to_triton.gpu.sanitizer import Sanitized, Tool, find_sanitizer
 from pytorch_to_triton.schema.case import Case
 from pytorch_to_triton.schema.job import Mode
-from pytorch_to_triton.schema.verdict import CaseResult, Violation
+from pytorch_to_triton.schema.verdict import Breach, CaseResult, Violation
 from pytorch_to_triton.validate.conduct import violations_of
 from pytorch_to_triton.validate.judge import MEMORY, OK
 from pytorch_to_triton.validate.observation import Observation
@@ -24,6 +24,8 @@ from pytorch_to_triton.validate.side import Gone, Item, Side, attempt_of
 from pytorch_to_triton.validate.trial import Candidate, Trial, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
+SEEN_HERE: tuple[Breach, ...] = (*MEMORY, "output_without_kernel")
+"""Of a device it is not known what a kernel stored, only what it was given."""
 FAR_CASES = 2
 """Where an offset overflows, a device says no more than that an access was illegal."""
 
@@ -110,7 +112,7 @@ async def look_at(trial: Trial, lane: Side, case: Case, found: MemoryCheck) -> N
         attempt = attempt_of(item)
         seen = Observation.model_validate(item.get("facts") or {})
         violations = violations_of(case, seen, trial.policy)
-        found.by_case[case.name] = tuple(v for v in violations if v.breach in MEMORY)
+        found.by_case[case.name] = tuple(v for v in violations if v.breach in SEEN_HERE)
     except Gone as gone:
         attempt = gone.attempt
     finally:

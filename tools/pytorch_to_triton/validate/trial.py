@@ -39,7 +39,8 @@ BATCH_ELEMENTS = 2**27
 """So many elements at most lie on disk, prepared and not yet compared; one case at least."""
 
 Unit = list[Case]
-"""A case, and what calls its tensors again: both in one process, one after the other."""
+"""Cases of the same sizes and dtypes: one process calls them all, so that results kept by what inputs look
+like are found out; and they share what is compiled."""
 
 
 @dataclass
@@ -213,20 +214,17 @@ def without_reference(case: Case, attempt: Attempt) -> CaseResult:
     return reference_failed(case, attempt.why)
 
 
-def units(cases: Sequence[Case]) -> Iterator[Unit]:
-    """The cases in their order; one that calls another's tensors again stays with it."""
-    unit: Unit = []
+def units(cases: Sequence[Case]) -> list[Unit]:
+    """The cases in units, both in their order."""
+    found: dict[tuple[object, ...], Unit] = {}
     for case in cases:
-        if unit and case.again_after is None:
-            yield unit
-            unit = []
-        unit.append(case)
-    if unit:
-        yield unit
+        key = (*case.dims.items(), *case.dtypes.items())
+        found.setdefault(key, []).append(case)
+    return list(found.values())
 
 
 def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """The cases in their order, in lists that hold BATCH_ELEMENTS at most, and one unit at least."""
+    """The cases, unit by unit, in lists that hold BATCH_ELEMENTS at most, and one unit at least."""
     batch: list[Case] = []
     held = 0
     for unit in units(cases):
