@@ -51,6 +51,7 @@ HINTS = {
     "conversion to Python numbers.",
     "MutatesArguments": "Return the new value instead of writing to the argument.",
     "NotRepresentable": "Pass the tensor as an argument.",
+    "ReturnsNoTensor": "Return tensors that the function computes, and nothing else.",
 }
 
 
