@@ -27,7 +27,8 @@ def vector_add_kernel(x_ptr, y_ptr, out_ptr, n, x_stride, y_stride, BLOCK_N: tl.
     """
     offsets = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = offsets < n
-    x = tl.load(x_ptr + offsets * x_stride, mask=mask)
+    # In float32, as PyTorch adds: of float16 and bfloat16 Triton would make float16.
+    x = tl.load(x_ptr + offsets * x_stride, mask=mask).to(tl.float32)
     y = tl.load(y_ptr + offsets * y_stride, mask=mask)
     tl.store(out_ptr + offsets, x + y, mask=mask)
 

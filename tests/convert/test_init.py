@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import declared, reference_of
+from pytorch_to_triton.convert.convert import ConversionRequest, convert, declared, reference_of
 from pytorch_to_triton.convert.draft.module import Source, draft
 from pytorch_to_triton.errors import BadInput, NotConvertible, TargetBroken
 from pytorch_to_triton.gpu.door import Door
@@ -66,6 +66,15 @@ async def test_a_class_is_constructed_with_the_arguments_given(
     description = await describe(door, norm.constructed_with(INIT), "reference", interpreter)
     assert [(tensor.name, tensor.shape) for tensor in description.state] == [("weight", (7,))]
     assert description.target.init == INIT
+
+
+async def test_arguments_of_a_class_are_refused_for_a_function(
+    door: Door, interpreter: Mode, norm: Target, tmp_path: Path
+) -> None:
+    function = Target(path=norm.path, name="scaled").constructed_with(("dim=7",))
+    request = ConversionRequest(target=function, into=tmp_path / "into")
+    with pytest.raises(BadInput, match=r"is a function, and --init \(dim=7\) is for an nn.Module class"):
+        await convert(door, request, interpreter)
 
 
 async def test_a_class_whose_arguments_are_missing_says_how_to_give_them(

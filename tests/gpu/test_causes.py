@@ -121,7 +121,7 @@ async def test_what_an_import_does_is_named(
 
 CALLS = {
     "an exception": ("raise ValueError('bad shape')", r"ValueError: bad shape \(N=4, .*target\.py:4\)"),
-    "an end": ("sys.exit(2)", r"ended the program with sys\.exit\(\) with 2 at .*target\.py:4"),
+    "an end": ("sys.exit(2)", r"ended the program with sys\.exit\(2\) at .*target\.py:4"),
 }
 
 

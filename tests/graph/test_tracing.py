@@ -83,6 +83,25 @@ async def test_writing_to_an_argument_is_refused_with_a_hint(written: Written, t
     with pytest.raises(NotConvertible) as refusal:
         await traced(written(DECLARED + "def f(x):\n    x.add_(1.0)\n    return x * 2.0\n"))
     assert refusal.value.hint == "Return the new value instead of writing to the argument."
+    assert refusal.value.message.endswith("cannot be traced: it writes to x")
+
+
+async def test_a_size_that_the_target_fixes_is_to_be_declared_as_a_number(
+    written: Written, traced: Tracing
+) -> None:
+    declared = DECLARED.replace('"N": [9]', '"N": [33]')
+    with pytest.raises(NotConvertible) as refusal:
+        await traced(written(declared + "def f(x):\n    return x * torch.ones(33)\n"))
+    assert "--input x=float32[M,33]" in refusal.value.hint
+
+
+async def test_a_result_that_is_no_tensor_is_refused_with_a_hint_about_results(
+    written: Written, traced: Tracing
+) -> None:
+    with pytest.raises(NotConvertible) as refusal:
+        await traced(written(DECLARED + "def f(x):\n    return x + 1.0, None\n"))
+    assert refusal.value.message.endswith("cannot be traced: out[1] is None, not a tensor")
+    assert refusal.value.hint == "Return tensors that the function computes, and nothing else."
 
 
 async def test_control_flow_that_depends_on_values_is_refused_with_a_hint(

@@ -1,6 +1,6 @@
 """The plan of cases: which sizes are run, which are left out, and that nothing is dropped silently."""
 
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 from hypothesis import given, settings
@@ -239,17 +239,31 @@ def mixtures(plan: CasePlan) -> list[tuple[str, dict[str, str]]]:
 
 
 def test_each_tensor_is_the_only_short_one_in_turn_and_the_last_the_only_long_one() -> None:
-    claim = "bfloat16|float32|float16"
+    claim = "bfloat16|float32"
     inputs: dict[str, object] = {"x": f"{claim}[N]", "w": f"{claim}[N]", "b": f"{claim}[N]"}
     long, short = "float32", "bfloat16"
     assert mixtures(plan_of(inputs, {"N": [4, 8]})) == [
         ("only x bfloat16", {"x": short, "w": long, "b": long}),
         ("only w bfloat16", {"x": long, "w": short, "b": long}),
         ("only b bfloat16", {"x": long, "w": long, "b": short}),
-        ("only b float32", {"x": short, "w": short, "b": long}),
+        ("only b float32 among bfloat16", {"x": short, "w": short, "b": long}),
     ]
     two = mixtures(plan_of({name: inputs[name] for name in ("x", "w")}, {"N": [4, 8]}))
     assert [label for label, _ in two] == ["only x bfloat16", "only w bfloat16"]
+
+
+def test_each_short_dtype_is_tried_among_long_ones_and_all_mixtures_where_that_is_asked() -> None:
+    claim, dims = "float32|bfloat16|float16", {"N": (4, 8)}
+    declaration = parse_declaration({"x": f"{claim}[N]", "w": f"{claim}[N]"}, dims, ())
+    plan = plan_cases(declaration, limit_elements=LIMIT)
+    pairs = set(permutations(claim.split("|"), 2))
+    with_long = {(x, w) for x, w in pairs if "float32" in (x, w)}
+    assert {(dtypes["x"], dtypes["w"]) for _, dtypes in mixtures(plan)} == with_long
+    assert "mixtures of bfloat16 and float16 alone" in reasons(plan)
+    tried = mixtures(plan_cases(declaration, limit_elements=LIMIT, all_mixtures=True))
+    assert {(dtypes["x"], dtypes["w"]) for _, dtypes in tried} == pairs
+    name = "N=8 only w float16 among bfloat16"
+    assert case_for(declaration, name, limit_elements=LIMIT).name == name
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,8 @@ def test_further_dtypes_also_run_at_an_odd_size_and_with_inf_and_nan() -> None:
     assert further == [
         "M=8 N=64 float8_e4m3fn",
         "M=9 N=65 float8_e4m3fn",
+        "M=8 N=64 float8_e4m3fn small",
+        "M=8 N=64 float8_e4m3fn huge in x",
         "M=8 N=64 float8_e4m3fn nan in x",
         "M=9 N=65 float8_e4m3fn all strided",
     ]
@@ -122,6 +124,15 @@ def test_further_dtypes_also_run_at_an_odd_size_and_with_inf_and_nan() -> None:
     nan = case_named(plan, "M=8 N=64 float8_e4m3fn nan in x")
     assert (tensor(nan, "x").dtype, tensor(nan, "x").fill) == ("float8_e4m3fn", "nan")
     assert (nan.group, nan.label) == ("special", "float8_e4m3fn nan in x")
+
+
+def test_further_dtypes_are_also_drawn_small_in_all_tensors_and_huge_in_the_first() -> None:
+    claim = "float32|float16"
+    plan = plan_of({"x": f"{claim}[4]", "w": f"{claim}[4]", "p": f"{claim}[4] in 0..1"}, {})
+    small, huge = (case_named(plan, f"float16 {label}") for label in ("small", "huge in x"))
+    assert [tensor(small, name).fill for name in "xwp"] == ["small", "small", "random"]
+    assert [tensor(huge, name).fill for name in "xwp"] == ["huge", "random", "random"]
+    assert {tensor(case, name).dtype for case in (small, huge) for name in "xwp"} == {"float16"}
 
 
 def test_tensors_that_claim_different_dtypes_change_apart() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from pytorch_to_triton.schema.case import Case, Group, TensorArgument
 from pytorch_to_triton.schema.error_budget import budget
-from pytorch_to_triton.validate.conclusion import note_on_confirmed
+from pytorch_to_triton.schema.verdict import CaseStatus
+from pytorch_to_triton.validate.conclusion import next_step_of, note_on_confirmed
 from pytorch_to_triton.validate.conduct import Policy
 from pytorch_to_triton.validate.judge import (
     Attempt,
@@ -163,6 +164,13 @@ def test_a_candidate_that_crashes_after_corrupting_memory_is_told_both() -> None
     assert judged.status == "crashed"
     assert judged.why == f"ended its process. {judged.violations[0].says}"
     assert [violation.breach for violation in judged.violations] == ["store_outside", "torch_operator"]
+
+
+@pytest.mark.parametrize("status", ["crashed", "timed_out", "raised"])
+def test_a_candidate_that_does_not_return_is_not_said_to_launch_nothing(status: CaseStatus) -> None:
+    judged = candidate_failed(case(), Attempt(status, "ended its process."), Observation())
+    assert (judged.status, judged.violations) == (status, ())
+    assert next_step_of("failed", [judged]).startswith("Fix the kernel so that it returns")
 
 
 def test_the_budget_has_a_fixed_tolerance_beside_every_slack() -> None:

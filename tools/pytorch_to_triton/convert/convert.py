@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.draft.reference import Reference, function_refere
 from pytorch_to_triton.convert.gates import gated
 from pytorch_to_triton.convert.report import next_step_of, summary_of
 from pytorch_to_triton.convert.stages import LAST, Work, stages_of
-from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.gpu.first_call import refuse_unrunnable
 from pytorch_to_triton.gpu.room import refuse_too_large
@@ -59,6 +59,7 @@ async def convert(
     destination = destination_of(request.target, request.into, force=request.force)
     destination.check()
     description = await describe(door, request.target, "reference", mode, seconds=request.seconds)
+    refuse_unused_init(request.target, description)
     declaration = declaration_of(description, description, request.options)
     await refuse_too_large(door, declaration, mode)
     traced = await followed(door, request, declaration, mode)
@@ -81,6 +82,15 @@ async def convert(
         stages, table = await stages_of(work)
         conversion = concluded(work, gated(stages, table), table, await versions(door, mode))
         return delivered(conversion, fresh, kernel_file(traced.graph.function))
+
+
+def refuse_unused_init(target: Target, description: Description) -> None:
+    """Raises BadInput where a function is given arguments of a class."""
+    if target.init and description.kind not in ("module", "model_file"):
+        raise BadInput(
+            f"{target} is a function, and --init ({target.construction}) is for an nn.Module class.",
+            "Leave --init out; a constant argument of the function is declared as --input eps=1e-5.",
+        )
 
 
 async def followed(door: Door, request: ConversionRequest, declaration: Declaration, mode: Mode) -> Traced:

@@ -56,8 +56,7 @@ def refusal_of_exception(failure: Failure) -> Refusal:
     place = f" at {failure.file}:{failure.line}" if failure.file else ""
     doing = DOING.get(failure.during, "Calling")
     if failure.type == "SystemExit":
-        code = f" with {failure.message}" if failure.message else ""
-        message = f"{doing} the target ended the program with sys.exit(){code}{place}."
+        message = f"{doing} the target ended the program with sys.exit({failure.message}){place}."
         return TargetBroken(message, "Raise an exception in its place, or take the call out.")
     raised = f"{failure.type}: {failure.message}".removesuffix(": ").removesuffix(".")
     return TargetBroken(

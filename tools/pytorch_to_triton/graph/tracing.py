@@ -52,7 +52,13 @@ HINTS = {
     "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
     "MutatesArguments": "Return the new value instead of writing to the argument.",
     "NotRepresentable": "Pass the tensor as an argument.",
+    "ReturnsNoTensor": "Return tensors that the function computes, and nothing else.",
 }
+FIXED_SIZE = re.compile(r"size of tensor a \(\w+\) must match the size of tensor b \(\w+\)")
+FIXED_SIZE_HINT = (
+    "A size that a parameter or a constant fixes is a number, not a dim: --input x=float32[M,33] in place of "
+    "x=float32[M,N] with N=33."
+)
 
 
 @dataclass(frozen=True)
@@ -289,6 +295,8 @@ def _constants(declaration: Declaration) -> dict[str, JsonValue]:
 
 def _refusal(outcome: Outcome, target: Target) -> Refusal:
     failure = outcome.failure
+    if failure is not None and failure.type == "TraceFailed" and FIXED_SIZE.search(failure.message):
+        return NotConvertible(f"{target} cannot be traced: {failure.message}", FIXED_SIZE_HINT)
     if failure is not None and failure.type in HINTS:
         return NotConvertible(f"{target} cannot be traced: {failure.message}", HINTS[failure.type])
     return refusal_of(outcome, target)

@@ -8,6 +8,7 @@ left out is listed with the reason.
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from random import Random
 
 from pytorch_to_triton.errors import BadDeclaration
@@ -21,6 +22,7 @@ from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.plan import NO_CHANGE, Change, Limits, Plan, name_of
 from pytorch_to_triton.validate.special_values import (
+    add_magnitudes,
     add_non_finite,
     add_specials,
     free_tensors,
@@ -60,14 +62,17 @@ def plan_cases(
     limit_elements: int,
     limit_span_bytes: int | None = None,
     seed: int | None = None,
+    all_mixtures: bool = False,
 ) -> CasePlan:
     """The cases of a validation; none holds more than `limit_elements` elements over all its tensors.
 
     Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
     any that can be drawn the plan has no cases, and says why. Far tensors, whose storage spans gigabytes, are
     planned up to `limit_span_bytes` a call; None: not at all. The seed draws further sizes; None: none.
+    Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`.
     """
-    plan = _planned(declaration, Limits(limit_elements, limit_span_bytes), seed)
+    limits = Limits(limit_elements, limit_span_bytes)
+    plan = _planned(declaration, limits, seed, all_mixtures=all_mixtures)
     skipped = {what: why for what, why in plan.skipped.items() if what not in plan.untried}
     untried = (Skip(what=what, why=why, declared=True) for what, why in plan.untried.items())
     others = (Skip(what=what, why=why) for what, why in skipped.items())
@@ -88,10 +93,11 @@ def case_for(
     seed here; without it they are of group `asked`. Raises BadInput, with the nearest names, for an unknown
     label or dimension, a missing size, and sizes that cannot be run.
     """
-    return case_named(_planned(declaration, Limits(limit_elements, limit_span_bytes), seed), name)
+    limits = Limits(limit_elements, limit_span_bytes)
+    return case_named(_planned(declaration, limits, seed, all_mixtures=True), name)
 
 
-def _planned(declaration: Declaration, limits: Limits, seed: int | None) -> Plan:
+def _planned(declaration: Declaration, limits: Limits, seed: int | None, *, all_mixtures: bool) -> Plan:
     plan = Plan(declaration, limits)
     base = plan.add_nearest("declared", middle_point(declaration.dims))
     if base is not None:
@@ -107,7 +113,7 @@ def _planned(declaration: Declaration, limits: Limits, seed: int | None) -> Plan
                 _add_drawn(plan, seed)
         further = _further_dtypes(declaration)
         _add_dtypes(plan, base, detail, further)
-        _add_mixed(plan, detail)
+        _add_mixed(plan, detail, all_of_them=all_mixtures)
         _add_layouts(plan, detail)
         _add_all_strided(plan, detail, further)
         _add_far(plan, detail)
@@ -157,7 +163,7 @@ def _further_dtypes(declaration: Declaration) -> list[Change]:
 
 
 def _add_dtypes(plan: Plan, base: Point, detail: Point, further: Sequence[Change]) -> None:
-    """Further dtypes at the middle, both corners and an odd size; also with inf and NaN in one tensor."""
+    """Further dtypes at the middle, both corners and an odd size; also small, huge, with inf and NaN."""
     dims = plan.declaration.dims
     odd = _odd_point(plan, detail)
     for change in further:
@@ -165,29 +171,45 @@ def _add_dtypes(plan: Plan, base: Point, detail: Point, further: Sequence[Change
             plan.add("dtype", point, change)
         if odd is not None:
             plan.add("odd", odd, change)
+        add_magnitudes(plan, detail, change)
         for name in [name for name in change.dtypes if name in free_tensors(plan)][:1]:
             add_non_finite(plan, detail, name, change)
 
 
-def _add_mixed(plan: Plan, base: Point) -> None:
-    """Tensors that claim the same dtypes, one of them in another than the rest: a short one among long ones.
-
-    Each floating tensor in turn, and the last one long among short ones.
-    """
+def _add_mixed(plan: Plan, base: Point, *, all_of_them: bool) -> None:
+    """Tensors that claim the same dtypes, one of them in another than the rest."""
     claims: dict[tuple[DType, ...], list[str]] = {}
     for name, tensor in plan.declaration.tensors().items():
         if is_floating(tensor.dtypes[0]):
             claims.setdefault(tensor.dtypes, []).append(name)
-    for dtypes, names in claims.items():
+    for dtypes, names in ((dtypes, names) for dtypes, names in claims.items() if len(names) > 1):
         long = max(dtypes, key=lambda dtype: ITEM_BYTES[dtype])
-        short = next((dtype for dtype in dtypes if ITEM_BYTES[dtype] < ITEM_BYTES[long]), None)
-        if short is None or len(names) < 2:
-            continue
-        mixtures = [(name, short, long) for name in names]
-        mixtures += [(names[-1], long, short)] if len(names) > 2 else []
-        for name, odd_one, others in mixtures:
-            mixture = {**dict.fromkeys(names, others), name: odd_one}
-            plan.add("mixed", base, Change(f"only {name} {odd_one}", dtypes=mixture))
+        short = [dtype for dtype in dtypes if ITEM_BYTES[dtype] < ITEM_BYTES[long]]
+        for change in _with_long(names, long, short):
+            plan.add("mixed", base, change)
+        for change in _all_short(names, short) if all_of_them else ():
+            plan.add("mixed", base, change)
+        if len(short) > 1 and not all_of_them:
+            plan.leave_out(f"mixtures of {' and '.join(short)} alone", "--require-mixed-dtypes tries them")
+
+
+def _with_long(names: Sequence[str], long: DType, short: Sequence[DType]) -> Iterator[Change]:
+    """Each tensor in each short dtype among long ones, and the last one long among short ones."""
+    for dtype in short:
+        for name in names:
+            mixture = {**dict.fromkeys(names, long), name: dtype}
+            yield Change(f"only {name} {dtype}", dtypes=mixture)
+    # Of two tensors, the last one long is the first one short.
+    for dtype in short if len(names) > 2 else ():
+        mixture = {**dict.fromkeys(names, dtype), names[-1]: long}
+        yield Change(f"only {names[-1]} {long} among {dtype}", dtypes=mixture)
+
+
+def _all_short(names: Sequence[str], short: Sequence[DType]) -> Iterator[Change]:
+    """The last tensor in each short dtype among each other one."""
+    for dtype, others in permutations(short, 2):
+        mixture = {**dict.fromkeys(names, others), names[-1]: dtype}
+        yield Change(f"only {names[-1]} {dtype} among {others}", dtypes=mixture)
 
 
 def _odd_point(plan: Plan, base: Point) -> Point | None:

@@ -6,7 +6,7 @@ from pytorch_to_triton.schema.case import Case, ConstantArgument, Group
 from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
 from pytorch_to_triton.validate.conduct import Policy, accesses_of, violations_of
-from pytorch_to_triton.validate.limits import other_dtype, refusal
+from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics
@@ -49,9 +49,10 @@ def reference_failed(case: Case, why: str) -> CaseResult:
 def candidate_failed(
     case: Case, attempt: Attempt, seen: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
-    """The candidate did not return."""
+    """The candidate did not return, so what it had not launched by then counts for nothing."""
     assert attempt.status is not None
-    violations = violations_of(case, seen, policy) if seen else ()
+    found = violations_of(case, seen, policy) if seen else ()
+    violations = tuple(violation for violation in found if violation.breach not in UNLAUNCHED)
     limit = refusal(case, attempt.failure, violations) if attempt.failure else None
     if limit is not None:
         return CaseResult(name=case.name, group=case.group, status="limited", why=attempt.why, limit=limit)

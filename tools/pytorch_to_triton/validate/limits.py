@@ -25,7 +25,7 @@ BROKEN_DEVICE = re.compile(
 """Errors of CUDA that are no refusals: memory was touched that is not there."""
 NAMES_DTYPES = re.compile(r"dtype|float(16|32|64)|bfloat16|float8|half|double", re.I)
 UNLAUNCHED: tuple[Breach, ...] = ("no_triton_kernel", "output_without_kernel")
-"""Breaches that follow from a refusal."""
+"""Breaches that a call does not show before it returns."""
 CONSEQUENCES: tuple[Breach, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",
 )  # fmt: skip
@@ -78,7 +78,7 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
     loud = case.group in ANY_EXCEPTION or (case.group in OWN_REFUSAL and failure.statement)
     if not loud or BROKEN_DEVICE.search(failure.message):
         return None
-    if any(violation.breach not in UNLAUNCHED for violation in violations):
+    if any(violations):
         return None
     up_to, fix = REACH[case.group]
     return Limit(

@@ -55,6 +55,18 @@ def add_non_finite(plan: Plan, base: Point, name: str, change: Change | None = N
         _add_where_infinite(plan, base, Change(label, dtypes=change.dtypes, fills={name: fill}))
 
 
+def add_magnitudes(plan: Plan, base: Point, change: Change) -> None:
+    """Small values in all tensors of a further dtype, and huge ones in the first.
+
+    Squares that overflow float16 alone, and an eps that is chosen by dtype, show nowhere else.
+    """
+    names = [name for name in change.dtypes if name in free_tensors(plan)]
+    fills: dict[str, dict[str, Fill]] = {"small": dict.fromkeys(names, "small")}
+    fills |= {f"huge in {name}": {name: "huge"} for name in names[:1]}
+    for label, filled in fills.items() if names else ():
+        plan.add("special", base, Change(f"{change.label} {label}", dtypes=change.dtypes, fills=filled))
+
+
 def _add_non_finite_together(plan: Plan, base: Point, names: Sequence[str]) -> None:
     """inf, then NaN, in several tensors at once, so that they meet: inf - inf, inf + -inf, NaN and NaN."""
     infinite = [name for name in names if _dtype_of(plan, name) not in _WITHOUT_INFINITY]

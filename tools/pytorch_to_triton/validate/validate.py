@@ -210,6 +210,7 @@ def planned(
         limit_elements=limits.elements,
         limit_span_bytes=limits.span_bytes,
         seed=seed,
+        all_mixtures=request.require_mixed_dtypes,
     )
     own = examples_case(reference)
     if own is None or request.options.inputs:

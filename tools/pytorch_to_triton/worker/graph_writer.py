@@ -21,6 +21,10 @@ class NotRepresentable(Exception):
     """The program holds something that plain data cannot say, such as a constant tensor."""
 
 
+class ReturnsNoTensor(NotRepresentable):
+    """The function returns something else than tensors that it computes."""
+
+
 class Sizes:
     """Translates torch's size symbols into expressions over the declared dims."""
 
@@ -204,10 +208,15 @@ def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, li
     outputs = []
     for path, node in flat:
         if not isinstance(node, Node):
-            raise NotRepresentable("the function returns something that is no tensor")
+            raise ReturnsNoTensor(f"{path_of(path)} is {node!r}, not a tensor")
         reference = writer.argument(node)
         if reference["form"] != "node":
-            raise NotRepresentable("the function returns a constant")
-        outputs.append({"path": "out" + pytree.keystr(path), "name": reference["name"]})
+            raise ReturnsNoTensor(f"{path_of(path)} is a constant")
+        outputs.append({"path": path_of(path), "name": reference["name"]})
     kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
     return kinds.get(type(result), "single"), outputs
+
+
+def path_of(path: tuple[Any, ...]) -> str:
+    """The name of an output: `out`, `out[0]`."""
+    return "out" + pytree.keystr(path)

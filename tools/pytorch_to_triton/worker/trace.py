@@ -120,13 +120,13 @@ class Tracer:
         """One trace, as the JSON of schema/graph.py's Graph but for `fixed`."""
         program = self._export(constants)
         signature = program.graph_signature
-        mutated = [*signature.user_inputs_to_mutate.values(), *signature.buffers_to_mutate.values()]
-        if mutated:
-            raise MutatesArguments(", ".join(mutated))
         given = set(signature.user_inputs)
         placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
         tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
+        mutated = [*signature.user_inputs_to_mutate.values(), *signature.buffers_to_mutate.values()]
+        if mutated:
+            raise MutatesArguments(f"it writes to {', '.join(known.get(name, name) for name in mutated)}")
         sizes = Sizes(tensors, self.inputs, self.dims, program.range_constraints)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
