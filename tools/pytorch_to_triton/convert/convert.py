@@ -146,7 +146,8 @@ def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
     }
     for tensor in traced.graph.inputs:
         if tensor.name in traced.graph.state:
-            inputs[tensor.name] = f"{tensor.dtype}[{', '.join(tensor.shape.expressions)}]"
+            dtypes = "|".join(tensor.dtypes or (tensor.dtype,))
+            inputs[tensor.name] = f"{dtypes}[{', '.join(tensor.shape.expressions)}]"
     return {
         "INPUTS": inputs,
         "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},

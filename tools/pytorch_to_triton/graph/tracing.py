@@ -158,8 +158,9 @@ async def trace(
     graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
+    of_state = {name: tuple(dict.fromkeys(input_dtypes(t)[name] for t in traces)) for name in graph.state}
     main, *others = (
-        Branch(rule, d, _settled(g, part, claims, tuple(fixed)), output_dtypes(part, traces))
+        Branch(rule, d, _settled(g, part, {**claims, **of_state}, tuple(fixed)), output_dtypes(part, traces))
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
     return Traced(main.graph, main.output_dtypes, tuple(others))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 
+from .exchange import following
 from .graph_writer import NodeWriter, NotRepresentable, Sizes, lifted_scalars, named_outputs
 from .report import Report
 from .source_names import SourceNames, name_nodes
@@ -111,8 +112,11 @@ class Tracer:
         self, loaded: Loaded, inputs: list[dict[str, Any]], dims: dict[str, int], keep: frozenset[str]
     ) -> None:
         self.loaded = loaded
-        self.inputs = [*inputs, *(described(name, tensor) for name, tensor in loaded.state.items())]
-        self.examples = [*(example(spec) for spec in inputs), *loaded.state.values()]
+        given = {spec["name"]: example(spec) for spec in inputs}
+        # A module in half precision has its parameters in it too.
+        state = following(loaded.state, given)
+        self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
+        self.examples = [*given.values(), *state.values()]
         self.dims = dims
         self.keep = keep
 
