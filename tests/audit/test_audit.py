@@ -188,7 +188,13 @@ async def test_what_was_only_read_is_not_called_clean_and_the_next_step_is_to_ru
     report = await read(tree / "clean.py")
     assert (report.verdict, report.not_run) == ("not run", (tree / "clean.py",))
     assert "not compiled, not run: it may still be wrong." in report.summary
-    assert report.next_step == f"Run it: pytorch-to-triton validate {tree / 'clean.py'}"
+    assert report.next_step.startswith("Run it: ")
+    beside = ":FUNCTION --reference FILE.py:FUNCTION"
+    assert report.next_step.endswith(f"pytorch-to-triton validate {tree / 'clean.py'}{beside}")
+    kernel_file = tree / "clean.py"
+    both = "\ndef reference(x):\n    return x\n\ndef run(x):\n    kernel[(1,)](x)\n    return x\n"
+    kernel_file.write_text(CLEAN + both, encoding="utf-8")
+    assert (await read(kernel_file)).next_step.endswith(f"pytorch-to-triton validate {kernel_file}")
     assert "clean" not in {category.status for category in report.categories}
 
 

@@ -138,3 +138,21 @@ def test_an_argument_that_does_not_read_is_refused(text: str, norm: Target) -> N
     with pytest.raises(BadInput, match="is no argument of a class") as refusal:
         norm.constructed_with((text,))
     assert refusal.value.hint == "Write --init dim=512."
+
+
+HALF = FILE.replace('"float32[M, 7]"', '"float32|float16[M, 7]"')
+
+
+async def test_a_module_is_converted_in_each_dtype_with_parameters_that_follow_its_input(
+    door: Door, interpreter: Mode, tmp_path: Path
+) -> None:
+    path = tmp_path / "norms.py"
+    path.write_text(HALF, encoding="utf-8")
+    target = Target(path=path, name="Norm", init=("dim=7",))
+    request = ConversionRequest(target=target, into=tmp_path / "out", seed=7)
+    conversion = await convert(door, request, interpreter)
+    assert conversion.verdict == "converted", conversion.summary
+    names = {case.name for stage in conversion.stages for case in stage.verdict.cases}
+    assert any("float16" in name for name in names)
+    assert conversion.kernel is not None
+    assert '"weight": "float32|float16[7]"' in conversion.kernel.read_text(encoding="utf-8")

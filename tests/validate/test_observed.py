@@ -254,3 +254,13 @@ async def test_inputs_that_were_changed_on_disk_are_found_out(
     assert "The files that hold the inputs were changed" in verdict.summary
     untouched = await validate(door, request, interpreter)
     assert statuses(untouched) == {"passed"}
+
+
+async def test_a_kernel_whose_mask_is_false_everywhere_is_wrong_and_not_said_to_be_given_nothing(
+    judge: Judge, tmp_path: Path
+) -> None:
+    short = ("mask = index < n", "mask = index < n - 1")
+    verdict = await judge(double_file(tmp_path, short), cases=("N=1",))
+    assert verdict.verdict == "failed"
+    assert "never written" in verdict.summary
+    assert violations(verdict) == {}

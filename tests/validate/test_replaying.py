@@ -143,3 +143,12 @@ def test_the_command_reads_back_as_the_request(request_: Request, named: str | N
     assert read["require_mixed_dtypes"] == request_.require_mixed_dtypes
     assert read["seed"] == 2**48 - 1
     assert read["case"] == ([named] if named else [])
+
+
+async def test_the_command_of_a_passed_verdict_names_the_cases_that_were_asked_for(
+    judge: Judge, tmp_path: Path
+) -> None:
+    verdict = await judge(double_file(tmp_path), cases=("N=4", "N=5"))
+    assert verdict.verdict == "passed"
+    words = shlex.split(verdict.replay)
+    assert [words[i + 1] for i, word in enumerate(words) if word == "--case"] == ["N=4", "N=5"]

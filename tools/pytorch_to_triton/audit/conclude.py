@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from pytorch_to_triton.audit.baseline import name_of
 from pytorch_to_triton.audit.registry import Rule
+from pytorch_to_triton.schema.command_line import program
 from pytorch_to_triton.schema.finding import (
     SEVERITIES,
     Category,
@@ -86,6 +87,8 @@ class Scope:
     unread: int
     not_run: tuple[Path, ...]
     """Files with kernels that no run has shown to be right or wrong."""
+    run_alone: frozenset[Path]
+    """Those of them that hold a reference too."""
     is_compiled: bool
 
     @property
@@ -120,9 +123,10 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: Scope, r
     if not scope.kernels:
         return "Name files that define @triton.jit functions."
     if scope.not_run:
-        first_file = shlex.quote(str(scope.not_run[0]))
-        more = f" (and {len(scope.not_run) - 1} more)" if len(scope.not_run) > 1 else ""
-        return f"Run it: pytorch-to-triton validate {first_file}{more}"
+        first_file, *others = scope.not_run
+        validate = shlex.join([*program(), "validate", str(first_file)])
+        beside = "" if first_file in scope.run_alone else ":FUNCTION --reference FILE.py:FUNCTION"
+        return f"Run it: {validate}{beside}" + f" (and {len(others)} more)" * bool(others)
     if findings:
         return "Nothing is new; mend what the baseline knows when there is time."
     return "Nothing to mend; benchmark tells how close the kernel is to the GPU's limit."

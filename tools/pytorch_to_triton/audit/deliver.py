@@ -60,7 +60,8 @@ def concluded(
     ]
     failed = [note for reading in readings for note in reading.notes]
     not_run = tuple(r.file for r in read_ones if r.kernels and not was_decided(r.file, examined, findings))
-    scope = Scope(kernels, len(read_ones), len(unread), not_run, is_compiled=bool(examined.compiled))
+    alone = frozenset(r.file for r in read_ones if r.is_kernel_file)
+    scope = Scope(kernels, len(read_ones), len(unread), not_run, alone, is_compiled=bool(examined.compiled))
     return AuditReport(
         summary=summary_of(told, scope),
         next_step=next_step_of(told, plan.fail_on, scope, plan.root),

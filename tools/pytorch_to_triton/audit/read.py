@@ -36,6 +36,8 @@ class Reading(Value):
     imports_triton: bool = False
     kernels: tuple[str, ...] = ()
     """Its @triton.jit functions."""
+    is_kernel_file: bool = False
+    """It holds both a kernel's `run` and its `reference`."""
     findings: tuple[Finding, ...] = ()
     comments: tuple[Comment, ...] = ()
     """Those that set findings aside."""
@@ -129,6 +131,7 @@ def _reading(file: Path, source: bytes) -> Reading:
             file=file,
             imports_triton=parsed.imports_triton,
             kernels=tuple(kernel.node.name for kernel in parsed.kernels),
+            is_kernel_file={"run", "reference"} <= {function.name for function, _ in parsed.functions},
             findings=tuple(finished(finding, parsed) for finding in found),
             comments=comments_in(parsed.text),
             notes=tuple(notes),

@@ -21,6 +21,7 @@ HINTS = {
     "TargetMissing": "Check the path; a target is `path.py` or `path.py:name`.",
     "NameMissing": "Name a function or an nn.Module class of the file: `path.py:name`.",
     "TargetSyntax": "Correct the file; `python -m py_compile FILE` shows the same error.",
+    "ModuleUnconstructed": "Pass the constructor's arguments: --init dim=512, once for each.",
     "TargetLoadFailed": "Import the file with the Python that runs the worker, and correct what it says.",
     "TargetExits": 'Guard what ends the program with `if __name__ == "__main__":`.',
     "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
-    """As it would be typed; `case` None: all cases."""
+    """As it would be typed; `case` None: all those that the request names, or all of the plan."""
     words = [*program(), "validate", str(request.candidate)]
     if request.reference:
         words += ["--reference", str(request.reference)]
@@ -31,5 +31,6 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
         words += ["--timeout", f"{request.seconds:g}"]
     words += ["--python", mode.python] if mode.python != sys.executable else []
     words += ["--seed", str(seed)]
-    words += ["--case", case] if case else []
+    for name in (case,) if case else request.cases:
+        words += ["--case", name]
     return shlex.join(words)

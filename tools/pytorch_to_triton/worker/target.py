@@ -55,6 +55,10 @@ class TargetExits(TargetError):
     """The file ends the program while it is imported."""
 
 
+class ModuleUnconstructed(TargetError):
+    """The module's constructor does not do with the arguments that are there."""
+
+
 class NotCallable(TargetError):
     """The name is neither a function nor an nn.Module."""
 
@@ -254,7 +258,8 @@ def construct(path: Path, contents: ModuleType, name: str, init: Sequence[str] =
         module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
         return module
     except Exception as error:
-        raise TargetLoadFailed(
+        kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
+        raise kind(
             f"constructing `{name}` raised {described(error, path)}; "
             "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
         ) from error
