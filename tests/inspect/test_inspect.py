@@ -241,3 +241,11 @@ async def test_only_the_named_kernel_is_told_of(inspecting: Inspecting) -> None:
     with pytest.raises(BadInput) as refusal:
         await inspecting(KERNELS / "refused.py", "sm_80", kernel="other")
     assert refusal.value.hint == "It launches activation_kernel, copy_kernel."
+
+
+async def test_a_kernel_that_was_launched_during_the_import_is_compiled_all_the_same(
+    inspecting: Inspecting,
+) -> None:
+    kernel = only(await inspecting(KERNELS / "launches_at_import.py", "sm_90"))
+    assert kernel.compiled.name == "double_kernel"
+    assert kernel.compiled.resources is not None
