@@ -30,6 +30,7 @@ from pytorch_to_triton.schema.job import Mode
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.timing_dims import timing_dims
+from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.validate import Request, Validation, opened
 
 TIMED_BYTES = 2**27
@@ -134,7 +135,7 @@ async def validated(
     return in_order[:wrong]
 
 
-def report_of(work: Work, stage: Stage, drafted: Drafted, verdict: Any) -> StageReport:
+def report_of(work: Work, stage: Stage, drafted: Drafted, verdict: Verdict) -> StageReport:
     """A stage with its verdict; its speed is judged when all stages are timed."""
     return StageReport(
         stage=stage,

@@ -19,6 +19,8 @@ from pytorch_to_triton.validate.observation import Configurations, Traces, Tresp
 
 LOSSES = 3
 """So many crashes and time-outs of one side are waited for; its further cases are not run."""
+EXCUSED = ("lost", "answered")
+"""Ends that speak against nobody, once for a request: ours, and that of a process which was done."""
 LONGEST = 400
 """Characters of an exception's text: some hold a whole array."""
 
@@ -99,19 +101,18 @@ class Side:
 
     async def _with_patience(self, request: Mapping[str, Any]) -> Item:
         """What our own machinery has lost is tried once more; a process that ended well is replaced."""
-        machinery_failed = False
+        excused: set[str] = set()
         while True:
             try:
                 return await self._asked(request)
             except Ended as end:
                 await self._drop()
-                if end.outcome.status == "answered":
+                status = end.outcome.status
+                if status in EXCUSED and status not in excused:
+                    excused.add(status)
                     continue
-                if end.outcome.status != "lost":
+                if status != "lost":
                     self.losses.count += 1
-                elif not machinery_failed:
-                    machinery_failed = True
-                    continue
                 raise Gone(lost(end.outcome, self.seconds)) from end
 
     async def _asked(self, request: Mapping[str, Any]) -> Item:
@@ -176,7 +177,7 @@ def lost(outcome: Outcome, seconds: float) -> Attempt:
         return Attempt("timed_out", f"did not return within {seconds:g} s")
     if outcome.status == "lost":
         return Attempt("lost", f"could not be run: {outcome.detail}")
-    return Attempt("crashed", f"ended its process: {outcome.detail}")
+    return Attempt("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
 
 
 def attempt_of(item: Item) -> Attempt:
