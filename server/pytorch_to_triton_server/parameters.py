@@ -59,6 +59,6 @@ Thorough = Annotated[
     bool,
     Field(
         description="On a GPU, also watch small cases under compute-sanitizer, where it is installed: "
-        "some ten seconds more"
+        "some seconds more"
     ),
 ]

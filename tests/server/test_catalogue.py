@@ -59,7 +59,8 @@ def test_the_command_line_never_imports_mcp() -> None:
 async def test_both_faces_offer_the_same_tools_with_the_same_parameters(client: Client) -> None:
     served = {tool.name: set(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
     commanded = {
-        name: {p.name for p in command.params} - {"json", "timings", "help"} for name, command in commands().items()
+        name: {p.name for p in command.params} - {"json", "timings", "help"}
+        for name, command in commands().items()
     }
     assert served.pop("job") == {"job_id", "action"}
     assert commanded.pop("serve") == {"http", "port"}

@@ -89,7 +89,7 @@ class Request(Value):
     An exception that speaks of dtypes is accepted.
     """
     thorough: bool = False
-    """Whether compute-sanitizer watches small cases too, on a device: it takes some ten seconds."""
+    """Whether compute-sanitizer watches small cases too, on a device: it takes some seconds."""
 
 
 async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Verdict:
