@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pytorch_to_triton.gpu.door import Door, open_door
 from pytorch_to_triton.gpu.run_folder import RunFolders
@@ -15,6 +16,10 @@ from pytorch_to_triton_server.machine import choose_mode
 
 Written = Callable[[str], Target]
 Tracing = Callable[[Target], Awaitable[Traced]]
+
+# How long something takes is no outcome: a busy machine is no defect.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 HEAD = "import torch\nimport torch.nn.functional as F\n\n"
 
