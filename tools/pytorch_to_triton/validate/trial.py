@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 from pydantic import JsonValue
 
 from pytorch_to_triton.gpu.together import together
@@ -127,54 +127,58 @@ class Run:
     total: int
     done: dict[str, CaseResult]
     prepared: dict[str, Prepared] = field(default_factory=dict)
+    ready: dict[str, anyio.Event] = field(default_factory=dict)
+    """Set for each case that is prepared."""
 
     async def of(self, cases: Sequence[Case]) -> dict[str, CaseResult]:
         """The result of each case by name."""
+        self.ready = {case.name: anyio.Event() for case in cases}
         send, receive = anyio.create_memory_object_stream[Unit](math.inf)
+        for unit in units(cases):
+            send.send_nowait(unit)
+        send.close()
         async with together() as group:
-            group.start_soon(self.prepare, cases, send)
+            group.start_soon(self.prepare, cases)
             for lane in self.trial.candidate.lanes:
                 group.start_soon(self.call, lane, receive.clone(), group)
             receive.close()
         return self.done
 
-    async def prepare(self, cases: Sequence[Case], send: MemoryObjectSendStream[Unit]) -> None:
-        """Hand on what the reference can do."""
-        async with send:
-            for unit in units(cases):
-                for case in unit:
-                    self.prepared[case.name] = await self.trial.reference.prepared(case)
-                if feasible := [case for case in unit if self.prepared[case.name].attempt is OK]:
-                    await send.send(feasible)
-                for case in unit:
-                    if case not in feasible:
-                        result = without_reference(case, self.prepared[case.name].attempt)
-                        await self.finished(case, result)
+    async def prepare(self, cases: Sequence[Case]) -> None:
+        """Prepare one case after the other; what the reference cannot do ends here."""
+        for case in cases:
+            found = self.prepared[case.name] = await self.trial.reference.prepared(case)
+            if found.attempt is not OK:
+                await self.finished(case, without_reference(case, found.attempt))
+            self.ready[case.name].set()
 
     async def call(self, lane: Side, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
-        """Call the candidate on whole units."""
+        """Call the candidate on whole units, each case as soon as it is prepared."""
         async with units:
             async for unit in units:
                 for case in unit:
-                    attempt, item = await self.called(lane, case, unit)
-                    group.start_soon(self.conclude, case, attempt, item)
+                    await self.ready[case.name].wait()
+                    if self.prepared[case.name].attempt is OK:
+                        attempt, item = await self.called(lane, case)
+                        group.start_soon(self.conclude, case, attempt, item)
 
-    async def called(self, lane: Side, case: Case, unit: Unit) -> tuple[Attempt, Item]:
+    async def called(self, lane: Side, case: Case) -> tuple[Attempt, Item]:
         if self.trial.watch:
             await self.trial.watch.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
-            item = await lane.answer(self.request(case, unit))
+            item = await lane.answer(self.request(case))
         except Gone as gone:
             return gone.attempt, {}
         return attempt_of(item), item
 
-    def request(self, case: Case, unit: Unit) -> Item:
+    def request(self, case: Case) -> Item:
         """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
         twice = case.group in ("declared", "reduced") or not self.trial.setting.mode.interpreter
         request = request_for(case, self.prepared[case.name], twice=twice)
-        if any(other.name == case.again_after for other in unit):
-            request["again"] = self.prepared[str(case.again_after)].request["id"]
+        before = self.prepared.get(case.again_after or "")
+        if before is not None and before.attempt is OK:
+            request["again"] = before.request["id"]
         return request
 
     async def conclude(self, case: Case, attempt: Attempt, item: Item) -> None:
