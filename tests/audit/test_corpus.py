@@ -25,7 +25,8 @@ TAILS = [planted for planted in PLANTED if planted["file"].startswith("tails/")]
 BLIND = [planted for planted in PLANTED if planted["file"].startswith("blind/")]
 RULES = [rule for rule in all_rules() if rule.needs in (Kernel, SourceFile)]
 WEIGHTY = ("critical", "high", "medium")
-HONEST = sorted((CORPUS / "honest").glob("*.py"))
+TUTORIALS = Path(__file__).parents[1] / "kernels" / "tutorials"
+HONEST = sorted([*(CORPUS / "honest").glob("*.py"), *TUTORIALS.glob("*.py")])
 each_fault = pytest.mark.parametrize("planted", PLANTED, ids=[planted["file"] for planted in PLANTED])
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -118,6 +119,16 @@ async def test_what_does_not_change_is_asked_once(door: Door, compiled: Mode) ->
     again = await door.ask_once(Job(kind="versions"), compiled, seconds=LONG_SECONDS)
     assert first == again
     assert len([one for one in door.spent if one.what == "versions"]) <= 1
+
+
+async def test_of_any_number_of_processes_the_last_ones_are_kept(
+    door: Door, compiled: Mode, honest: Callable[..., Job]
+) -> None:
+    kept = door.spent.maxlen
+    assert kept is not None
+    for number in range(kept + 1):
+        await door.ask(honest("double", number=number), compiled, seconds=LONG_SECONDS)
+    assert len(door.spent) == kept
 
 
 def test_what_was_spent_is_a_row_a_process_in_the_order_of_their_beginning() -> None:

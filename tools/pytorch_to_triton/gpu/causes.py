@@ -58,9 +58,8 @@ def refusal_of_exception(failure: Failure) -> Refusal:
     if failure.type == "SystemExit":
         message = f"{doing} the target ended the program with sys.exit({failure.message}){place}."
         return TargetBroken(message, "Raise an exception in its place, or take the call out.")
-    raised = f"{failure.type}: {failure.message}".removesuffix(": ").removesuffix(".")
     return TargetBroken(
-        f"{doing} the target raised {raised}{place}.", "Correct that line, or declare other inputs."
+        f"{doing} the target raised {failure.named}{place}.", "Correct that line, or declare other inputs."
     )
 
 

@@ -1,6 +1,7 @@
 """The one door to the worker: ask for a job, get its outcome, whatever happens to its process."""
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from pytorch_to_triton.schema.job import Job, Mode, Outcome, Status
 
 _START_SECONDS = 180.0
 """How long a fork server may take to import torch and triton; a cold network disk takes minutes."""
+_SPENT_KEPT = 200
 _POLL_SECONDS = 0.1
 """How often a watched job's progress is read."""
 
@@ -39,8 +41,8 @@ class Door:
         self._servers: dict[Mode, ForkServer] = {}
         self._answers: dict[tuple[str, Mode], Outcome] = {}
         self._asking: dict[tuple[str, Mode], anyio.Lock] = {}
-        self.spent: list[Spent] = []
-        """What its processes did, as they ended."""
+        self.spent: deque[Spent] = deque(maxlen=_SPENT_KEPT)
+        """What its last processes did, as they ended: a server goes through any number."""
 
     async def ask(self, job: Job, mode: Mode, *, seconds: float, watch: Watch | None = None) -> Outcome:
         """Do one job in a process of its own, for at most `seconds` from its start.

@@ -58,5 +58,4 @@ def middle_case(declaration: Declaration) -> Case | None:
 def raised(target: Target, case: Case, failure: Failure) -> str:
     """What was raised, where, and at which sizes."""
     place = f", {failure.file}:{failure.line}" if failure.file else ""
-    error = f"{failure.type}: {failure.message}".removesuffix(": ").removesuffix(".")
-    return f"The reference {target} raises on its declared inputs: {error} ({case.name}{place})."
+    return f"The reference {target} raises on its declared inputs: {failure.named} ({case.name}{place})."

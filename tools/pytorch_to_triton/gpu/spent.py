@@ -1,5 +1,6 @@
 """What a call was spent on: the worker's processes, one after the other."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 FEW = 8
@@ -28,7 +29,7 @@ def phases_of(marks: list[tuple[str, float]], end: float) -> tuple[tuple[str, fl
     return tuple((what, max(later - at, 0.0)) for (what, at), later in zip(marks, ends, strict=True))
 
 
-def table_of(spent: list[Spent]) -> list[tuple[str, str, str]]:
+def table_of(spent: Iterable[Spent]) -> list[tuple[str, str, str]]:
     """Began, seconds, and what, a row each in the order of their beginning."""
     rows = []
     for one in sorted(spent, key=lambda one: one.began):

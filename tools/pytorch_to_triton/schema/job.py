@@ -47,6 +47,11 @@ class Failure(Value):
     during: str = ""
     """What the worker was doing: `load`, `call`, the case's name, ..."""
 
+    @property
+    def named(self) -> str:
+        """`ValueError: no rows`, as part of a sentence; the type alone where there is no message."""
+        return f"{self.type}: {self.message}".removesuffix(": ").removesuffix(".")
+
 
 class Outcome(Value):
     """How a job ended. A crash, a time-out and a cancel are results, not exceptions."""

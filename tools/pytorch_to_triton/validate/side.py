@@ -71,8 +71,7 @@ class Side:
     async def start(self) -> Item:
         """Have a process with the target loaded: what it said of itself. Raises TargetBroken, Gone."""
         async with self._turn:
-            await self._with_patience({})
-        return self.loaded
+            return await self._with_patience(None)
 
     async def answer(self, request: Mapping[str, Any]) -> Item:
         """The answer to one request. Raises Gone, and TargetBroken where the target cannot be used at all."""
@@ -99,7 +98,7 @@ class Side:
         """Kill the process."""
         await self._drop()
 
-    async def _with_patience(self, request: Mapping[str, Any]) -> Item:
+    async def _with_patience(self, request: Mapping[str, Any] | None) -> Item:
         """What our own machinery has lost is tried once more; a process that ended well is replaced."""
         excused: set[str] = set()
         while True:
@@ -115,10 +114,10 @@ class Side:
                     self.losses.count += 1
                 raise Gone(lost(end.outcome, self.seconds)) from end
 
-    async def _asked(self, request: Mapping[str, Any]) -> Item:
+    async def _asked(self, request: Mapping[str, Any] | None) -> Item:
         line = await self._ready()
-        if not request:
-            return {}
+        if request is None:
+            return self.loaded
         try:
             item = await line.ask(request, seconds=self.seconds)
             while "trespass" in item:

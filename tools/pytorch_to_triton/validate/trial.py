@@ -31,6 +31,8 @@ from pytorch_to_triton.validate.setting import Setting
 from pytorch_to_triton.validate.side import Gone, Item, Losses, Side, attempt_of
 from pytorch_to_triton.validate.statistics import CaseStatistics
 
+NEEDS = ("triton.experimental.gluon",)
+"""What Triton imports at a process's first launch."""
 MOST_LANES = 6
 CORES_A_LANE = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is
@@ -65,7 +67,9 @@ class Candidate:
         }
         losses = Losses()
         count = 1 if setting.mode.interpreter else device_lanes()
-        jobs = [Job(kind="subject", arguments={**arguments, "turn": turn}) for turn in range(count)]
+        jobs = [
+            Job(kind="subject", arguments={**arguments, "turn": turn}, needs=NEEDS) for turn in range(count)
+        ]
         lanes = [Side(setting.door, setting.mode, job, target, setting.seconds, losses) for job in jobs]
         return Candidate(target, side, secret, lanes)
 

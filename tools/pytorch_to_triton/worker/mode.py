@@ -29,8 +29,6 @@ def enter_mode(mode: dict[str, Any]) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS_AT_ONCE)))
     for name in ("torch", "triton", "triton.language"):
         importlib.import_module(name)
-    with contextlib.suppress(ImportError):  # what a first launch would import, in each process
-        importlib.import_module("triton.experimental.gluon")
     if mode["interpreter"]:
         importlib.import_module(".interpreter", __package__).install()
     else:
