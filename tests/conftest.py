@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pytorch_to_triton.gpu.door import Door, open_door
-from pytorch_to_triton.gpu.run_folder import RunFolders
-from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.graph.tracing import Traced, trace
-from pytorch_to_triton.schema.declaration import NO_OPTIONS
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.jobs.run_folder import RunFolders
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton_server.machine import choose_mode
+from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton_server.machine import choose_runtime
 
 Written = Callable[[str], Target]
 Tracing = Callable[[Target], Awaitable[Traced]]
@@ -39,25 +39,25 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-async def door(anyio_backend: str, cache: Path) -> AsyncIterator[Door]:
-    """One door for all tests: each mode's fork server starts once."""
-    async with open_door(RunFolders(cache / "runs")) as door:
-        yield door
+async def worker(anyio_backend: str, cache: Path) -> AsyncIterator[WorkerClient]:
+    """One client for all tests: each runtime's fork server starts once."""
+    async with open_client(RunFolders(cache / "runs")) as worker:
+        yield worker
 
 
 @pytest.fixture(scope="session")
-def interpreter() -> Mode:
+def interpreter() -> Runtime:
     """Kernels run under Triton's interpreter, on CPU tensors."""
-    return Mode(python=sys.executable, interpreter=True)
+    return Runtime(python=sys.executable, interpreter=True)
 
 
 @pytest.fixture(scope="session")
-async def device(door: Door) -> Mode:
+async def device(worker: WorkerClient) -> Runtime:
     """Kernels are compiled and run on a GPU; without one, whoever asks for it is skipped."""
-    mode = await choose_mode(door, "auto")
-    if mode.interpreter:
+    runtime = await choose_runtime(worker, "auto")
+    if runtime.interpreter:
         pytest.skip("needs a GPU")
-    return mode
+    return runtime
 
 
 @pytest.fixture
@@ -73,12 +73,12 @@ def written(tmp_path: Path) -> Written:
 
 
 @pytest.fixture
-def traced(door: Door, interpreter: Mode) -> Tracing:
+def traced(worker: WorkerClient, interpreter: Runtime) -> Tracing:
     """Traces a target."""
 
     async def traced(target: Target) -> Traced:
-        description = await describe(door, target, "reference", interpreter)
+        description = await describe(worker, target, "reference", interpreter)
         declaration = declaration_of(description, description, NO_OPTIONS)
-        return await trace(door, target, declaration, interpreter)
+        return await trace(worker, target, declaration, interpreter)
 
     return traced

@@ -97,10 +97,10 @@ async def audit(
     With evidence `source` nothing is executed. No findings do not prove a kernel right.
     """
     from pytorch_to_triton.audit import audit as auditing
-    from pytorch_to_triton.schema.declaration import parse_options
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_runtime
 
-    request = auditing.Request(
+    request = auditing.AuditRequest(
         targets=tuple(place_of(path) for path in paths),
         evidence=evidence,
         focus=CATEGORIES[focus] if focus else None,
@@ -119,5 +119,5 @@ async def audit(
         seconds=timeout,
     )
     return await auditing.audit(
-        call.door, request, lambda: choose_mode(call.door, device, python), call.watch
+        call.worker, request, lambda: choose_runtime(call.worker, device, python), call.listener
     )

@@ -37,8 +37,8 @@ from pytorch_to_triton_server.parameters import (
 from pytorch_to_triton_server.speed_tools import benchmark
 
 if TYPE_CHECKING:
-    from pytorch_to_triton.gpu.door import Door
-    from pytorch_to_triton.gpu.watch import Watch
+    from pytorch_to_triton.jobs.client import WorkerClient
+    from pytorch_to_triton.jobs.progress import ProgressListener
     from pytorch_to_triton.schema.conversion import Conversion
     from pytorch_to_triton.schema.verdict import Verdict
     from pytorch_to_triton_server.machine import Machine
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 class Call:
     """What every call of a tool is given beside its arguments."""
 
-    door: "Door"
-    watch: "Watch"
+    worker: "WorkerClient"
+    listener: "ProgressListener"
     unattended: bool = False
     """Nobody may have been asked whether to make it, so it starts no program that it names: editors make the
     calls of read-only tools by themselves."""
@@ -93,12 +93,12 @@ async def validate(
     memory accesses out of bounds, races, results cached between calls, work left to PyTorch. A wrong case
     says where the wrong elements lie and what the likely cause is. Executes the code of both files.
     """
-    from pytorch_to_triton.schema.declaration import parse_options
+    from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.validate import validate as validation
-    from pytorch_to_triton_server.machine import choose_mode, warm
+    from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    warm(call.door, device, python)
-    request = validation.Request(
+    warm(call.worker, device, python)
+    request = validation.ValidationRequest(
         candidate=target_of(kernel).constructed_with(init),
         reference=target_of(reference).constructed_with(init) if reference else None,
         options=parse_options(input, dim, require),
@@ -111,8 +111,8 @@ async def validate(
         require_mixed_dtypes=require_mixed_dtypes,
         thorough=thorough,
     )
-    mode = await choose_mode(call.door, device, python)
-    return await validation.validate(call.door, request, mode, call.watch)
+    runtime = await choose_runtime(call.worker, device, python)
+    return await validation.validate(call.worker, request, runtime, call.listener)
 
 
 async def convert(
@@ -142,10 +142,10 @@ async def convert(
     the target's code.
     """
     from pytorch_to_triton.convert import convert as conversion
-    from pytorch_to_triton.schema.declaration import parse_options
-    from pytorch_to_triton_server.machine import choose_mode, warm
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    warm(call.door, device, python)
+    warm(call.worker, device, python)
     request = conversion.ConversionRequest(
         target=target_of(target).constructed_with(init),
         options=parse_options(input, dim, require),
@@ -155,15 +155,15 @@ async def convert(
         seconds=timeout,
         thorough=thorough,
     )
-    mode = await choose_mode(call.door, device, python)
-    return await conversion.convert(call.door, request, mode, call.watch)
+    runtime = await choose_runtime(call.worker, device, python)
+    return await conversion.convert(call.worker, request, runtime, call.listener)
 
 
 async def device(call: Call) -> "Machine":
     """Say what kernels run on here: Python, torch, Triton, GPUs, and what `auto` would choose."""
     from pytorch_to_triton_server.machine import look
 
-    return await look(call.door)
+    return await look(call.worker)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pytorch_to_triton_server.catalogue import GROUPS, TOOLS, Call, Tool
 if TYPE_CHECKING:
     from typer import Typer
 
-    from pytorch_to_triton.gpu.door import Door
+    from pytorch_to_triton.jobs.client import WorkerClient
     from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
@@ -153,11 +153,11 @@ def perform(
     given: dict[str, Any],
     tell: Callable[["Value"], None],
     tell_error: TellError,
-    leaving: Callable[["Door"], None],
+    leaving: Callable[["WorkerClient"], None],
 ) -> int:
     """Call a tool; its result goes to `tell`, an error to stderr and to `tell_error`. The exit status.
 
-    `leaving` sees the door before it closes, whatever came of the call.
+    `leaving` sees the client before it closes, whatever came of the call.
     """
     import anyio
 
@@ -182,18 +182,18 @@ def perform(
     return 0 if tool.is_yes(result) else 1
 
 
-async def call(tool: Tool, arguments: dict[str, Any], leaving: Callable[["Door"], None]) -> "Value":
-    """The tool's result, with a door of its own and progress on stderr."""
-    from pytorch_to_triton.gpu.causes import lacks_named
-    from pytorch_to_triton.gpu.door import open_door
+async def call(tool: Tool, arguments: dict[str, Any], leaving: Callable[["WorkerClient"], None]) -> "Value":
+    """The tool's result, with a client of its own and progress on stderr."""
+    from pytorch_to_triton.jobs.client import open_client
+    from pytorch_to_triton.jobs.no_answer import lacks_named
     from pytorch_to_triton_server.show import progress_on_stderr
 
-    with progress_on_stderr() as watch, lacks_named():
-        async with open_door() as door:
+    with progress_on_stderr() as listener, lacks_named():
+        async with open_client() as worker:
             try:
-                result: Value = await tool.function(Call(door, watch), **arguments)
+                result: Value = await tool.function(Call(worker, listener), **arguments)
             finally:
-                leaving(door)
+                leaving(worker)
     return result
 
 
@@ -209,16 +209,16 @@ def print_json(result: "Value") -> None:
     print(result.model_dump_json(indent=2))
 
 
-def print_timings(door: "Door") -> None:
+def print_timings(worker: "WorkerClient") -> None:
     """What the call was spent on, a line a process of the worker's."""
-    from pytorch_to_triton.gpu.spent import table_of
+    from pytorch_to_triton.jobs.process_time import table_of
 
     print("   began  seconds  process", file=sys.stderr)
-    for began, seconds, what in table_of(door.spent):
+    for began, seconds, what in table_of(worker.spent):
         print(f"{began:>8}  {seconds:>7}  {what}", file=sys.stderr)
 
 
-def leave(door: "Door") -> None:
+def leave(worker: "WorkerClient") -> None:
     """Nobody asked."""
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from pytorch_to_triton.schema.documentation import Form
 from pytorch_to_triton.schema.page import Source
-from pytorch_to_triton.schema.search import Form
 from pytorch_to_triton_server.parameters import Python
 
 if TYPE_CHECKING:
     from pytorch_to_triton.docs.library import Library
+    from pytorch_to_triton.schema.documentation import DocsStatus, PageExcerpt, SearchResult
     from pytorch_to_triton.schema.fetch import FetchReport
-    from pytorch_to_triton.schema.search import DocsStatus, Reading, SearchResult
     from pytorch_to_triton_server.catalogue import Call
 
 
@@ -38,10 +38,10 @@ async def docs_search(
     """
     from anyio import to_thread
 
-    from pytorch_to_triton.docs.search import Request, search
+    from pytorch_to_triton.docs.search import SearchRequest, search
 
     library = await _library(call, python)
-    request = Request(query=query, limit=limit, page=page, form=form, source=source)
+    request = SearchRequest(query=query, limit=limit, page=page, form=form, source=source)
     return await to_thread.run_sync(search, library, request)
 
 
@@ -51,7 +51,7 @@ async def docs_read(
     section: Annotated[str | None, Field(description="A heading of the page, or a part of one")] = None,
     page: Annotated[int, Field(ge=1, description="Which part of a long page")] = 1,
     python: Python = None,
-) -> "Reading":
+) -> "PageExcerpt":
     """Read a page of the documentation, or one section of it.
 
     A page `triton.language.load` or `tl.load` has the signature, the parameters and the docstring of the
@@ -82,7 +82,7 @@ async def docs_fetch(
 
     known = (await _library(call, python)).surface
     version = known.version if known else None
-    return await fetch(PageStore(places.docs()), version, refresh=refresh, watch=call.watch)
+    return await fetch(PageStore(places.docs()), version, refresh=refresh, listener=call.listener)
 
 
 async def docs_status(call: "Call", python: Python = None) -> "DocsStatus":
@@ -96,10 +96,10 @@ async def docs_status(call: "Call", python: Python = None) -> "DocsStatus":
 
 async def _library(call: "Call", python: str | None) -> "Library":
     from pytorch_to_triton.docs.library import kept_library, open_library
-    from pytorch_to_triton_server.machine import choose_mode, executable_of
+    from pytorch_to_triton_server.machine import choose_runtime, executable_of
 
     # Names are read without running a kernel, so no GPU is looked for.
-    mode = await choose_mode(call.door, "interpreter", python)
-    if call.unattended and mode.python != executable_of(None):
-        return await kept_library(mode)
-    return await open_library(call.door, mode)
+    runtime = await choose_runtime(call.worker, "interpreter", python)
+    if call.unattended and runtime.python != executable_of(None):
+        return await kept_library(runtime)
+    return await open_library(call.worker, runtime)

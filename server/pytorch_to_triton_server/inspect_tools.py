@@ -54,11 +54,11 @@ async def inspect(
     copies, and the compiler's texts page by page. Remarks name what is worth a look, with source lines. With
     `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the file's code.
     """
+    from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
-    from pytorch_to_triton.schema.declaration import parse_options
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton_server.machine import choose_runtime
 
-    request = inspecting.Request(
+    request = inspecting.InspectionRequest(
         candidate=target_of(target).constructed_with(init),
         reference=target_of(reference).constructed_with(init) if reference else None,
         options=parse_options(input, dim),
@@ -69,5 +69,5 @@ async def inspect(
         profile=profile,
         seconds=timeout,
     )
-    mode = await choose_mode(call.door, "auto", python)
-    return await inspecting.inspect(call.door, request, mode, call.watch)
+    runtime = await choose_runtime(call.worker, "auto", python)
+    return await inspecting.inspect(call.worker, request, runtime, call.listener)

@@ -15,7 +15,7 @@ from pytorch_to_triton_server.catalogue import Call, Tool
 from pytorch_to_triton_server.fit import plain
 
 if TYPE_CHECKING:
-    from pytorch_to_triton.gpu.door import Door
+    from pytorch_to_triton.jobs.client import WorkerClient
 
 HEARTBEAT_SECONDS = 1.0
 _KEPT = 32
@@ -59,13 +59,15 @@ class Job:
         """What it is doing, in words."""
         return self._doing
 
-    async def run(self, open_door: "Callable[[], Awaitable[Door]]", arguments: dict[str, Any]) -> None:
+    async def run(
+        self, open_client: "Callable[[], Awaitable[WorkerClient]]", arguments: dict[str, Any]
+    ) -> None:
         """Do the call. How it ends is kept for whoever waits; only the server's own end is raised."""
-        from pytorch_to_triton.gpu.causes import lacks_named
+        from pytorch_to_triton.jobs.no_answer import lacks_named
 
         try:
             with self._scope, lacks_named():
-                call = Call(await open_door(), self, unattended=self.tool.read_only)
+                call = Call(await open_client(), self, unattended=self.tool.read_only)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:
             self._error = error
@@ -110,7 +112,7 @@ class Jobs:
     def __init__(self, stack: AsyncExitStack, group: TaskGroup, patience: float) -> None:
         self._stack = stack
         self._group = group
-        self._door: Door | None = None
+        self._worker: WorkerClient | None = None
         self._patience = patience
         """Seconds that one request waits."""
         self._jobs: dict[str, Job] = {}
@@ -120,7 +122,7 @@ class Jobs:
         self._forget_oldest()
         job = Job(tool)
         self._jobs[job.id] = job
-        self._group.start_soon(job.run, self._open_door, arguments)
+        self._group.start_soon(job.run, self._open_client, arguments)
         return job
 
     def find(self, job_id: str) -> Job:
@@ -148,13 +150,13 @@ class Jobs:
             raise
         return job.answer()
 
-    async def _open_door(self) -> "Door":
-        """The server's one door, opened with the first job: its modules would hold up the server's start."""
-        from pytorch_to_triton.gpu.door import open_door
+    async def _open_client(self) -> "WorkerClient":
+        """The one client, opened with the first job: its modules would hold up the server's start."""
+        from pytorch_to_triton.jobs.client import open_client
 
-        if self._door is None:
-            self._door = await self._stack.enter_async_context(open_door())
-        return self._door
+        if self._worker is None:
+            self._worker = await self._stack.enter_async_context(open_client())
+        return self._worker
 
     def _forget_oldest(self) -> None:
         ended = [job for job in self._jobs.values() if job.done.is_set()]
@@ -164,7 +166,7 @@ class Jobs:
 
 @asynccontextmanager
 async def open_jobs(patience: float) -> AsyncIterator[Jobs]:
-    """A server's jobs and its door to the worker; all end with the block."""
+    """A server's jobs and its client to the worker; all end with the block."""
     async with AsyncExitStack() as stack, anyio.create_task_group() as group:
         try:
             yield Jobs(stack, group, patience)

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from pytorch_to_triton.errors import EnvironmentLacks
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.versions import Device, Versions, versions
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.hardware.versions import Device, Versions, versions
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton_server.names import DeviceChoice, path_of
 
@@ -35,47 +35,47 @@ class Machine(Value):
     devices: tuple[Device, ...]
 
 
-async def choose_mode(door: Door, choice: DeviceChoice, python: str | None = None) -> Mode:
-    """The mode that `choice` asks for, in `python` (default: this one).
+async def choose_runtime(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) -> Runtime:
+    """The runtime that `choice` asks for, in `python` (default: this one).
 
-    Raises EnvironmentLacks for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
+    Raises EnvironmentMissing for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
     """
     executable = executable_of(python)
-    interpreter = Mode(python=executable, interpreter=True)
-    compiled = Mode(python=executable, interpreter=False)
+    interpreter = Runtime(python=executable, interpreter=True)
+    compiled = Runtime(python=executable, interpreter=False)
     if choice == "interpreter":
         return interpreter
     # Without a driver there is nothing to ask torch, whose import takes seconds.
-    if _has_driver() and (await versions(door, compiled)).devices:
+    if _has_driver() and (await versions(worker, compiled)).devices:
         return compiled
     if choice == "cuda":
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             "This machine has no GPU that torch can use.",
             "Choose the device auto or interpreter: kernels then run under Triton's interpreter on the CPU.",
         )
     return interpreter
 
 
-def warm(door: Door, choice: DeviceChoice, python: str | None = None) -> None:
+def warm(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) -> None:
     """Start what a validation will need: on a device kernels run under the interpreter too."""
     executable = executable_of(python)
     if choice != "interpreter" and _has_driver():
-        door.warm(Mode(python=executable, interpreter=False))
-    door.warm(Mode(python=executable, interpreter=True))
+        worker.warm(Runtime(python=executable, interpreter=False))
+    worker.warm(Runtime(python=executable, interpreter=True))
 
 
-async def look(door: Door) -> Machine:
-    """Ask torch and Triton what is here. Raises EnvironmentLacks where they are not installed."""
-    mode = await choose_mode(door, "auto")
-    found = await versions(door, mode)
+async def look(worker: WorkerClient) -> Machine:
+    """Ask torch and Triton what is here. Raises EnvironmentMissing where they are not installed."""
+    runtime = await choose_runtime(worker, "auto")
+    found = await versions(worker, runtime)
     return Machine(
         summary=_summary_of(found),
         next_step=(
             "Speed cannot be measured here; correctness can: validate runs on the CPU."
-            if mode.interpreter
+            if runtime.interpreter
             else "validate and convert use the GPU by themselves."
         ),
-        mode="interpreter" if mode.interpreter else "cuda",
+        mode="interpreter" if runtime.interpreter else "cuda",
         python=found.python,
         torch=found.torch,
         triton=found.triton,

@@ -12,13 +12,13 @@ from rich.table import Table
 
 from pytorch_to_triton.benchmark.flags import all_flags
 from pytorch_to_triton.benchmark.flags import told as words
-from pytorch_to_triton.benchmark.report import brief_table
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.benchmark.speed_report import brief_table
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.documentation import DocsStatus, MissingEntry, PageExcerpt, SearchResult
 from pytorch_to_triton.schema.finding import AuditReport, Finding
-from pytorch_to_triton.schema.search import DocsStatus, Lack, Reading, SearchResult
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
@@ -36,7 +36,7 @@ def show(result: Value) -> None:
     if isinstance(result, AuditReport) and result.document:
         sys.stdout.buffer.write(result.document.encode())
         return
-    if isinstance(result, Reading):
+    if isinstance(result, PageExcerpt):
         console.print(result.text, soft_wrap=True)
     for table in tables_of(result):
         console.print(table)
@@ -107,9 +107,9 @@ def tables_of(result: Value) -> Iterator[Table]:
             yield finding_table(result)
         case SearchResult():
             yield hit_table(result)
-            yield from lack_tables(result.lacks)
+            yield from lack_tables(result.missing)
         case DocsStatus():
-            yield from lack_tables(result.lacks)
+            yield from lack_tables(result.missing)
 
 
 def case_table(verdict: Verdict) -> Table:
@@ -125,11 +125,11 @@ def finding_table(report: AuditReport) -> Table:
             severity_of(f),
             f"{f.file}:{f.line}\n{f.rule}",
             "\n".join(filter(None, (f.message, f.proof))),
-            f.instead,
+            f.suggestion,
         )
         for f in report.findings
     ]
-    return table_of(("severity", "where, rule", "what", "instead"), rows)
+    return table_of(("severity", "where, rule", "what", "suggestion"), rows)
 
 
 def severity_of(finding: Finding) -> str:
@@ -147,10 +147,10 @@ def hit_table(result: SearchResult) -> Table:
     return table_of(("page, section", "speaks of", "excerpt"), rows)
 
 
-def lack_tables(lacks: Sequence[Lack]) -> Iterator[Table]:
+def lack_tables(missing: Sequence[MissingEntry]) -> Iterator[Table]:
     """One row for each thing that is missing."""
-    if lacks:
-        yield table_of(("missing", "what to do"), [(lack.what, lack.mend) for lack in lacks])
+    if missing:
+        yield table_of(("missing", "what to do"), [(lack.what, lack.fix) for lack in missing])
 
 
 def worst_error(case: CaseResult) -> str:
@@ -190,7 +190,7 @@ def timing_table(timing: TimingTable) -> Table:
 
 
 @contextmanager
-def progress_on_stderr() -> Iterator[Watch]:
+def progress_on_stderr() -> Iterator[ProgressListener]:
     """A bar where stderr is a terminal, else a plain line now and then."""
     if not sys.stderr.isatty():
         yield PlainProgress()

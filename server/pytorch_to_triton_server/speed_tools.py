@@ -81,8 +81,8 @@ async def benchmark(
     """
     from pytorch_to_triton.benchmark import benchmark as benchmarking
     from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
-    from pytorch_to_triton.schema.declaration import parse_options
-    from pytorch_to_triton_server.machine import choose_mode
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_runtime
 
     request = BenchmarkRequest(
         candidate=target_of(kernel).constructed_with(init),
@@ -101,10 +101,10 @@ async def benchmark(
     )
     if estimate is not None:
         refuse_beside_estimate(against=against, baseline=baseline, tune=tune, freeze=freeze)
-        mode = await choose_mode(call.door, "interpreter", python)
-        return await benchmarking.estimate(call.door, request, estimate, mode)
-    mode = await choose_mode(call.door, "auto", python)
-    return await benchmarking.benchmark(call.door, request, mode, call.watch)
+        runtime = await choose_runtime(call.worker, "interpreter", python)
+        return await benchmarking.estimate(call.worker, request, estimate, runtime)
+    runtime = await choose_runtime(call.worker, "auto", python)
+    return await benchmarking.benchmark(call.worker, request, runtime, call.listener)
 
 
 def refuse_beside_estimate(**options: object) -> None:

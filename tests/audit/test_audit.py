@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import Request, audit
+from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.errors import BadInput, TargetNotFound
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 pytestmark = pytest.mark.anyio
@@ -47,18 +47,18 @@ class Steps:
         pass
 
 
-async def nothing_runs() -> Mode:
+async def nothing_runs() -> Runtime:
     raise AssertionError("source alone is audited, and something is to be run")
 
 
 @pytest.fixture
-def read(door: Door) -> Auditing:
+def read(worker: WorkerClient) -> Auditing:
     """Audits files and folders by their source alone."""
 
-    async def read(*paths: Path, watch: Steps | None = None, **asked: Any) -> AuditReport:
+    async def read(*paths: Path, listener: Steps | None = None, **asked: Any) -> AuditReport:
         targets = tuple(Target(path=path) for path in paths)
-        request = Request(**{"targets": targets, "evidence": "source", "severity": "medium", **asked})
-        return await audit(door, request, nothing_runs, watch or Steps())
+        request = AuditRequest(**{"targets": targets, "evidence": "source", "severity": "medium", **asked})
+        return await audit(worker, request, nothing_runs, listener or Steps())
 
     return read
 
@@ -89,7 +89,7 @@ def names(report: AuditReport, folder: Path) -> list[str]:
 
 async def test_a_folder_is_searched_for_files_that_import_triton(read: Auditing, tree: Path) -> None:
     steps = Steps()
-    report = await read(tree, watch=steps)
+    report = await read(tree, listener=steps)
     assert sorted(names(report, tree)) == ["clean.py", "deep/er/broken.py", "deep/slow.py"]
     assert report.kernels == 3
     assert "(1 critical, 1 medium, " in report.summary

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import Request, audit
+from pytorch_to_triton.audit.audit import AuditRequest, audit
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 from .test_audit import Steps, nothing_runs
@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def read(door: Door, project: Path) -> Auditing:
+def read(worker: WorkerClient, project: Path) -> Auditing:
     async def read(**asked: Any) -> AuditReport:
         wanted = {
             "targets": (Target(path=project),),
@@ -38,8 +38,8 @@ def read(door: Door, project: Path) -> Auditing:
             "severity": "medium",
             "baseline": project / "known.json",
         }
-        mode: Callable[[], Awaitable[Mode]] = nothing_runs
-        return await audit(door, Request(**{**wanted, **asked}), mode, Steps())
+        runtime: Callable[[], Awaitable[Runtime]] = nothing_runs
+        return await audit(worker, AuditRequest(**{**wanted, **asked}), runtime, Steps())
 
     return read
 

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel, parse
 from pytorch_to_triton.schema.finding import SEVERITIES, Finding
 
 CORPUS = Path(__file__).parent / "corpus"
 PLANTED = json.loads((CORPUS / "faults.json").read_text(encoding="utf-8"))
 TAILS = [planted for planted in PLANTED if planted["file"].startswith("tails/")]
 BLIND = [planted for planted in PLANTED if planted["file"].startswith("blind/")]
-RULES = [rule for rule in all_rules() if rule.needs in (Kernel, SourceFile)]
+RULES = [rule for rule in all_rules() if rule.needs in (SourceKernel, SourceFile)]
 WEIGHTY = ("critical", "high", "medium")
 TUTORIALS = Path(__file__).parents[1] / "kernels" / "tutorials"
 HONEST = sorted([*(CORPUS / "honest").glob("*.py"), *TUTORIALS.glob("*.py")])

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.audit.audit import Request, audit
-from pytorch_to_triton.audit.read import FEW, read
+from pytorch_to_triton.audit.audit import AuditRequest, audit
+from pytorch_to_triton.audit.read_source import FEW, read
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.target import Target
 
@@ -34,10 +34,10 @@ NESTED = {
 FAULTY = "import triton\n\n@triton.jit\ndef kernel(n):\n    while n:\n        break\n"
 
 
-async def audited(door: Door, *paths: Path) -> AuditReport:
+async def audited(worker: WorkerClient, *paths: Path) -> AuditReport:
     targets = tuple(Target(path=path) for path in paths)
-    request = Request(targets=targets, evidence="source", severity="medium")
-    return await audit(door, request, nothing_runs, Steps())
+    request = AuditRequest(targets=targets, evidence="source", severity="medium")
+    return await audit(worker, request, nothing_runs, Steps())
 
 
 @pytest.mark.parametrize("source", NESTED.values(), ids=NESTED.keys())
@@ -48,26 +48,28 @@ def test_a_file_that_is_nested_too_deeply_is_told_so(source: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("others", [1, FEW + 2], ids=["in this process", "in other processes"])
-async def test_the_other_files_of_a_folder_are_audited(door: Door, tmp_path: Path, others: int) -> None:
+async def test_the_other_files_of_a_folder_are_audited(
+    worker: WorkerClient, tmp_path: Path, others: int
+) -> None:
     kinds = ("parentheses", "signs", "attributes that parse")
     deep = {tmp_path / f"deep_{number}.py": NESTED[kind] for number, kind in enumerate(kinds)}
     for file, source in deep.items():
         file.write_text(source + "\n", encoding="utf-8")
     for number in range(others):
         (tmp_path / f"faulty_{number}.py").write_text(FAULTY, encoding="utf-8")
-    report = await audited(door, tmp_path)
+    report = await audited(worker, tmp_path)
     assert [finding.rule for finding in report.findings] == ["unsupported_syntax"] * others
     assert {one.file for one in report.unread} == set(deep)
     assert f"{len(deep)} files could not be read." in report.summary
 
 
 async def test_a_named_file_does_not_keep_another_from_being_audited_and_is_not_called_clean(
-    door: Door, tmp_path: Path
+    worker: WorkerClient, tmp_path: Path
 ) -> None:
     deep, plain = tmp_path / "deep.py", tmp_path / "plain.py"
     deep.write_text(NESTED["signs"], encoding="utf-8")
     plain.write_text("import triton\n", encoding="utf-8")
-    report = await audited(door, deep, plain)
+    report = await audited(worker, deep, plain)
     assert [(one.file, one.why) for one in report.unread] == [
         (deep, f"{deep} is nested too deeply to be read.")
     ]
@@ -75,8 +77,8 @@ async def test_a_named_file_does_not_keep_another_from_being_audited_and_is_not_
     assert report.verdict == "faulty"
 
 
-async def test_a_named_file_alone_is_refused(door: Door, tmp_path: Path) -> None:
+async def test_a_named_file_alone_is_refused(worker: WorkerClient, tmp_path: Path) -> None:
     deep = tmp_path / "deep.py"
     deep.write_text(NESTED["signs"], encoding="utf-8")
     with pytest.raises(BadInput, match="nested too deeply"):
-        await audited(door, deep)
+        await audited(worker, deep)

@@ -10,34 +10,34 @@ from typing import Any, get_args
 
 import pytest
 
-from pytorch_to_triton.audit.analysis.symptoms import BREACHES, Symptom
-from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
+from pytorch_to_triton.audit.analysis.diagnosis import BREACHES, Symptom
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
 from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
 from pytorch_to_triton.audit.source import parse
 from pytorch_to_triton.benchmark.flags import flagged
 from pytorch_to_triton.benchmark.verdict import verdict_of
-from pytorch_to_triton.gpu.architectures import architecture
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.inspect.inspect import Request as Inspecting
+from pytorch_to_triton.hardware.architectures import architecture
+from pytorch_to_triton.inspect.inspect import InspectionRequest as Inspecting
 from pytorch_to_triton.inspect.inspect import inspect
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import Benchmark, TunedConfig
-from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.finding import Finding
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import Limit, Timing, TimingTable
+from pytorch_to_triton.schema.timing import Roofline, Timing, TimingTable
 from pytorch_to_triton.schema.verdict import (
-    Breach,
+    Behavior,
     CaseResult,
     CaseStatus,
-    Conduct,
     Kind,
     Mismatch,
     Verdict,
     Violation,
+    ViolationKind,
 )
 from pytorch_to_triton.validate.conclusion import WRONG
-from pytorch_to_triton.validate.validate import Request as Validating
+from pytorch_to_triton.validate.validate import ValidationRequest as Validating
 from pytorch_to_triton.validate.validate import validate
 
 pytestmark = pytest.mark.anyio
@@ -64,7 +64,7 @@ TIMED = parse(
 )
 
 CompiledFiles = Mapping[str, list[CompiledCode]]
-Measuring = Callable[[str], Awaitable[Measured]]
+Measuring = Callable[[str], Awaitable[MeasuredTarget]]
 
 
 def snippets(evidence: type[Evidence], *kinds: str) -> list[tuple[Rule, str]]:
@@ -87,7 +87,9 @@ def literals(source: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-async def compiled(door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFactory) -> CompiledFiles:
+async def compiled(
+    worker: WorkerClient, interpreter: Runtime, tmp_path_factory: pytest.TempPathFactory
+) -> CompiledFiles:
     """The kernels of each file of the rules on compiled code."""
     packs: defaultdict[tuple[str, bool], dict[Path, str]] = defaultdict(dict)
     folder = tmp_path_factory.mktemp("compiled")
@@ -102,7 +104,7 @@ async def compiled(door: Door, interpreter: Mode, tmp_path_factory: pytest.TempP
     for (arch, _), sources in packs.items():
         pack = tmp_path_factory.mktemp("pack") / "pack.py"
         pack.write_text(packed(sources), encoding="utf-8")
-        inspection = await inspect(door, Inspecting(candidate=Target(path=pack), arch=arch), interpreter)
+        inspection = await inspect(worker, Inspecting(candidate=Target(path=pack), arch=arch), interpreter)
         for kernel in inspection.kernels:
             path = kernel.compiled.file
             code = CompiledCode(kernel, architecture(arch), parse(path, path.read_bytes()))
@@ -126,11 +128,13 @@ def packed(sources: Mapping[Path, str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def measuring(door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFactory) -> Measuring:
+def measuring(
+    worker: WorkerClient, interpreter: Runtime, tmp_path_factory: pytest.TempPathFactory
+) -> Measuring:
     """Validates a file on the cases that it names in CASES, else on all; each file once."""
-    known: dict[str, Measured] = {}
+    known: dict[str, MeasuredTarget] = {}
 
-    async def measuring(source: str) -> Measured:
+    async def measuring(source: str) -> MeasuredTarget:
         if source not in known:
             path = tmp_path_factory.mktemp("measured") / "kernel.py"
             path.write_text(PREAMBLE + source, encoding="utf-8")
@@ -140,14 +144,14 @@ def measuring(door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFa
                 limit_elements=FEW_ELEMENTS,
                 cases=literals(source).get("CASES", ()),
             )
-            verdict = await validate(door, request, interpreter)
-            known[source] = Measured(request.candidate, parse(path, path.read_bytes()), verdict)
+            verdict = await validate(worker, request, interpreter)
+            known[source] = MeasuredTarget(request.candidate, parse(path, path.read_bytes()), verdict)
         return known[source]
 
     return measuring
 
 
-def timed(figures: str) -> Timed:
+def timed(figures: str) -> TimedTarget:
     """A benchmark with these figures, its flags and its verdict as the benchmark itself makes them."""
     sizes = json.loads(figures)
     tables = flagged([table_of(size, number) for number, size in enumerate(sizes)])
@@ -159,14 +163,14 @@ def timed(figures: str) -> Timed:
         device="H200",
         passes="forward",
         precision="",
-        obtained="measured",
+        provenance="measured",
         tables=tables,
         flags=(),
         ceilings=None,
         conditions=None,
         tuned=(TunedConfig(kernel="kernel", key={}, config={}),) * any("tuned" in size for size in sizes),
     )
-    return Timed(Target(path=TIMED.path), TIMED, result)
+    return TimedTarget(Target(path=TIMED.path), TIMED, result)
 
 
 def table_of(size: dict[str, Any], number: int) -> TimingTable:
@@ -183,7 +187,7 @@ def table_of(size: dict[str, Any], number: int) -> TimingTable:
         timings=tuple(timings),
         failed={},
         limit=limit_ms
-        and Limit(ms=limit_ms, binds="memory", bytes_ms=limit_ms, flops_ms=0.0, obtained="measured"),
+        and Roofline(ms=limit_ms, binds="memory", bytes_ms=limit_ms, flops_ms=0.0, provenance="measured"),
     )
 
 
@@ -204,26 +208,26 @@ def test_a_rule_is_silent_on_its_good_kernel(rule: Rule, source: str, compiled: 
     assert findings(rule, compiled[source]) == []
 
 
-@pytest.mark.parametrize(("rule", "source"), named(snippets(Measured, "bad")))
+@pytest.mark.parametrize(("rule", "source"), named(snippets(MeasuredTarget, "bad")))
 async def test_a_rule_finds_its_bad_run(rule: Rule, source: str, measuring: Measuring) -> None:
     found = findings(rule, [await measuring(source)])
     assert found
     assert all(finding.proof for finding in found)
 
 
-@pytest.mark.parametrize(("rule", "source"), named(snippets(Measured, "good")))
+@pytest.mark.parametrize(("rule", "source"), named(snippets(MeasuredTarget, "good")))
 async def test_a_rule_is_silent_on_its_good_run(rule: Rule, source: str, measuring: Measuring) -> None:
     assert findings(rule, [await measuring(source)]) == []
 
 
-@pytest.mark.parametrize(("rule", "figures"), named(snippets(Timed, "bad")))
+@pytest.mark.parametrize(("rule", "figures"), named(snippets(TimedTarget, "bad")))
 def test_a_rule_finds_its_bad_timings(rule: Rule, figures: str) -> None:
     (finding,) = findings(rule, [timed(figures)])
     assert (finding.line, finding.evidence) == (6, "measured")
     assert "N=" in finding.proof
 
 
-@pytest.mark.parametrize(("rule", "figures"), named(snippets(Timed, "good")))
+@pytest.mark.parametrize(("rule", "figures"), named(snippets(TimedTarget, "good")))
 def test_a_rule_is_silent_on_its_good_timings(rule: Rule, figures: str) -> None:
     assert findings(rule, [timed(figures)]) == []
 
@@ -233,30 +237,38 @@ def case(**changed: Any) -> CaseResult:
     return CaseResult(**{"name": "N=40", "group": "declared", "status": "failed", "why": "wrong", **changed})
 
 
-def measured_as(*cases: CaseResult, **changed: Any) -> Measured:
+def measured_as(*cases: CaseResult, **changed: Any) -> MeasuredTarget:
     """A failed verdict of these cases on TIMED's file."""
     told: dict[str, Any] = {"summary": "", "next_step": "", "verdict": "failed", "replay": "", "seed": 7}
-    whole = {"candidate": "", "reference": "", "skipped": (), "device": "", "obtained": "", **told, **changed}
-    verdict = Verdict(cases=cases, conduct=Conduct(kernels={"kernel": 1}, operators={}), **whole)
-    return Measured(Target(path=TIMED.path), TIMED, verdict)
+    whole = {
+        "candidate": "",
+        "reference": "",
+        "skipped": (),
+        "device": "",
+        "provenance": "",
+        **told,
+        **changed,
+    }
+    verdict = Verdict(cases=cases, behavior=Behavior(kernels={"kernel": 1}, operators={}), **whole)
+    return MeasuredTarget(Target(path=TIMED.path), TIMED, verdict)
 
 
 def mismatch(kind: Kind) -> Mismatch:
-    return Mismatch(output="out", kind=kind, where=None, says="wrong", causes=("It is.",), first=None)
+    return Mismatch(output="out", kind=kind, where=None, message="wrong", causes=("It is.",), first=None)
 
 
-def violation(breach: Breach) -> Violation:
-    return Violation(breach=breach, says=f"It {breach}.", instead="Do not.")
+def violation(kind: ViolationKind) -> Violation:
+    return Violation(kind=kind, message=f"It {kind}.", suggestion="Do not.")
 
 
-def found_by(measured: Measured) -> list[str]:
+def found_by(measured: MeasuredTarget) -> list[str]:
     return [finding.rule for rule in all_rules() for finding in rule.find(measured)]
 
 
 def test_every_symptom_has_a_rule_of_its_name_and_every_breach_a_symptom() -> None:
-    of_wrong_runs = {rule.name for rule in all_rules() if rule.needs is Measured} - {"strided_lanes"}
+    of_wrong_runs = {rule.name for rule in all_rules() if rule.needs is MeasuredTarget} - {"strided_lanes"}
     assert set(get_args(Symptom)) == of_wrong_runs
-    assert BREACHES.keys() == {*get_args(Breach)}
+    assert BREACHES.keys() == {*get_args(ViolationKind)}
 
 
 @pytest.mark.parametrize("group", get_args(Group))
@@ -267,10 +279,10 @@ def test_every_mismatch_is_told_by_just_one_rule(kind: Kind, group: Group) -> No
     assert len(found_by(measured_as(case(status="passed"), wrong))) == 1
 
 
-@pytest.mark.parametrize("breach", get_args(Breach))
-def test_every_breach_is_told_by_just_one_rule(breach: Breach) -> None:
-    assert found_by(measured_as(case(violations=(violation(breach),)))) == [BREACHES[breach]]
-    assert found_by(measured_as(violations=(violation(breach),))) == [BREACHES[breach]]
+@pytest.mark.parametrize("kind", get_args(ViolationKind))
+def test_every_breach_is_told_by_just_one_rule(kind: ViolationKind) -> None:
+    assert found_by(measured_as(case(violations=(violation(kind),)))) == [BREACHES[kind]]
+    assert found_by(measured_as(violations=(violation(kind),))) == [BREACHES[kind]]
 
 
 @pytest.mark.parametrize("group", get_args(Group))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.audit.audit import Request, audit
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.audit.audit import AuditRequest, audit
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finding import AuditReport, Finding
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 from .test_audit import Steps
@@ -51,17 +51,17 @@ Examining = Callable[..., Awaitable[AuditReport]]
 
 
 @pytest.fixture
-def examined(door: Door, interpreter: Mode, tmp_path: Path) -> Examining:
+def examined(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Examining:
     """Audits a file of this text as a user who names it."""
 
-    async def choose() -> Mode:
+    async def choose() -> Runtime:
         return interpreter
 
     async def examined(text: str, **asked: Any) -> AuditReport:
         file = tmp_path / "kernel.py"
         file.write_text(text, encoding="utf-8")
-        request = Request(**{"targets": (Target(path=file),), "archs": ("sm_90",), **asked})
-        return await audit(door, request, choose, Steps())
+        request = AuditRequest(**{"targets": (Target(path=file),), "archs": ("sm_90",), **asked})
+        return await audit(worker, request, choose, Steps())
 
     return examined
 
@@ -77,7 +77,7 @@ async def test_a_suspicion_that_a_run_confirms_has_its_proof_and_full_severity(e
     assert not finding.suspected
     assert "x_ptr" in finding.proof
     assert report.verdict == "faulty"
-    assert [(one.kind, bool(one.obtained)) for one in report.examined] == [
+    assert [(one.kind, bool(one.provenance)) for one in report.examined] == [
         ("compiled", True),
         ("measured", True),
     ]

@@ -11,10 +11,10 @@ import pytest
 from pytorch_to_triton.audit import rules
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.registry import MalformedRule, all_rules, load
-from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel, parse
 
 
-def named_bad(kernel: Kernel) -> Iterator[Fault]:
+def named_bad(kernel: SourceKernel) -> Iterator[Fault]:
     if kernel.node.name == "bad":
         yield Fault(kernel.node, "It is called bad.", "Call it good.")
 
@@ -28,7 +28,7 @@ def needs_nothing_known(kernel: ast.Module) -> Iterator[Fault]:
     yield from ()
 
 
-def needs_too_much(kernel: Kernel, file: SourceFile) -> Iterator[Fault]:
+def needs_too_much(kernel: SourceKernel, file: SourceFile) -> Iterator[Fault]:
     yield from ()
 
 
@@ -62,7 +62,7 @@ def test_a_rule_gets_the_evidence_that_its_annotation_names(check: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "lacks"),
+    ("changes", "missing"),
     [
         ({"SEVERITY": None}, "SEVERITY"),
         ({"SEVERITY": "error"}, "SEVERITY"),
@@ -77,9 +77,9 @@ def test_a_rule_gets_the_evidence_that_its_annotation_names(check: Any) -> None:
     ],
 )
 def test_a_malformed_rule_is_refused_with_its_file_and_what_it_lacks(
-    changes: dict[str, Any], lacks: str
+    changes: dict[str, Any], missing: str
 ) -> None:
-    with pytest.raises(MalformedRule, match=rf"^/rules/named_bad\.py lacks .*{lacks}"):
+    with pytest.raises(MalformedRule, match=rf"^/rules/named_bad\.py lacks .*{missing}"):
         load(module(**changes))
 
 
@@ -90,8 +90,8 @@ def test_all_that_a_malformed_rule_lacks_is_named_at_once() -> None:
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
 def test_a_rule_s_docstring_begins_with_the_fault_in_one_line(rule: Any) -> None:
-    fault, why, *instead = rule.about.split("\n\n")
+    fault, why, *suggestion = rule.about.split("\n\n")
     assert "\n" not in fault
     assert fault.endswith(".")
     assert why
-    assert instead[-1].startswith("Instead, ")
+    assert suggestion[-1].startswith("Instead, ")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.api.history import history
-from pytorch_to_triton.api.surface import installed_version
 from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
-from pytorch_to_triton.audit.source import Kernel, SourceFile, parse
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel, parse
 from pytorch_to_triton.schema.finding import Finding
+from pytorch_to_triton.triton_api.history import history
+from pytorch_to_triton.triton_api.surface import installed_version
 
 from ..docs.guide_blocks import blocks_of, source_of
 
@@ -30,7 +30,7 @@ RIGHT = [
     *sorted((TESTS / "convert" / "draft" / "golden").glob("*.py")),
     *sorted({*CHECKS.glob("*.py")} - {CHECKS / "run.py", CHECKS / "language.py", *UNFIT}),
 ]
-RULES = [rule for rule in all_rules() if rule.needs in (Kernel, SourceFile)]
+RULES = [rule for rule in all_rules() if rule.needs in (SourceKernel, SourceFile)]
 """Those on source; for the others see test_evidence_rules.py."""
 BAD = [
     pytest.param(rule, source, id=f"{rule.name}-{index}")
@@ -94,7 +94,7 @@ def test_a_finding_points_at_the_fault_and_says_what_to_write() -> None:
     )
     assert (finding.line, finding.column, finding.evidence) == (7, 9, "source")
     assert finding.message == "The length of tl.arange must be a power of two; 100 is none."
-    assert finding.instead == "Use 128 and mask what lies beyond the end."
+    assert finding.suggestion == "Use 128 and mask what lies beyond the end."
 
 
 def test_every_fault_of_one_kernel_is_found_once() -> None:
@@ -258,7 +258,7 @@ def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
     tl.store(y_ptr + i, tl.load(y_ptr + i) + 1)
 """
     (finding,) = weighty(PREAMBLE + source)
-    assert 'restore_value=["y_ptr"]' in finding.instead
+    assert 'restore_value=["y_ptr"]' in finding.suggestion
 
 
 def test_names_are_not_checked_in_a_file_for_another_maker_s_triton() -> None:

@@ -21,7 +21,7 @@ def found(line: int, rule: str = LOADS) -> Finding:
         line=line,
         column=1,
         message="m",
-        instead="i",
+        suggestion="i",
     )
 
 

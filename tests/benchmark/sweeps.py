@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from pytorch_to_triton.benchmark.flags import flagged
-from pytorch_to_triton.benchmark.limit import limit_of, precision_of
+from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.schema.benchmark import Benchmark, Conditions, TunedConfig
-from pytorch_to_triton.schema.timing import Ceilings, Flag, Timing, TimingTable, Work
+from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, RedFlag, Timing, TimingTable
 
 H200 = Ceilings(
     device="NVIDIA H200",
-    obtained="measured",
+    provenance="measured",
     source="driver 580.159, 2026-11-21",
     copy_gbytes_per_s=4283,
     matmul_tflops={"bfloat16": 712.0, "tf32": 370.0, "float32": 51.6},
@@ -30,7 +30,7 @@ def timing(label: str, milliseconds: float, *, within: float = 0.01, spread: flo
     )
 
 
-def table(dims: Mapping[str, int], work: Work, timings: Sequence[Timing]) -> TimingTable:
+def table(dims: Mapping[str, int], work: MinimalWork, timings: Sequence[Timing]) -> TimingTable:
     """One size on the H200, with rates and shares."""
     limit = limit_of(work, H200, tf32=False)
     assert limit is not None
@@ -60,21 +60,21 @@ def table(dims: Mapping[str, int], work: Work, timings: Sequence[Timing]) -> Tim
 def softmax(rows: int, columns: int, **milliseconds: float) -> TimingTable:
     """Softmax of a bfloat16 matrix; `max_autotune` stands for its label."""
     count = 5 * rows * columns
-    work = Work(
+    work = MinimalWork(
         bytes_moved=4 * rows * columns,
         flops={"float32": count},
         vector_flops=count,
-        obtained="counted in the traced graph",
+        provenance="counted in the traced graph",
     )
     return table({"M": rows, "N": columns}, work, timings_of(milliseconds))
 
 
 def matmul(m: int, n: int, k: int, **milliseconds: float) -> TimingTable:
     """A product of bfloat16 matrices."""
-    work = Work(
+    work = MinimalWork(
         bytes_moved=2 * (m * k + k * n + m * n),
         flops={"bfloat16": 2 * m * n * k},
-        obtained="declared in matmul.py",
+        provenance="declared in matmul.py",
     )
     return table({"M": m, "N": n, "K": k}, work, timings_of(milliseconds))
 
@@ -94,7 +94,7 @@ def softmax_sweep() -> list[TimingTable]:
     ]
 
 
-def benchmark(kernel: str, tables: Sequence[TimingTable], flags: tuple[Flag, ...] = ()) -> Benchmark:
+def benchmark(kernel: str, tables: Sequence[TimingTable], flags: tuple[RedFlag, ...] = ()) -> Benchmark:
     """The whole result, as the caller of these modules puts it together."""
     tables = flagged(tables)
     return Benchmark(
@@ -105,12 +105,12 @@ def benchmark(kernel: str, tables: Sequence[TimingTable], flags: tuple[Flag, ...
         device="NVIDIA H200, driver 580.159, torch 2.11.0, Triton 3.6.0, 2026-11-21",
         passes="forward",
         precision=precision_of(tf32=False),
-        obtained="measured with device events",
+        provenance="measured with device events",
         tables=tables,
         flags=flags,
         ceilings=H200,
         conditions=Conditions(
-            driver="580.159", obtained="NVML", sm_clock_mhz=(1830, 1980), max_sm_clock_mhz=1980
+            driver="580.159", provenance="NVML", sm_clock_mhz=(1830, 1980), max_sm_clock_mhz=1980
         ),
         tuned=(TunedConfig(kernel="softmax_kernel", key={"N": 4096}, config={"num_warps": 8}),),
         seed=7,

@@ -5,26 +5,31 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.benchmark.benchmark import Plan, Run, labelled, refuse_nothing_to_freeze
+from pytorch_to_triton.benchmark.benchmark import (
+    BenchmarkPlan,
+    BenchmarkRun,
+    labelled,
+    refuse_nothing_to_freeze,
+)
 from pytorch_to_triton.benchmark.ceilings import kept_at, read
 from pytorch_to_triton.benchmark.measurement import Measurement
 from pytorch_to_triton.benchmark.passes import work_of_passes
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.conditions import watched_device
-from pytorch_to_triton.gpu.versions import Device, Versions
+from pytorch_to_triton.hardware.conditions import watched_device
+from pytorch_to_triton.hardware.versions import Device, Versions
+from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark, Conditions
-from pytorch_to_triton.schema.case import Case, TensorArgument
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import Ceilings, Work
+from pytorch_to_triton.schema.timing import Ceilings, MinimalWork
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KERNEL_FILE = Target(path=ROOT / "reference_kernels" / "softmax.py")
 CEILINGS = Ceilings(
     device="NVIDIA H200",
-    obtained="measured",
+    provenance="measured",
     source="driver 580.159.04",
     copy_gbytes_per_s=4257.0,
     matmul_tflops={"float32": 51.0},
@@ -55,13 +60,15 @@ def judged(rows: tuple[int, ...], ended: str = "") -> Benchmark:
     told = json.loads((HERE / "recorded" / "softmax.json").read_text())
     measurement = Measurement.model_validate({**told, "ended": ended})
     request = BenchmarkRequest(candidate=KERNEL_FILE)
-    plan = Plan(request, KERNEL_FILE, (DESCRIPTION, DESCRIPTION), tuple(map(case, rows)), None, "", 7)
+    plan = BenchmarkPlan(
+        request, KERNEL_FILE, (DESCRIPTION, DESCRIPTION), tuple(map(case, rows)), None, "", 7
+    )
     devices = (Device(name="NVIDIA H200", capability=(9, 0), memory_bytes=1),)
     found = Versions(
         python="3.12", torch="2.11", triton="3.6", interpreter=False, cuda="13.0", rocm=None, devices=devices
     )
-    conditions = Conditions(driver="580.159.04", obtained="NVML")
-    return Run(plan, found, CEILINGS, conditions, measurement).benchmark([])
+    conditions = Conditions(driver="580.159.04", provenance="NVML")
+    return BenchmarkRun(plan, found, CEILINGS, conditions, measurement).benchmark([])
 
 
 def test_a_run_that_reached_every_size_is_judged_by_its_figures() -> None:
@@ -98,7 +105,7 @@ def test_targets_of_one_name_are_told_apart() -> None:
 
 
 def test_the_backward_pass_moves_inputs_twice_and_outputs_once() -> None:
-    forward = Work(bytes_moved=300, flops={"bfloat16": 10}, obtained="counted")
+    forward = MinimalWork(bytes_moved=300, flops={"bfloat16": 10}, provenance="counted")
     backward = work_of_passes(forward, 200, "backward")
     assert (backward.bytes_moved, backward.flops) == (500, {"bfloat16": 20})
     both = work_of_passes(forward, 200, "both")
@@ -119,5 +126,5 @@ def test_ceilings_are_kept_for_each_driver_and_damaged_ones_are_measured_again(t
 async def test_conditions_that_cannot_be_read_say_why() -> None:
     async with watched_device("00000000-no-such-device") as watching:
         pass
-    assert watching.conditions.obtained.startswith("not available: ")
+    assert watching.conditions.provenance.startswith("not available: ")
     assert watching.conditions.sm_clock_mhz is None

@@ -2,26 +2,26 @@
 
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.estimate import Setting, Size, estimated
+from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimated
 from pytorch_to_triton.benchmark.pictures import draw
-from pytorch_to_triton.benchmark.report import brief_table, markdown
-from pytorch_to_triton.gpu.datasheets import datasheet
+from pytorch_to_triton.benchmark.speed_report import brief_table, markdown
+from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.schema.benchmark import Benchmark
-from pytorch_to_triton.schema.timing import Work
+from pytorch_to_triton.schema.timing import MinimalWork
 
 
 def of_copy(gpu: str, *, flops: dict[str, int] | None = None) -> Benchmark:
     """Two sizes of 4.8 MB and 4.8 GB, the larger given first."""
     sizes = [
-        Size(
+        EstimatedSize(
             dims={"N": moved},
             dtypes={"x": "bfloat16"},
-            work=Work(bytes_moved=moved, flops=flops or {}, obtained="counted in the traced graph"),
+            work=MinimalWork(bytes_moved=moved, flops=flops or {}, provenance="counted in the traced graph"),
         )
         for moved in (4_800_000_000, 4_800_000)
     ]
     return estimated(
-        Setting("k.py", "forward", False, "benchmark k.py --estimate H200"), datasheet(gpu), sizes
+        EstimateSetting("k.py", "forward", False, "benchmark k.py --estimate H200"), datasheet(gpu), sizes
     )
 
 
@@ -30,7 +30,7 @@ def test_an_estimate_has_limits_and_no_timings() -> None:
     assert (whole.verdict, whole.conditions) == ("estimated", None)
     assert [table.timings for table in whole.tables] == [(), ()]
     limits = [table.limit for table in whole.tables]
-    assert [(limit.ms, limit.binds, limit.obtained) for limit in limits if limit] == [
+    assert [(limit.ms, limit.binds, limit.provenance) for limit in limits if limit] == [
         (0.001, "memory", "estimated"),
         (1.0, "memory", "estimated"),
     ]

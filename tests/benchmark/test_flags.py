@@ -19,11 +19,11 @@ from pytorch_to_triton.benchmark.flags import (
 )
 from pytorch_to_triton.benchmark.verdict import NEXT_STEPS, next_step_of, summary_of, verdict_of
 from pytorch_to_triton.schema.benchmark import KERNEL, Conditions
-from pytorch_to_triton.schema.timing import Flag, FlagKind, TimingTable
+from pytorch_to_triton.schema.timing import FlagKind, RedFlag, TimingTable
 
 from .sweeps import matmul, softmax, softmax_sweep, table, timing
 
-CHEAT = Flag(kind="clock_disagrees", label=KERNEL, message="Work runs beside the stream.")
+CHEAT = RedFlag(kind="clock_disagrees", label=KERNEL, message="Work runs beside the stream.")
 
 
 def kinds(tables: list[TimingTable]) -> list[str]:
@@ -107,7 +107,7 @@ def test_growth_out_of_a_cache_or_across_dtypes_is_not_told() -> None:
 def test_a_throttled_and_shared_device_is_told_for_the_whole_run() -> None:
     conditions = Conditions(
         driver="1",
-        obtained="NVML",
+        provenance="NVML",
         sm_clock_mhz=(1335, 1980),
         max_sm_clock_mhz=1980,
         throttled_by=("SwPowerCap",),
@@ -117,7 +117,7 @@ def test_a_throttled_and_shared_device_is_told_for_the_whole_run() -> None:
     assert (throttled.kind, throttled.label) == ("throttled", "")
     assert "(SwPowerCap). It ran at 1,335 to 1,980 of at most 1,980 MHz." in throttled.message
     assert "process 4711 (512 MiB)" in shared.message
-    assert list(of_conditions(Conditions(driver=None, obtained="not available"))) == []
+    assert list(of_conditions(Conditions(driver=None, provenance="not available"))) == []
 
 
 def test_figures_of_a_cheating_kernel_are_void_and_its_flag_comes_first() -> None:
@@ -131,7 +131,7 @@ def test_figures_of_a_cheating_kernel_are_void_and_its_flag_comes_first() -> Non
 
 
 def test_a_baseline_that_changes_settings_does_not_void_the_kernel() -> None:
-    flag = Flag(kind="settings_changed", label="eager", message="")
+    flag = RedFlag(kind="settings_changed", label="eager", message="")
     assert verdict_of(flagged(softmax_sweep()), (flag,)) == "faster"
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.inputs.declaration import parse_options
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
-from pytorch_to_triton.schema.declaration import parse_options
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 pytestmark = [pytest.mark.anyio, pytest.mark.gpu]
@@ -18,7 +18,7 @@ KERNELS = Path(__file__).parent / "kernels"
 UNTRUSTED = {"wrong_outputs", "clock_disagrees", "settings_changed"}
 
 
-async def timed(door: Door, device: Mode, folder: Path, name: str) -> Benchmark:
+async def timed(worker: WorkerClient, device: Runtime, folder: Path, name: str) -> Benchmark:
     """A kernel at a size where it takes tens of microseconds, beside eager PyTorch."""
     request = BenchmarkRequest(
         candidate=Target(path=KERNELS / f"{name}.py"),
@@ -27,7 +27,7 @@ async def timed(door: Door, device: Mode, folder: Path, name: str) -> Benchmark:
         into=folder,
         seed=7,
     )
-    return await benchmark(door, request, device)
+    return await benchmark(worker, request, device)
 
 
 def untrusted(found: Benchmark) -> set[str]:
@@ -44,9 +44,9 @@ def untrusted(found: Benchmark) -> set[str]:
     ],
 )
 async def test_a_cheat_against_the_clock_is_named(
-    door: Door, device: Mode, tmp_path: Path, name: str, flag: str
+    worker: WorkerClient, device: Runtime, tmp_path: Path, name: str, flag: str
 ) -> None:
-    found = await timed(door, device, tmp_path, name)
+    found = await timed(worker, device, tmp_path, name)
     assert flag in untrusted(found)
     assert found.verdict == "void"
 
@@ -54,13 +54,17 @@ async def test_a_cheat_against_the_clock_is_named(
 @pytest.mark.parametrize(
     "name", ["honest_softmax", "autotuned_softmax", "synchronising", "many_small_operations", "copy"]
 )
-async def test_an_honest_kernel_is_believed(door: Door, device: Mode, tmp_path: Path, name: str) -> None:
-    found = await timed(door, device, tmp_path, name)
+async def test_an_honest_kernel_is_believed(
+    worker: WorkerClient, device: Runtime, tmp_path: Path, name: str
+) -> None:
+    found = await timed(worker, device, tmp_path, name)
     assert untrusted(found) == set()
     assert all(table.of(KERNEL) for table in found.tables)
 
 
-async def test_an_autotuned_kernel_tells_what_it_chose(door: Door, device: Mode, tmp_path: Path) -> None:
-    found = await timed(door, device, tmp_path, "autotuned_softmax")
+async def test_an_autotuned_kernel_tells_what_it_chose(
+    worker: WorkerClient, device: Runtime, tmp_path: Path
+) -> None:
+    found = await timed(worker, device, tmp_path, "autotuned_softmax")
     assert [config.kernel for config in found.tuned] == ["softmax_kernel"]
     assert "num_warps" in found.tuned[0].config

@@ -126,6 +126,6 @@ def test_fonts_are_listed_in_this_projects_cache(tmp_path: Path, cache: Path) ->
 
 
 def test_matplotlib_is_not_loaded_before_something_is_drawn() -> None:
-    code = "import sys, pytorch_to_triton.benchmark.report; print('matplotlib' in sys.modules)"
+    code = "import sys, pytorch_to_triton.benchmark.speed_report; print('matplotlib' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.benchmark.flags import flagged
-from pytorch_to_triton.benchmark.limit import limit_of
 from pytorch_to_triton.benchmark.measurement import Measurement
-from pytorch_to_triton.benchmark.timing import Roof, table_of
+from pytorch_to_triton.benchmark.roofline import limit_of
+from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
 from pytorch_to_triton.benchmark.verdict import summary_of, verdict_of
+from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL
-from pytorch_to_triton.schema.case import Case, TensorArgument
-from pytorch_to_triton.schema.timing import Ceilings, TimingTable, Work
+from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, TimingTable
 
 RECORDED = Path(__file__).parent / "recorded"
 CEILINGS = Ceilings(
     device="NVIDIA H200",
-    obtained="measured",
+    provenance="measured",
     source="driver 580.159.04, 2026-11-21",
     copy_gbytes_per_s=4257.0,
     matmul_tflops={"float32": 51.0, "bfloat16": 786.0},
@@ -29,7 +29,7 @@ def recorded(name: str, dtype: str, rows: int) -> TimingTable:
     measurement = Measurement.model_validate(json.loads((RECORDED / f"{name}.json").read_text()))
     x = TensorArgument.model_validate({"name": "x", "dtype": dtype, "shape": (rows, 4096)})
     case = Case(name="", group="declared", dims={"M": rows, "N": 4096}, arguments=(x,))
-    work = Work(bytes_moved=2 * x.bytes, flops={}, obtained="counted")
+    work = MinimalWork(bytes_moved=2 * x.bytes, flops={}, provenance="counted")
     limit = limit_of(work, CEILINGS, tf32=False)
     table = table_of(measurement.sizes[0], case, "NVIDIA H200", Roof(work, limit))
     [judged] = flagged([table])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable
-from pytorch_to_triton.schema.verdict import CaseResult, Conduct, Decision, Skip, Verdict
+from pytorch_to_triton.schema.verdict import Behavior, CaseResult, Decision, Skip, Verdict
 
 NAMES = {1: "correct", 2: "optimised", 3: "tuned"}
 
@@ -24,8 +24,8 @@ def stage(number: int, decision: Decision = "passed", *, passed: bool = True) ->
         skipped=(Skip(what="N=10000000", why="over the limit"),),
         seed=7,
         device="CPU",
-        obtained="measured",
-        conduct=Conduct(kernels={}, operators={}),
+        provenance="measured",
+        behavior=Behavior(kernels={}, operators={}),
         replay="",
     )
     return StageReport(

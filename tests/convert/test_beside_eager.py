@@ -12,12 +12,12 @@ from pytorch_to_triton.convert.convert import source_of
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.module import draft
 from pytorch_to_triton.errors import BadInput, NotConvertible
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.schema.declaration import NO_OPTIONS
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 pytestmark = pytest.mark.anyio
 
@@ -157,7 +157,7 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 async def outcomes(
-    door: Door, interpreter: Mode, tmp_path_factory: pytest.TempPathFactory
+    worker: WorkerClient, interpreter: Runtime, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, object]:
     """What differs from eager PyTorch for each row that is drafted, else the refusal."""
     folder = tmp_path_factory.mktemp("rows")
@@ -166,7 +166,7 @@ async def outcomes(
     for number, (name, row) in enumerate(ROWS.items()):
         target = row.target(folder / f"target_{number}.py")
         try:
-            files = await drafted(door, interpreter, target, folder)
+            files = await drafted(worker, interpreter, target, folder)
         except Exception as refusal:
             outcomes[name] = refusal
             continue
@@ -175,15 +175,15 @@ async def outcomes(
             {"name": name, "target": str(target.path), "files": files, "sizes": sizes, "tensors": row.drawn()}
         )
     job = Job(kind=str(BESIDE_EAGER), arguments={"drafts": drafts})
-    outcome = await door.ask(job, interpreter, seconds=300.0)
+    outcome = await worker.ask(job, interpreter, seconds=300.0)
     assert outcome.answer is not None, outcome
     return outcomes | outcome.answer
 
 
-async def drafted(door: Door, mode: Mode, target: Target, folder: Path) -> list[str]:
-    description = await describe(door, target, "reference", mode)
+async def drafted(worker: WorkerClient, runtime: Runtime, target: Target, folder: Path) -> list[str]:
+    description = await describe(worker, target, "reference", runtime)
     declaration = declaration_of(description, description, NO_OPTIONS)
-    traced = await trace(door, target, declaration, mode)
+    traced = await trace(worker, target, declaration, runtime)
     source = source_of(target, description, declaration, traced)
     files = [folder / f"{target.path.stem}_stage{stage}.py" for stage in STAGES]
     for file, stage in zip(files, STAGES, strict=True):

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.conversion import Conversion
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options, parse_options
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 from ..conftest import Written
 from .conftest import Conversions
@@ -71,7 +71,7 @@ async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(
 
 
 async def test_the_kernel_file_validates_on_its_own(
-    door: Door, interpreter: Mode, converted: Conversions, written: Written, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
     target = written(DECLARED + "def f(x):\n    return torch.softmax(x, dim=-1) * 2.0\n")
     kernel = (await converted(target)).kernel
@@ -80,7 +80,7 @@ async def test_the_kernel_file_validates_on_its_own(
     alone.parent.mkdir()
     alone.write_text(kernel.read_text(encoding="utf-8"), encoding="utf-8")
     target.path.unlink()
-    verdict = await validate(door, Request(candidate=Target(path=alone), seed=3), interpreter)
+    verdict = await validate(worker, ValidationRequest(candidate=Target(path=alone), seed=3), interpreter)
     assert verdict.verdict == "passed", verdict.summary
 
 
@@ -124,8 +124,8 @@ REFUSED = {
 async def test_what_no_pattern_drafts_is_refused_with_its_line(
     what: str, converted: Callable[[Target], Awaitable[Conversion]], written: Written
 ) -> None:
-    body, says = REFUSED[what]
-    with pytest.raises(NotConvertible, match=says) as refusal:
+    body, message = REFUSED[what]
+    with pytest.raises(NotConvertible, match=message) as refusal:
         await converted(written(DECLARED + body))
     assert refusal.value.exit_code == 4
     assert refusal.value.hint

@@ -7,12 +7,12 @@ import pytest
 
 from pytorch_to_triton.convert.convert import source_of
 from pytorch_to_triton.convert.draft.module import draft
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.schema.declaration import NO_OPTIONS
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 from ..conftest import Written
 
@@ -25,13 +25,13 @@ BODY = "def f(x, w):\n    return x * w\n"
 
 
 @pytest.fixture
-def drafted(door: Door, interpreter: Mode) -> Drafting:
+def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
     """The text of a target's first stage."""
 
     async def drafted(target: Target) -> str:
-        description = await describe(door, target, "reference", interpreter)
+        description = await describe(worker, target, "reference", interpreter)
         declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(door, target, declaration, interpreter)
+        traced = await trace(worker, target, declaration, interpreter)
         return draft(traced.graph, source_of(target, description, declaration, traced), 1).text
 
     return drafted
@@ -43,12 +43,12 @@ def run_of(text: str) -> str:
 
 
 async def test_what_was_not_declared_is_refused_with_the_way_out(
-    door: Door, interpreter: Mode, written: Written, drafted: Drafting, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, written: Written, drafted: Drafting, tmp_path: Path
 ) -> None:
     file = tmp_path / "drafted.py"
     file.write_text(await drafted(written(DECLARED + BODY)), encoding="utf-8")
     job = Job(kind=str(CALLED_OTHERWISE), arguments={"file": str(file)})
-    outcome = await door.ask(job, interpreter, seconds=120.0)
+    outcome = await worker.ask(job, interpreter, seconds=120.0)
     assert outcome.answer == {
         "as drafted": "ran",
         "x in float64": "TypeError: f was drafted for torch.float32 and torch.bfloat16 x; got torch.float64. "

@@ -8,14 +8,14 @@ import pytest
 from pytorch_to_triton.convert.convert import ConversionRequest, convert, declared, reference_of
 from pytorch_to_triton.convert.draft.module import Source, draft
 from pytorch_to_triton.errors import BadInput, NotConvertible, TargetBroken
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.validate import Request
+from pytorch_to_triton.validate.validate import ValidationRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -61,36 +61,36 @@ def norm(tmp_path: Path) -> Target:
 
 
 async def test_a_class_is_constructed_with_the_arguments_given(
-    door: Door, interpreter: Mode, norm: Target
+    worker: WorkerClient, interpreter: Runtime, norm: Target
 ) -> None:
-    description = await describe(door, norm.constructed_with(INIT), "reference", interpreter)
+    description = await describe(worker, norm.constructed_with(INIT), "reference", interpreter)
     assert [(tensor.name, tensor.shape) for tensor in description.state] == [("weight", (7,))]
     assert description.target.init == INIT
 
 
 async def test_arguments_of_a_class_are_refused_for_a_function(
-    door: Door, interpreter: Mode, norm: Target, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, norm: Target, tmp_path: Path
 ) -> None:
     function = Target(path=norm.path, name="scaled").constructed_with(("dim=7",))
     request = ConversionRequest(target=function, into=tmp_path / "into")
     with pytest.raises(BadInput, match=r"is a function, and --init \(dim=7\) is for an nn.Module class"):
-        await convert(door, request, interpreter)
+        await convert(worker, request, interpreter)
 
 
 async def test_a_class_whose_arguments_are_missing_says_how_to_give_them(
-    door: Door, interpreter: Mode, norm: Target
+    worker: WorkerClient, interpreter: Runtime, norm: Target
 ) -> None:
     with pytest.raises(TargetBroken, match=r"'dim'.*--init NAME=VALUE"):
-        await describe(door, norm, "reference", interpreter)
+        await describe(worker, norm, "reference", interpreter)
 
 
 async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
-    door: Door, interpreter: Mode, norm: Target, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, norm: Target, tmp_path: Path
 ) -> None:
     target = norm.constructed_with(INIT)
-    description = await describe(door, target, "reference", interpreter)
+    description = await describe(worker, target, "reference", interpreter)
     declaration = declaration_of(description, description, NO_OPTIONS)
-    traced = await trace(door, target, declaration, interpreter)
+    traced = await trace(worker, target, declaration, interpreter)
     reference = reference_of(target, description, traced)
     assert "module = Norm(dim=7, eps=0.25, kind='wide').eval()" in reference.definitions[-1]
     heads = [definition.partition("(")[0] for definition in reference.definitions]
@@ -108,27 +108,29 @@ async def test_a_drafted_module_brings_its_arguments_its_bases_and_nothing_else(
         kind=str(BESIDE_EAGER),
         arguments={"functions": [{**weights, "inputs": inputs, "given": {"weight": [0.5, 1.5, 7]}}]},
     )
-    outcome = await door.ask(job, interpreter, seconds=120.0)
+    outcome = await worker.ask(job, interpreter, seconds=120.0)
     assert outcome.answer == {"norm": ""}
 
 
-async def test_a_class_of_another_file_is_refused(door: Door, interpreter: Mode, tmp_path: Path) -> None:
+async def test_a_class_of_another_file_is_refused(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
     path = tmp_path / "borrowed.py"
     path.write_text('from torch.nn import Sigmoid\n\nINPUTS = {"input": "float32[M]"}\nDIMS = {"M": [5]}\n')
     target = Target(path=path, name="Sigmoid")
-    description = await describe(door, target, "reference", interpreter)
+    description = await describe(worker, target, "reference", interpreter)
     declaration = declaration_of(description, description, NO_OPTIONS)
-    traced = await trace(door, target, declaration, interpreter)
+    traced = await trace(worker, target, declaration, interpreter)
     with pytest.raises(NotConvertible, match="Sigmoid is not defined by a `class`"):
         reference_of(target, description, traced)
 
 
 def test_the_command_that_replays_carries_arguments_and_requirements(norm: Target) -> None:
-    mode = Mode(python=sys.executable, interpreter=True)
+    runtime = Runtime(python=sys.executable, interpreter=True)
     options = Options(requires=("M % 2 == 0",))
     kernel = Target(path=norm.path.with_name("kernel.py"))
-    request = Request(candidate=kernel, reference=norm.constructed_with(INIT), options=options)
-    line = command(request, mode, 7, None)
+    request = ValidationRequest(candidate=kernel, reference=norm.constructed_with(INIT), options=options)
+    line = command(request, runtime, 7, None)
     assert "--init dim=7 --init eps=0.25 --init kind=wide" in line
     assert "--require 'M % 2 == 0'" in line
 
@@ -144,13 +146,13 @@ HALF = FILE.replace('"float32[M, 7]"', '"float32|float16[M, 7]"')
 
 
 async def test_a_module_is_converted_in_each_dtype_with_parameters_that_follow_its_input(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     path = tmp_path / "norms.py"
     path.write_text(HALF, encoding="utf-8")
     target = Target(path=path, name="Norm", init=("dim=7",))
     request = ConversionRequest(target=target, into=tmp_path / "out", seed=7)
-    conversion = await convert(door, request, interpreter)
+    conversion = await convert(worker, request, interpreter)
     assert conversion.verdict == "converted", conversion.summary
     names = {case.name for stage in conversion.stages for case in stage.verdict.cases}
     assert any("float16" in name for name in names)

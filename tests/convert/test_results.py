@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.deliver import delivered, destination_of, kernel_file
-from pytorch_to_triton.convert.report import next_step_of, summary_of
+from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
+from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.results import MARKER
 from pytorch_to_triton.schema.conversion import Conversion
@@ -40,7 +40,7 @@ def put(target: Target, into: Path, decision: Decision) -> Conversion:
             timing=None,
             device="CPU",
             notes=(),
-            obtained="measured",
+            provenance="measured",
             replay=f"validate {file}",
         )
         return delivered(conversion, fresh, kernel_file("f"))

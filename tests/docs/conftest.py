@@ -2,19 +2,19 @@ from collections.abc import Callable
 
 import pytest
 
-from pytorch_to_triton.api.surface import Surface, surface
 from pytorch_to_triton.docs.library import Library, collect
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.triton_api.surface import Surface, surface
 
 Libraries = Callable[..., Library]
 
 
 @pytest.fixture(scope="session")
-async def installed(door: Door, interpreter: Mode) -> Surface:
+async def installed(worker: WorkerClient, interpreter: Runtime) -> Surface:
     """The names of the installed Triton."""
-    return await surface(door, interpreter)
+    return await surface(worker, interpreter)
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +35,6 @@ def library_of() -> Libraries:
             )
             for name, text in texts.items()
         ]
-        return Library(pages={page.name: page for page in pages}, spellings={}, surface=None, lacks=())
+        return Library(pages={page.name: page for page in pages}, spellings={}, surface=None, missing=())
 
     return library_of

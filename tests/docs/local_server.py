@@ -10,10 +10,10 @@ from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any
 
 from pytorch_to_triton.docs.address import Gate
-from pytorch_to_triton.docs.transport import Client, Clock, Limits
+from pytorch_to_triton.docs.transport import Client, Clock, FetchLimits
 
 HTML = "text/html; charset=utf-8"
-QUICK = Limits(connect_seconds=5, read_seconds=5, whole_seconds=5, pause_seconds=0)
+QUICK = FetchLimits(connect_seconds=5, read_seconds=5, whole_seconds=5, pause_seconds=0)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import anyio
 import httpx
 import pytest
 
-from pytorch_to_triton.docs.address import Gate, Refused, Unreachable, is_public
-from pytorch_to_triton.docs.transport import Client, Limits
+from pytorch_to_triton.docs.address import AddressRefused, Gate, Unreachable, is_public
+from pytorch_to_triton.docs.transport import Client, FetchLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -57,19 +57,19 @@ def test_the_places_of_the_documentation_may_be_asked(url: str) -> None:
     ],
 )
 def test_no_other_url_may_be_asked(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         Gate().checked(url)
 
 
 def test_a_redirect_is_read_from_where_it_stands() -> None:
     page = httpx.URL(f"{SITE}a/b.html")
     assert str(Gate().checked("../c.html#part", page)) == f"{SITE}c.html"
-    with pytest.raises(Refused, match="not among the places"):
+    with pytest.raises(AddressRefused, match="not among the places"):
         Gate().checked("//example.org/c.html", page)
 
 
 def test_a_refusal_shows_a_hostile_url_as_harmless_text() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(AddressRefused) as refused:
         Gate().checked("https://example.org/\u202e" + "x" * 1000)
     assert refused.value.reason.isascii()
     assert len(refused.value.reason) < 500
@@ -94,7 +94,9 @@ def test_other_addresses_are_not(address: str) -> None:
 
 
 async def test_one_private_address_among_public_ones_is_reason_enough() -> None:
-    with pytest.raises(Refused, match=r"resolves to 169\.254\.169\.254, which is not a public address"):
+    with pytest.raises(
+        AddressRefused, match=r"resolves to 169\.254\.169\.254, which is not a public address"
+    ):
         await gate_to("185.199.108.153", "169.254.169.254").addresses("triton-lang.org")
     assert await gate_to("185.199.108.153").addresses("triton-lang.org") == ("185.199.108.153",)
 
@@ -118,7 +120,7 @@ async def test_a_name_that_nobody_resolves_in_time_is_looked_up_once() -> None:
         return ()
 
     gate = Gate(resolve=silent)
-    async with Client(gate, Limits(connect_seconds=0.01)) as client:
+    async with Client(gate, FetchLimits(connect_seconds=0.01)) as client:
         for page in ("index.html", "other.html"):
             with pytest.raises(Unreachable, match=r"triton-lang\.org was not resolved within 0\.01 s"):
                 await client.get(f"{SITE}{page}", frozenset({"text/html"}))

@@ -22,7 +22,7 @@ from pytorch_to_triton.docs.sources import (
 )
 from pytorch_to_triton.docs.store import PageStore
 from pytorch_to_triton.docs.transport import Client
-from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.errors import EnvironmentMissing
 
 from .local_server import HTML, QUICK, Hands, Request, Server, Write, answer, client_of, local_server
 
@@ -273,7 +273,7 @@ async def test_a_cancelled_fetch_goes_on_where_it_stopped(server: Server, store:
     async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            await fetched(server, store, hands, watch=listener)
+            await fetched(server, store, hands, listener=listener)
 
         tasks.start_soon(run)
         await listener.at.wait()
@@ -286,7 +286,7 @@ async def test_a_cancelled_fetch_goes_on_where_it_stopped(server: Server, store:
 
 async def test_progress_is_told_page_by_page_up_to_the_last(server: Server, store: PageStore) -> None:
     listener = Listener()
-    report = await fetched(server, store, Hands(), watch=listener)
+    report = await fetched(server, store, Hands(), listener=listener)
     done = [told[0] for told in listener.told]
     assert done == [float(i) for i in range(1, len(done) + 1)]
     assert listener.told[-1][1] == len(done) == len(report.fetched) + len(report.absent)
@@ -329,7 +329,7 @@ async def test_a_folder_that_becomes_unwritable_ends_the_fetch_with_a_way_out(
         await write(answer(200, b"Welcome\n=======\n"))
 
     server.routes["/sources/v3.7.1/docs/programming-guide/chapter-1/introduction.rst"] = replaces_the_folder
-    with pytest.raises(EnvironmentLacks, match="PYTORCH_TO_TRITON_CACHE"):
+    with pytest.raises(EnvironmentMissing, match="PYTORCH_TO_TRITON_CACHE"):
         await fetched(server, store, Hands())
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
 
 from .guide_blocks import Block, blocks_of, source_of
 
@@ -24,18 +24,18 @@ guides = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
 
 
 @pytest.fixture(scope="session")
-def compiled() -> Mode:
+def compiled() -> Runtime:
     """Kernels are compiled."""
-    return Mode(python=sys.executable, interpreter=False)
+    return Runtime(python=sys.executable, interpreter=False)
 
 
-async def problems_of(guide: Path, folder: Path, door: Door, mode: Mode) -> list[str]:
+async def problems_of(guide: Path, folder: Path, worker: WorkerClient, runtime: Runtime) -> list[str]:
     """`guide.md:LINE: words` for whatever does not behave as its tag says in this mode."""
     blocks = [block for block in blocks_of(guide) if block.kind != "shown"]
     source = folder / f"{guide.stem}.py"
     source.write_text(source_of(blocks), encoding="utf-8")
     arguments = {"source": str(source), "blocks": [described(block) for block in blocks]}
-    outcome = await door.ask(Job(kind=str(JOB), arguments=arguments), mode, seconds=SECONDS)
+    outcome = await worker.ask(Job(kind=str(JOB), arguments=arguments), runtime, seconds=SECONDS)
     assert outcome.answer is not None, (outcome.during, outcome.detail, outcome.failure, outcome.log)
     return [f"{guide.name}:{line}: {words}" for line, words in outcome.answer["problems"]]
 
@@ -51,17 +51,17 @@ def described(block: Block) -> dict[str, Any]:
 @guides
 @pytest.mark.anyio
 async def test_a_guide_computes_what_it_says(
-    guide: Path, tmp_path: Path, door: Door, interpreter: Mode
+    guide: Path, tmp_path: Path, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    assert await problems_of(guide, tmp_path, door, interpreter) == []
+    assert await problems_of(guide, tmp_path, worker, interpreter) == []
 
 
 @guides
 @pytest.mark.anyio
 async def test_a_guide_compiles_for_nvidia_and_amd(
-    guide: Path, tmp_path: Path, door: Door, compiled: Mode
+    guide: Path, tmp_path: Path, worker: WorkerClient, compiled: Runtime
 ) -> None:
-    assert await problems_of(guide, tmp_path, door, compiled) == []
+    assert await problems_of(guide, tmp_path, worker, compiled) == []
 
 
 @guides
@@ -120,11 +120,13 @@ assert out.shape == (3,)
 """A right guide; what comes after it starts at line 22."""
 
 
-async def problems_after_head(tag: str, code: str, folder: Path, door: Door, mode: Mode) -> list[str]:
+async def problems_after_head(
+    tag: str, code: str, folder: Path, worker: WorkerClient, runtime: Runtime
+) -> list[str]:
     """The problems of a guide that is right but for its last block."""
     guide = folder / "guide.md"
     guide.write_text(f"{HEAD}\n```python {tag}\n{code}```\n", encoding="utf-8")
-    return await problems_of(guide, folder, door, mode)
+    return await problems_of(guide, folder, worker, runtime)
 
 
 def kernel_with(statement: str) -> str:
@@ -152,9 +154,9 @@ def kernel_with(statement: str) -> str:
 )
 @pytest.mark.anyio
 async def test_code_that_does_not_do_what_the_guide_says_is_told(
-    tag: str, code: str, words: str, tmp_path: Path, door: Door, interpreter: Mode
+    tag: str, code: str, words: str, tmp_path: Path, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    (problem,) = await problems_after_head(tag, code, tmp_path, door, interpreter)
+    (problem,) = await problems_after_head(tag, code, tmp_path, worker, interpreter)
     assert words in problem
 
 
@@ -175,9 +177,9 @@ async def test_code_that_does_not_do_what_the_guide_says_is_told(
 )
 @pytest.mark.anyio
 async def test_code_that_does_not_compile_as_the_guide_says_is_told(
-    tag: str, code: str, words: str, tmp_path: Path, door: Door, compiled: Mode
+    tag: str, code: str, words: str, tmp_path: Path, worker: WorkerClient, compiled: Runtime
 ) -> None:
-    (problem,) = await problems_after_head(tag, code, tmp_path, door, compiled)
+    (problem,) = await problems_after_head(tag, code, tmp_path, worker, compiled)
     assert words in problem
 
 
@@ -191,10 +193,10 @@ async def test_code_that_does_not_compile_as_the_guide_says_is_told(
 )
 @pytest.mark.anyio
 async def test_a_mistake_that_shows_as_the_guide_says_is_no_problem(
-    code: str, tmp_path: Path, door: Door, interpreter: Mode, compiled: Mode
+    code: str, tmp_path: Path, worker: WorkerClient, interpreter: Runtime, compiled: Runtime
 ) -> None:
-    assert await problems_after_head("wrong", code, tmp_path, door, interpreter) == []
-    assert await problems_after_head("wrong", code, tmp_path, door, compiled) == []
+    assert await problems_after_head("wrong", code, tmp_path, worker, interpreter) == []
+    assert await problems_after_head("wrong", code, tmp_path, worker, compiled) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.read import read
 from pytorch_to_triton.docs.restructured_text import from_restructured_text
-from pytorch_to_triton.docs.search import Request, search
+from pytorch_to_triton.docs.search import SearchRequest, search
 from pytorch_to_triton.docs.sections import sections_of
 from pytorch_to_triton.docs.words import MOST_CHARACTERS, ask
 from pytorch_to_triton.errors import BadInput
@@ -42,7 +42,7 @@ async def test_a_question_of_a_million_characters_is_refused_with_the_most_that_
     piece: str, library: Library
 ) -> None:
     text = piece * (MILLION // len(piece))
-    for asking in (lambda: search(library, Request(text)), lambda: read(library, text)):
+    for asking in (lambda: search(library, SearchRequest(text)), lambda: read(library, text)):
         with pytest.raises(BadInput, match=f"at most {MOST_CHARACTERS}"):
             asking()
 
@@ -55,7 +55,7 @@ async def test_a_section_of_a_million_characters_is_refused(library: Library) ->
 @pytest.mark.parametrize("piece", PIECES)
 async def test_the_longest_question_that_is_read_is_answered(piece: str, library: Library) -> None:
     text = piece * (MOST_CHARACTERS // len(piece))
-    for asking in (lambda: search(library, Request(text)), lambda: read(library, text)):
+    for asking in (lambda: search(library, SearchRequest(text)), lambda: read(library, text)):
         with suppress(BadInput):
             assert asking().summary
 
@@ -64,7 +64,7 @@ async def test_the_longest_question_that_is_read_is_answered(piece: str, library
 async def test_names_and_words_of_a_million_characters_are_taken_apart(piece: str, library: Library) -> None:
     text = piece * (MILLION // len(piece)) + "!"
     assert library.named(text) == ()
-    assert library.missing(text) is None
+    assert library.missing_name(text) is None
     assert ask(text) is not None
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.api.surface import Surface
 from pytorch_to_triton.docs.library import Library, collect, open_library
-from pytorch_to_triton.docs.search import Request, search
+from pytorch_to_triton.docs.search import SearchRequest, search
 from pytorch_to_triton.docs.status import status
 from pytorch_to_triton.docs.store import PageStore, Validators
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.triton_api.surface import Surface
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ async def test_without_fetched_pages_the_command_that_gets_them_is_told(library:
     assert told.names > 300
     assert told.guides >= 16
     assert told.fetched == ()
-    assert [lack.what for lack in told.lacks] == ["No public pages have been fetched."]
+    assert [lack.what for lack in told.missing] == ["No public pages have been fetched."]
     assert told.next_step.startswith("docs fetch")
     assert told.triton in told.summary
 
@@ -59,42 +59,44 @@ async def test_fetched_pages_are_told_by_version_with_their_ages(installed: Surf
     assert [(group.speaks_of, group.pages) for group in told.fetched] == [("Triton 3.7", 2), ("main", 1)]
     assert told.fetched[0].oldest == NOW - timedelta(days=5)
     assert told.fetched[0].newest == NOW - timedelta(days=3)
-    assert told.lacks == ()
+    assert told.missing == ()
 
 
 async def test_pages_that_were_long_not_confirmed_are_told(installed: Surface) -> None:
     told = status(collect(installed, [fetched("a", "main", 40), fetched("b", "main", 1)]), NOW)
-    assert [lack.what for lack in told.lacks] == ["1 fetched page was last confirmed more than 30 days ago."]
+    assert [lack.what for lack in told.missing] == [
+        "1 fetched page was last confirmed more than 30 days ago."
+    ]
 
 
 async def test_the_index_is_there_after_the_first_search(installed: Surface, own_cache: Path) -> None:
     library = collect(installed, [])
     assert not status(library, NOW).indexed
-    search(library, Request("load"))
+    search(library, SearchRequest("load"))
     told = status(library, NOW)
     assert told.indexed
     assert told.index.is_relative_to(own_cache)
 
 
 async def test_a_python_without_triton_still_has_the_guides_and_is_told_so(
-    door: Door, tmp_path: Path
+    worker: WorkerClient, tmp_path: Path
 ) -> None:
-    library = await open_library(door, Mode(python=str(tmp_path / "python"), interpreter=True))
+    library = await open_library(worker, Runtime(python=str(tmp_path / "python"), interpreter=True))
     told = status(library, NOW)
     assert (told.triton, told.names) == (None, 0)
     assert told.guides >= 16
-    assert "The installed Triton cannot be read" in told.lacks[0].what
-    assert "torch and triton" in told.lacks[0].mend
-    result = search(library, Request("masks at the boundary"))
+    assert "The installed Triton cannot be read" in told.missing[0].what
+    assert "torch and triton" in told.missing[0].fix
+    result = search(library, SearchRequest("masks at the boundary"))
     assert result.hits[0].page == "guides/masks"
-    assert result.lacks[0] == told.lacks[0]
+    assert result.missing[0] == told.missing[0]
 
 
-async def test_what_was_read_is_kept_until_a_page_changes(door: Door, own_cache: Path) -> None:
-    mode = Mode(python=sys.executable, interpreter=True, devices="0")
-    first = await open_library(door, mode)
-    assert await open_library(door, mode) is first
+async def test_what_was_read_is_kept_until_a_page_changes(worker: WorkerClient, own_cache: Path) -> None:
+    runtime = Runtime(python=sys.executable, interpreter=True, devices="0")
+    first = await open_library(worker, runtime)
+    assert await open_library(worker, runtime) is first
     PageStore(places.docs()).put(fetched("a", "main", 1), Validators(digest="0"))
-    second = await open_library(door, mode)
+    second = await open_library(worker, runtime)
     assert "web/a" in second.pages
-    assert [hit.page for hit in search(second, Request("quokka")).hits] == ["web/a"]
+    assert [hit.page for hit in search(second, SearchRequest("quokka")).hits] == ["web/a"]

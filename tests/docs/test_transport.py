@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from pytorch_to_triton.docs.address import Gate, NotFetched, Refused, Unreachable
+from pytorch_to_triton.docs.address import AddressRefused, Gate, NotFetched, Unreachable
 from pytorch_to_triton.docs.store import Validators
 from pytorch_to_triton.docs.transport import Absent, Client, Transient
 
@@ -95,7 +95,7 @@ async def test_redirects_within_the_list_are_followed() -> None:
 async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_asked() -> None:
     async with local_server() as server, local_server() as foreign:
         server.routes["/page"] = answer(302, location=f"{foreign.origin}page")
-        with pytest.raises(Refused, match="not among the places"):
+        with pytest.raises(AddressRefused, match="not among the places"):
             await get(server)
     assert foreign.asked == []
 
@@ -106,14 +106,14 @@ async def test_a_redirect_to_a_foreign_host_is_refused_and_that_host_is_not_aske
 async def test_a_redirect_to_anything_else_is_refused(location: str) -> None:
     async with local_server() as server:
         server.routes["/page"] = answer(307, location=location)
-        with pytest.raises(Refused):
+        with pytest.raises(AddressRefused):
             await get(server)
 
 
 async def test_a_redirect_loop_is_told() -> None:
     async with local_server() as server:
         server.routes |= {"/page": answer(302, location="/other"), "/other": answer(302, location="/page")}
-        with pytest.raises(Refused, match="in a circle"):
+        with pytest.raises(AddressRefused, match="in a circle"):
             await get(server)
     assert server.paths == ["/page", "/other"]
 
@@ -121,7 +121,7 @@ async def test_a_redirect_loop_is_told() -> None:
 async def test_more_than_five_redirects_are_too_many() -> None:
     async with local_server() as server:
         server.routes |= {f"/{i}": answer(302, location=f"/{i + 1}") for i in range(10)}
-        with pytest.raises(Refused, match="more than 5 times"):
+        with pytest.raises(AddressRefused, match="more than 5 times"):
             await get(server, "0")
     assert server.paths == [f"/{i}" for i in range(6)]
 
@@ -315,7 +315,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_connected_to() ->
         gate = named(server, "docs.invalid", "127.0.0.1")
         async with Client(gate, QUICK, Hands().clock) as client:
             assert await client.get(f"{gate.allowed[0]}page", TEXT)
-            with pytest.raises(Refused, match=r"resolves to 10\.0\.0\.1"):
+            with pytest.raises(AddressRefused, match=r"resolves to 10\.0\.0\.1"):
                 await client.get(f"{gate.allowed[0]}page", TEXT)
     assert [request.headers["host"].split(":")[0] for request in server.asked] == ["docs.invalid"]
 
@@ -324,7 +324,7 @@ async def test_a_listed_name_at_a_private_address_is_not_asked() -> None:
     async with local_server() as server:
         gate = named(server, "docs.invalid", "127.0.0.1", public=True)
         async with Client(gate, QUICK) as client:
-            with pytest.raises(Refused, match="not a public address"):
+            with pytest.raises(AddressRefused, match="not a public address"):
                 await client.get(f"{gate.allowed[0]}page", TEXT)
     assert server.asked == []
 

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.gpu.door import Door
 from pytorch_to_triton.graph.cost import bytes_moved, flops, product_flops, vector_flops
 from pytorch_to_triton.graph.tracing import Traced
-from pytorch_to_triton.schema.case import DType
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
     Graph,
+    GraphOutput,
     Literal_,
     Node,
     NodeArgument,
     NodeRef,
-    Output,
     Shape,
     TensorInput,
 )
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 
 Tracing = Callable[[Target], Awaitable[Traced]]
@@ -82,7 +82,7 @@ def row_sum() -> Graph:
             computed("s", "aten.sum.dim_IntList", ROW, "float32"),
             computed("m", "aten.gt.Scalar", WIDE, "bool"),
         ),
-        outputs=(Output(path="out[0]", name="s"), Output(path="out[1]", name="m")),
+        outputs=(GraphOutput(path="out[0]", name="s"), GraphOutput(path="out[1]", name="m")),
         structure="tuple",
         dims={"M": 11, "N": 13},
         guards=(),
@@ -112,7 +112,7 @@ def function(inputs: dict[str, str], body: str) -> str:
 
 @pytest.mark.anyio
 async def test_products_cost_what_torch_counts(
-    tmp_path: Path, traced: Tracing, door: Door, interpreter: Mode
+    tmp_path: Path, traced: Tracing, worker: WorkerClient, interpreter: Runtime
 ) -> None:
     counted, calls = {}, {}
     for kind, (inputs, body, dims) in PRODUCTS.items():
@@ -122,7 +122,9 @@ async def test_products_cost_what_torch_counts(
         counted[kind] = product_flops(graph, dims, {})
         shapes = [[dims.get(size) or int(size) for size in shape.split(", ")] for shape in inputs.values()]
         calls[str(path)] = shapes
-    outcome = await door.ask(Job(kind=str(COUNT_FLOPS), arguments={"calls": calls}), interpreter, seconds=60)
+    outcome = await worker.ask(
+        Job(kind=str(COUNT_FLOPS), arguments={"calls": calls}), interpreter, seconds=60
+    )
     assert outcome.answer is not None, outcome.detail
     assert counted == {Path(path).stem: {"float32": count} for path, count in outcome.answer.items()}
 

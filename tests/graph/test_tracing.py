@@ -6,7 +6,7 @@ import pytest
 
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.tracing import Traced, trace_dims
-from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.graph import Graph, Literal_, NonFinite, ScalarRef
 from pytorch_to_triton.schema.target import Target
 

@@ -6,12 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.declaration import parse_declaration, parse_options
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.inputs.declaration import parse_declaration, parse_options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.verdict import Breach
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.schema.verdict import ViolationKind
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 from pytorch_to_triton_server.catalogue import TOOLS
 
 ROOT = Path(__file__).parents[2]
@@ -67,12 +67,14 @@ def test_continuous_integration_calls_only_what_the_makefile_offers() -> None:
 
 @pytest.mark.anyio
 async def test_the_kernel_file_of_the_references_is_right(
-    tmp_path: Path, door: Door, interpreter: Mode
+    tmp_path: Path, worker: WorkerClient, interpreter: Runtime
 ) -> None:
     (source,) = blocks(REFERENCES / "kernel_file.md", "python")
     kernel = tmp_path / "scaled_rows.py"
     kernel.write_text(source, encoding="utf-8")
-    verdict = await validate(door, Request(candidate=Target(path=kernel), limit_elements=2**18), interpreter)
+    verdict = await validate(
+        worker, ValidationRequest(candidate=Target(path=kernel), limit_elements=2**18), interpreter
+    )
     assert verdict.verdict == "passed", verdict.summary
 
 
@@ -93,4 +95,4 @@ def test_the_options_of_the_references_parse() -> None:
 
 def test_every_breach_is_explained() -> None:
     page = (REFERENCES / "reading_a_verdict.md").read_text(encoding="utf-8")
-    assert [breach for breach in get_args(Breach) if f"`{breach}`" not in page] == []
+    assert [kind for kind in get_args(ViolationKind) if f"`{kind}`" not in page] == []

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.errors import BadInput, TargetBroken
-from pytorch_to_triton.gpu.architectures import ARCHITECTURES, architecture
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.inspect.inspect import Request, inspect
+from pytorch_to_triton.hardware.architectures import ARCHITECTURES, architecture
+from pytorch_to_triton.inputs.declaration import Options
+from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.inspect.pages import PAGE_LINES
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.places import shipped
 from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection, TextKind
-from pytorch_to_triton.schema.declaration import Options
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ Inspecting = Callable[..., Awaitable[Inspection]]
 
 
 @pytest.fixture(scope="session")
-def inspecting(door: Door, interpreter: Mode) -> Inspecting:
+def inspecting(worker: WorkerClient, interpreter: Runtime) -> Inspecting:
     """Inspects a file, or `name` in it, for `arch`; the same question is asked once."""
     known: dict[str, Inspection] = {}
 
@@ -34,10 +34,10 @@ def inspecting(door: Door, interpreter: Mode) -> Inspecting:
         path: Path, arch: str | None, name: str | None = None, **settings: object
     ) -> Inspection:
         target = Target(path=path, name=name)
-        request = Request.model_validate({"candidate": target, "arch": arch, **settings})
+        request = InspectionRequest.model_validate({"candidate": target, "arch": arch, **settings})
         key = repr(request)
         if key not in known:
-            known[key] = await inspect(door, request, interpreter)
+            known[key] = await inspect(worker, request, interpreter)
         return known[key]
 
     return inspecting
@@ -72,7 +72,7 @@ async def test_a_reference_kernel_compiles_for_a_gpu_that_is_not_here(
         ("store", 128),
     }
     assert 0 < kernel.occupancy.share <= 1
-    assert "compiled: by Triton" in inspection.obtained
+    assert "compiled: by Triton" in inspection.provenance
     assert kernel.compiled.texts["ttgir"].read_text().startswith("#")
 
 

@@ -48,7 +48,7 @@ def inspection(*kernels: InspectedKernel, dims: dict[str, int], page: TextPage |
         target="k.py",
         arch="sm_90",
         dims=dims,
-        obtained="compiled",
+        provenance="compiled",
         kernels=kernels,
         notes=("A note.",),
         page=page,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from pytorch_to_triton.gpu.architectures import KIB, architecture
+from pytorch_to_triton.hardware.architectures import KIB, architecture
 from pytorch_to_triton.inspect.occupancy import occupancy_of
-from pytorch_to_triton.schema.compiled import Limit, Occupancy, Resources
+from pytorch_to_triton.schema.compiled import Limit, Occupancy, ResourceUsage
 
 
 def occupancy(arch: str, registers: int, shared_bytes: int, num_warps: int) -> Occupancy:
-    resources = Resources(
+    resources = ResourceUsage(
         registers=registers,
         scalar_registers=None,
         stack_bytes=0,

@@ -5,26 +5,26 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.hardware.architectures import architecture
 from pytorch_to_triton.inspect.occupancy import occupancy_of
-from pytorch_to_triton.inspect.remarks import Reading, remarks_on
+from pytorch_to_triton.inspect.remarks import KernelReading, remarks_on
 from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
 from pytorch_to_triton.schema.compiled import (
-    Access,
     CompiledKernel,
     Instructions,
     KernelArgument,
     MatrixInstruction,
-    Resources,
+    MemoryInstruction,
+    ResourceUsage,
 )
 
 MATRIX = MatrixInstruction(name="mma.sync", shape="16x8x16", operands="f16", accumulator="f32", count=1)
 
 
-def reading(arch: str = "sm_90", **changed: Any) -> Reading:
+def reading(arch: str = "sm_90", **changed: Any) -> KernelReading:
     """A kernel of 4 warps about which there is nothing to say, but for what is changed."""
     gpu = architecture(arch)
-    resources = Resources(
+    resources = ResourceUsage(
         registers=changed.get("registers", 32),
         scalar_registers=None,
         stack_bytes=0,
@@ -54,7 +54,7 @@ def reading(arch: str = "sm_90", **changed: Any) -> Reading:
         barriers=0,
         local_accesses=0,
     )
-    return Reading(
+    return KernelReading(
         kernel=kernel,
         resources=resources,
         gpu=gpu,
@@ -68,8 +68,8 @@ def reading(arch: str = "sm_90", **changed: Any) -> Reading:
     )
 
 
-def load(bits: int, line: int = 7) -> Access:
-    return Access(kind="load", bits=bits, count=1, lines=(line,))
+def load(bits: int, line: int = 7) -> MemoryInstruction:
+    return MemoryInstruction(kind="load", bits=bits, count=1, lines=(line,))
 
 
 def argument(name: str, kind: str, value: int | None, divisible: bool) -> KernelArgument:

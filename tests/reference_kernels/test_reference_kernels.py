@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 KERNELS = sorted(places.shipped("reference_kernels").glob("*.py"))
 LIMIT_ELEMENTS = 2**18
@@ -20,15 +20,17 @@ LIMIT_ELEMENTS = 2**18
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-async def test_a_reference_kernel_passes_every_case(path: Path, door: Door, interpreter: Mode) -> None:
-    request = Request(
+async def test_a_reference_kernel_passes_every_case(
+    path: Path, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    request = ValidationRequest(
         candidate=Target(path=path),
         seed=7,
         limit_elements=LIMIT_ELEMENTS,
         require_int64_offsets=True,
         require_mixed_dtypes=True,
     )
-    verdict = await validate(door, request, interpreter)
+    verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
     assert verdict.limits == ()
     # PyTorch itself refuses some mixtures of dtypes.

@@ -20,7 +20,7 @@ class Mistake(NamedTuple):
 
     arguments: tuple[str, ...]
     problem: str
-    mend: str
+    fix: str
 
 
 MISTAKES = {
@@ -46,7 +46,7 @@ def test_bad_input_exits_2_with_one_message_and_its_mend(
     said = capfd.readouterr()
     assert status == 2
     assert mistake.problem in said.err
-    assert mistake.mend in said.err
+    assert mistake.fix in said.err
     assert said.err.count("error: ") == 1
     assert "Traceback" not in said.err
     assert said.out == ""
@@ -143,14 +143,14 @@ ESTIMATES = {
 }
 
 
-@pytest.mark.parametrize(("given", "problem", "mend"), ESTIMATES.values(), ids=ESTIMATES.keys())
+@pytest.mark.parametrize(("given", "problem", "fix"), ESTIMATES.values(), ids=ESTIMATES.keys())
 def test_an_estimate_that_cannot_be_made_exits_2(
-    given: tuple[str, ...], problem: str, mend: str, right_kernel: Path, capfd: pytest.CaptureFixture[str]
+    given: tuple[str, ...], problem: str, fix: str, right_kernel: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["benchmark", str(right_kernel), *given]) == 2
     said = capfd.readouterr().err
     assert problem in said
-    assert mend in said
+    assert fix in said
     assert not Path("frozen.py").exists()
 
 
@@ -161,16 +161,16 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize(("line", "problem", "mend"), WORKS.values(), ids=WORKS.keys())
+@pytest.mark.parametrize(("line", "problem", "fix"), WORKS.values(), ids=WORKS.keys())
 def test_work_that_a_file_declares_wrongly_is_refused_with_what_it_may_say(
-    line: str, problem: str, mend: str, right_kernel: Path, capfd: pytest.CaptureFixture[str]
+    line: str, problem: str, fix: str, right_kernel: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     right_kernel.write_text(f"{right_kernel.read_text()}\n{line}\n")
     into = right_kernel.parent / "limits"
     assert main(["benchmark", str(right_kernel), "--estimate", "H200", "--into", str(into)]) == 2
     said = capfd.readouterr().err
     assert problem in said
-    assert mend in said
+    assert fix in said
 
 
 def test_the_version_is_told(capfd: pytest.CaptureFixture[str]) -> None:
@@ -261,5 +261,5 @@ def test_timings_list_each_process_on_stderr(capfd: pytest.CaptureFixture[str], 
     assert json.loads(said.out)["verdict"] == "passed"
     rows = [line.split() for line in said.err.splitlines() if "(interpreter)" in line]
     assert [row[2] for row in rows][:2] == ["imports", "describe"]
-    assert {"reference", "subject"} <= {row[2] for row in rows}
+    assert {"reference", "candidate"} <= {row[2] for row in rows}
     assert all(float(seconds) >= 0 for row in rows for seconds in row[:2])

@@ -1,8 +1,8 @@
 """Planning cases, and reading plans."""
 
-from pytorch_to_triton.schema.case import Case, TensorArgument, tensors_in
-from pytorch_to_triton.schema.declaration import parse_declaration
-from pytorch_to_triton.schema.sizes import Point
+from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.validate.cases import CasePlan, plan_cases
 
 LIMIT = 10_000_000

@@ -3,8 +3,8 @@
 import pytest
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.case import Case, TensorArgument, tensors_in
-from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
+from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import case_for, plan_cases
 
 LIMIT = 10_000_000

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.schema.case import Case, tensors_in
-from pytorch_to_triton.schema.declaration import Declaration, parse_declaration
-from pytorch_to_triton.schema.sizes import middle_size, nearby
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
+from pytorch_to_triton.inputs.sizes import middle_size, nearby
 from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
 
 from .plans import LIMIT, case_named, names, plan_of, points, reasons, tensor
@@ -287,10 +287,10 @@ def test_huge_strides_are_claimed_by_the_tensor_whose_declared_sizes_reach_them(
     inputs: dict[str, object] = {"table": "float32[V, D]", "x": "float32[M, D]"}
     dims: dict[str, object] = {"V": [8, 2**26], "M": [4, 9], "D": [4, 64]}
     plan = plan_of(inputs, dims)
-    claimed = {case.label: case.claimed for case in plan.cases if case.group == "far"}
-    assert claimed == {"table far": True, "x far": False}
+    declared = {case.label: case.declared for case in plan.cases if case.group == "far"}
+    assert declared == {"table far": True, "x far": False}
     bounded = plan_of(inputs, dims, "V * D <= 2147483648")
-    assert not any(case.claimed for case in bounded.cases)
+    assert not any(case.declared for case in bounded.cases)
 
 
 def test_a_fixed_shape_over_the_limit_leaves_an_empty_plan_that_says_why() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytorch_to_triton.schema.case import Layout, TensorArgument
-from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.inputs.case import Layout, TensorArgument
+from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import plan_cases
 
 from .plans import LIMIT, case_named, names, plan_of, reasons, tensor

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.verdict import (
-    Breach,
     CaseResult,
     CaseStatus,
     Decision,
@@ -15,6 +14,7 @@ from pytorch_to_triton.schema.verdict import (
     OutputFigures,
     Skip,
     Violation,
+    ViolationKind,
 )
 from pytorch_to_triton.validate.conclusion import (
     ONLY,
@@ -46,12 +46,12 @@ def figures(elements: int = 8, **fields: Any) -> OutputFigures:
 
 
 def mismatch(**fields: Any) -> Mismatch:
-    told = {"output": "out", "where": "everywhere", "says": "out is wrong.", "first": None}
+    told = {"output": "out", "where": "everywhere", "message": "out is wrong.", "first": None}
     return Mismatch(**{**told, "kind": "values", "causes": ("One cause.",), **fields})
 
 
-def violation(breach: Breach = "torch_operator") -> Violation:
-    return Violation(breach=breach, says="It calls aten.mm.", instead="Write a kernel.")
+def violation(kind: ViolationKind = "torch_operator") -> Violation:
+    return Violation(kind=kind, message="It calls aten.mm.", suggestion="Write a kernel.")
 
 
 # Decisions
@@ -196,7 +196,7 @@ def test_one_wrong_value_beside_broken_rules_is_called_wrong() -> None:
 def test_a_corrupting_access_is_mended_before_the_values_it_spoils() -> None:
     outside = violation("store_outside")
     results = [
-        result("declared", "failed", why=outside.says, mismatches=(mismatch(),), violations=(outside,))
+        result("declared", "failed", why=outside.message, mismatches=(mismatch(),), violations=(outside,))
     ]
     assert next_step_of("failed", results).startswith("Write a kernel.")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate import validate as validation
 from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.conclusion import LIMITS_SHOWN
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 pytestmark = pytest.mark.anyio
 
@@ -34,10 +34,10 @@ def files(folder: str) -> list[Path]:
 
 
 @pytest.fixture
-def judge(door: Door, interpreter: Mode) -> Judge:
+def judge(worker: WorkerClient, interpreter: Runtime) -> Judge:
     async def judge(path: Path, limit: int) -> Verdict:
-        request = Request(candidate=Target(path=path), seed=7, limit_elements=limit)
-        return await validate(door, request, interpreter)
+        request = ValidationRequest(candidate=Target(path=path), seed=7, limit_elements=limit)
+        return await validate(worker, request, interpreter)
 
     return judge
 

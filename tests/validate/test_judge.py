@@ -4,22 +4,23 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.schema.case import Case, Group, TensorArgument
+from pytorch_to_triton.inputs.case import Case, TensorArgument
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.verdict import CaseStatus
+from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import next_step_of, note_on_confirmed
-from pytorch_to_triton.validate.conduct import Policy
+from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics, Traits
 from pytorch_to_triton.validate.judge import (
-    Attempt,
+    RunOutcome,
     candidate_failed,
     judge_case,
     reference_failed,
 )
-from pytorch_to_triton.validate.observation import Fault, Launch, Observation
-from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics, Traits
+from pytorch_to_triton.validate.observation import MemoryFault, Observation, ObservedLaunch
 
 TENSOR = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
-FAULT = Fault(
+FAULT = MemoryFault(
     kind="store_outside",
     kernel="add_kernel",
     file="k.py",
@@ -32,7 +33,7 @@ FAULT = Fault(
     program=(0, 0, 0),
     detail="writes element 8 of 8",
 )
-LAUNCH = Launch(kernel="add_kernel", file="k.py", line=3, count=1, atomics=False)
+LAUNCH = ObservedLaunch(kernel="add_kernel", file="k.py", line=3, count=1, atomics=False)
 CORRUPTS_AND_CHEATS = Observation(launches=(LAUNCH,), faults=(FAULT,), operators={"aten.mm": 1})
 
 
@@ -126,8 +127,8 @@ def test_memory_is_told_before_values_and_values_before_other_rules() -> None:
     assert judged.status == "failed"
     [mismatch] = judged.mismatches
     outside, operator = judged.violations
-    assert (outside.breach, operator.breach) == ("store_outside", "torch_operator")
-    assert judged.why == f"{outside.says} {mismatch.says} {operator.says}"
+    assert (outside.kind, operator.kind) == ("store_outside", "torch_operator")
+    assert judged.why == f"{outside.message} {mismatch.message} {operator.message}"
 
 
 def test_right_values_do_not_excuse_what_was_seen_but_a_policy_does() -> None:
@@ -139,7 +140,7 @@ def test_right_values_do_not_excuse_what_was_seen_but_a_policy_does() -> None:
 def test_inputs_that_were_changed_on_disk_fail_the_case() -> None:
     judged = judge_case(case(), measured(inputs_untouched=False), Observation(launches=(LAUNCH,)))
     assert judged.status == "failed"
-    assert [violation.breach for violation in judged.violations] == ["inputs_changed"]
+    assert [violation.kind for violation in judged.violations] == ["inputs_changed"]
     assert "The files that hold the inputs were changed" in judged.why
     assert judge_case(case(), measured(inputs_untouched=False)).status == "failed"
 
@@ -155,20 +156,20 @@ def test_a_reference_that_fails_on_a_generated_case_skips_it(group: Group) -> No
 
 
 def test_a_candidate_that_does_not_return_keeps_its_reason() -> None:
-    judged = candidate_failed(case("empty"), Attempt("timed_out", "did not return within 5 s"))
+    judged = candidate_failed(case("empty"), RunOutcome("timed_out", "did not return within 5 s"))
     assert (judged.status, judged.why) == ("timed_out", "did not return within 5 s")
 
 
 def test_a_candidate_that_crashes_after_corrupting_memory_is_told_both() -> None:
-    judged = candidate_failed(case(), Attempt("crashed", "ended its process."), CORRUPTS_AND_CHEATS)
+    judged = candidate_failed(case(), RunOutcome("crashed", "ended its process."), CORRUPTS_AND_CHEATS)
     assert judged.status == "crashed"
-    assert judged.why == f"ended its process. {judged.violations[0].says}"
-    assert [violation.breach for violation in judged.violations] == ["store_outside", "torch_operator"]
+    assert judged.why == f"ended its process. {judged.violations[0].message}"
+    assert [violation.kind for violation in judged.violations] == ["store_outside", "torch_operator"]
 
 
 @pytest.mark.parametrize("status", ["crashed", "timed_out", "raised"])
 def test_a_candidate_that_does_not_return_is_not_said_to_launch_nothing(status: CaseStatus) -> None:
-    judged = candidate_failed(case(), Attempt(status, "ended its process."), Observation())
+    judged = candidate_failed(case(), RunOutcome(status, "ended its process."), Observation())
     assert (judged.status, judged.violations) == (status, ())
     assert next_step_of("failed", [judged]).startswith("Fix the kernel so that it returns")
 

@@ -5,14 +5,15 @@ from typing import Any, get_args
 
 import pytest
 
-from pytorch_to_triton.schema.case import Case, Group, Layout, TensorArgument
+from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.job import Failure
-from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, Violation
-from pytorch_to_triton.validate.conduct import OVERFLOW, Policy, overflows, violations_of
-from pytorch_to_triton.validate.judge import Attempt, candidate_failed, judge_case
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Violation, ViolationKind
+from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, overflows, violations_of
+from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics, Traits
+from pytorch_to_triton.validate.judge import RunOutcome, candidate_failed, judge_case
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
-from pytorch_to_triton.validate.observation import Fault, Launch, Observation
-from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics, Traits
+from pytorch_to_triton.validate.observation import MemoryFault, Observation, ObservedLaunch
 
 from .kernel_files import double_file
 from .verdicts import Judge
@@ -21,7 +22,7 @@ from .verdicts import case as case_of
 INT64 = Strictness(int64_offsets=True)
 MIXED = Strictness(mixed_dtypes=True)
 KERNELS = Path(__file__).parents[1] / "kernels"
-LAUNCH = Launch(kernel="k", file="k.py", line=3, count=1, atomics=False)
+LAUNCH = ObservedLaunch(kernel="k", file="k.py", line=3, count=1, atomics=False)
 
 
 def case(group: Group, name: str = "N=8", layout: Layout = "contiguous", **fields: Any) -> Case:
@@ -30,16 +31,16 @@ def case(group: Group, name: str = "N=8", layout: Layout = "contiguous", **field
     return Case(name=name, group=group, dims={"N": 8}, arguments=(x, y), **fields)
 
 
-def raised(message: str = "N must be even", statement: str = "", kind: str = "ValueError") -> Attempt:
+def raised(message: str = "N must be even", statement: str = "", kind: str = "ValueError") -> RunOutcome:
     failure = Failure(type=kind, message=message, traceback="", file="/a/k.py", line=12, statement=statement)
-    return Attempt("raised", f"raised {kind} at k.py:12: {message}", failure)
+    return RunOutcome("raised", f"raised {kind} at k.py:12: {message}", failure)
 
 
 def overflow(tensor: str = "x_ptr", line: int = 12) -> Violation:
     return Violation(
-        breach="load_outside",
-        says="k loads from outside.",
-        instead=OVERFLOW,
+        kind="load_outside",
+        message="k loads from outside.",
+        suggestion=OVERFLOW,
         file="k.py",
         line=line,
         tensor=tensor,
@@ -79,7 +80,7 @@ def test_an_exception_where_the_declaration_claims_a_result_is_a_mistake(group: 
 
 @pytest.mark.parametrize("status", ["crashed", "timed_out"])
 def test_neither_a_crash_nor_a_time_out_is_a_limit(status: CaseStatus) -> None:
-    assert candidate_failed(case("empty"), Attempt(status, "ended its process")).status == status
+    assert candidate_failed(case("empty"), RunOutcome(status, "ended its process")).status == status
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_an_error_of_a_device_that_touched_foreign_memory_is_no_refusal(message:
 
 
 def test_a_candidate_that_corrupts_memory_or_calls_pytorch_before_it_refuses_has_no_limit() -> None:
-    fault = Fault(
+    fault = MemoryFault(
         kind="store_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=8,
         elements=8, count=1, program=(0, 0, 0), detail="writes element 8 of 8",
     )  # fmt: skip
@@ -145,7 +146,7 @@ def test_an_offset_that_lost_its_upper_bits_is_a_limit_with_its_first_line() -> 
 def test_it_is_a_failure_where_the_caller_asks_or_the_declared_sizes_reach_it() -> None:
     found = far("failed", overflow())
     assert with_limits([found], [FAR], INT64)[0].status == "failed"
-    assert with_limits([found], [FAR.model_copy(update={"claimed": True})])[0].status == "failed"
+    assert with_limits([found], [FAR.model_copy(update={"declared": True})])[0].status == "failed"
     assert with_limits([found], [FAR], MIXED)[0].status == "limited"
 
 
@@ -164,10 +165,10 @@ def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_tell() -> No
 
 
 def test_another_rule_that_is_broken_at_huge_strides_still_counts() -> None:
-    foreign = Violation(breach="torch_operator", says="It calls aten.mm.", instead="Write a kernel.")
+    foreign = Violation(kind="torch_operator", message="It calls aten.mm.", suggestion="Write a kernel.")
     assert with_limits([far("failed", overflow(), foreign)], [FAR])[0].status == "failed"
-    follows: Breach = "reads_uninitialised"
-    after = Violation(breach=follows, says="It follows memory.", instead="Write first.")
+    follows: ViolationKind = "reads_uninitialised"
+    after = Violation(kind=follows, message="It follows memory.", suggestion="Write first.")
     assert with_limits([far("failed", overflow(), after)], [FAR])[0].status == "limited"
 
 
@@ -175,7 +176,7 @@ def test_another_rule_that_is_broken_at_huge_strides_still_counts() -> None:
     ("offset", "wraps"), [(-(2**31), True), (2**31 + 9, False), (2**33, True), (9, False)]
 )
 def test_only_an_access_far_from_its_tensor_has_overflowed(offset: int, wraps: bool) -> None:
-    fault = Fault(
+    fault = MemoryFault(
         kind="load_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=offset,
         elements=2**31 + 8 if abs(offset) > 2**30 else 8, count=1, program=(0, 0, 0), detail="reads",
     )  # fmt: skip

@@ -9,29 +9,29 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytorch_to_triton.gpu.door import Door, open_door
-from pytorch_to_triton.gpu.run_folder import RunFolders
-from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.jobs.run_folder import RunFolders
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
-from pytorch_to_triton.validate.side import Gone, Side
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.lane import Gone, Lane
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 from .kernel_files import double_file
 
 pytestmark = pytest.mark.anyio
-TALKS = Path(__file__).parents[1] / "gpu" / "jobs" / "talks.py"
+TALKS = Path(__file__).parents[1] / "jobs" / "jobs" / "talks.py"
 CASE = Case(name="N=3", group="odd", dims={"N": 3}, arguments=())
 
 
 @pytest.fixture
-async def own_door(tmp_path: Path) -> AsyncIterator[Door]:
-    """A door whose fork servers may be killed."""
-    async with open_door(RunFolders(tmp_path / "runs")) as door:
-        yield door
+async def own_door(tmp_path: Path) -> AsyncIterator[WorkerClient]:
+    """A client whose fork servers may be killed."""
+    async with open_client(RunFolders(tmp_path / "runs")) as worker:
+        yield worker
 
 
 class Killing:
@@ -51,19 +51,21 @@ class Killing:
 
 
 async def test_a_fork_server_that_ends_in_mid_validation_changes_no_verdict(
-    own_door: Door, interpreter: Mode, tmp_path: Path
+    own_door: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     killing = Killing()
-    request = Request(candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5"))
+    request = ValidationRequest(
+        candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
+    )
     verdict = await validate(own_door, request, interpreter, killing)
     assert killing.killed >= 1
     assert verdict.verdict == "passed", verdict.summary
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
-async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_door: Door) -> None:
-    mode = Mode(python=sys.executable, interpreter=False)
-    side = Side(own_door, mode, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
+async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_door: WorkerClient) -> None:
+    runtime = Runtime(python=sys.executable, interpreter=False)
+    side = Lane(own_door, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
     try:
         with pytest.raises(Gone) as gone:
             await side.answer({"name": "kill_fork_server", "number": 1})

@@ -4,16 +4,22 @@ from typing import Any
 
 import pytest
 
+from pytorch_to_triton.validate.error_statistics import (
+    CaseStatistics,
+    Diagnostics,
+    OutputStatistics,
+    Spread,
+    Traits,
+)
 from pytorch_to_triton.validate.mismatch import CAUSES, mismatches_of
 from pytorch_to_triton.validate.place import place_of
-from pytorch_to_triton.validate.statistics import CaseStatistics, Facts, OutputStatistics, Spread, Traits
 
 
 def spread(size: int, *failing: int, step: int = 1) -> Spread:
     return Spread(size=size, count=len(failing), first=failing[0], last=failing[-1], step=step)
 
 
-def facts(*along: Spread, flat: Spread | None = None, **seen: Any) -> Facts:
+def facts(*along: Spread, flat: Spread | None = None, **seen: Any) -> Diagnostics:
     """Facts about failing elements that fill the box of the dimensions; 4 of them by default."""
     along = along or (spread(4, 0, 1, 2, 3),)
     count, size = 1, 1
@@ -38,14 +44,14 @@ def facts(*along: Spread, flat: Spread | None = None, **seen: Any) -> Facts:
         "offset_leaves": None,
     }
     whole = flat or Spread(size=size, count=count, first=0, last=size - 1, step=1)
-    return Facts(along=along, flat=whole, **{**nothing, **seen})
+    return Diagnostics(along=along, flat=whole, **{**nothing, **seen})
 
 
 def traits(**changes: Any) -> Traits:
     return Traits(**{"type": "Tensor", "dtype": "float32", "shape": (4,), "device": "cpu", **changes})
 
 
-def statistics(found: Facts) -> CaseStatistics:
+def statistics(found: Diagnostics) -> CaseStatistics:
     output = OutputStatistics(
         path="out",
         differs=None,
@@ -58,7 +64,7 @@ def statistics(found: Facts) -> CaseStatistics:
     return CaseStatistics(case="N=4", missing=(), extra=(), outputs=(output,))
 
 
-def on_diagonal(offset: int) -> Facts:
+def on_diagonal(offset: int) -> Diagnostics:
     """Three failing elements of a 9 x 9 matrix, all at column minus row."""
     rows = range(3, 6)
     columns = [row + offset for row in rows]
@@ -105,7 +111,9 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("found", "where", "words"), PLACES, ids=[p[2] for p in PLACES])
-def test_failing_elements_are_placed_by_the_simplest_pattern(found: Facts, where: str, words: str) -> None:
+def test_failing_elements_are_placed_by_the_simplest_pattern(
+    found: Diagnostics, where: str, words: str
+) -> None:
     place = place_of(found)
     assert place.where == where
     assert words in place.words
@@ -141,9 +149,9 @@ def test_wrong_values_are_named_by_what_they_have_in_common(
 ) -> None:
     [mismatch] = mismatches_of(statistics(facts(**seen)))
     assert mismatch.kind == kind
-    assert words in mismatch.says
+    assert words in mismatch.message
     ours = "unwritten" if kind == "unwritten" else "1.5"
-    assert f"First at [0]: {ours}, PyTorch 2, float64 2." in mismatch.says
+    assert f"First at [0]: {ours}, PyTorch 2, float64 2." in mismatch.message
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,7 @@ def test_a_wrong_trait_is_told_with_both_sides(
     )
     [mismatch] = mismatches_of(CaseStatistics(case="c", missing=(), extra=(), outputs=(output,)))
     assert mismatch.kind == kind
-    assert words in mismatch.says
+    assert words in mismatch.message
 
 
 def test_outputs_that_one_side_lacks_are_named() -> None:
@@ -181,7 +189,7 @@ def test_outputs_that_one_side_lacks_are_named() -> None:
     ]
 
 
-def causes(found: Facts, **known: float) -> tuple[str, ...]:
+def causes(found: Diagnostics, **known: float) -> tuple[str, ...]:
     [mismatch] = mismatches_of(statistics(found), known)
     return mismatch.causes
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 from .kernel_files import Change, body, double_file, plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses, violations
@@ -22,7 +22,7 @@ HEAD = "BLOCK = 8\n"
 
 
 @pytest.mark.parametrize(
-    ("change", "breach", "words"),
+    ("change", "kind", "words"),
     [
         ((LOAD, "    x = tl.load(x_ptr + index)"), "load_outside", "loads from memory outside x_ptr"),
         ((STORE, "    tl.store(out_ptr + index, x * 2)"), "store_outside", "stores to memory outside out"),
@@ -30,24 +30,24 @@ HEAD = "BLOCK = 8\n"
     ids=["load", "store"],
 )  # fmt: skip
 async def test_an_access_past_the_end_names_line_and_offset(
-    change: Change, breach: str, words: str, judge: Judge, tmp_path: Path
+    change: Change, kind: str, words: str, judge: Judge, tmp_path: Path
 ) -> None:
     path = double_file(tmp_path, change)
     verdict = await judge(path, cases=CASE)
     assert verdict.verdict == "failed"
-    found = violations(verdict)[breach]
+    found = violations(verdict)[kind]
     assert verdict.summary.startswith(f"Breaks the rules in 1 of 1 case, as in N=9: double_kernel {words}")
     line = path.read_text().splitlines().index(change[1]) + 1
     assert (found.file, found.line) == (str(path), line)
-    assert f"line {line} `{change[1].strip()}`" in found.says
-    assert "element 9 of 9 (7 lanes, first in program [1, 0, 0])" in found.says
+    assert f"line {line} `{change[1].strip()}`" in found.message
+    assert "element 9 of 9 (7 lanes, first in program [1, 0, 0])" in found.message
     assert verdict.next_step.startswith("Mask the access")
     assert case(verdict, "N=9").mismatches == ()
 
 
 async def test_an_access_before_the_start_is_outside_too(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(double_file(tmp_path, (LOAD, LOAD.replace("index,", "index - 1,"))), cases=CASE)
-    assert "element -1 of 9" in violations(verdict)["load_outside"].says
+    assert "element -1 of 9" in violations(verdict)["load_outside"].message
 
 
 async def test_elements_that_no_program_stores_are_told_as_unwritten(judge: Judge, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ async def test_elements_that_no_program_stores_are_told_as_unwritten(judge: Judg
     _, mismatch = most_wrong(verdict)
     assert mismatch.kind == "unwritten"
     assert "in the single element [8]: never written" in verdict.summary
-    assert "follows what uninitialised memory held" in violations(verdict)["reads_uninitialised"].says
+    assert "follows what uninitialised memory held" in violations(verdict)["reads_uninitialised"].message
 
 
 CACHED: tuple[Change, ...] = (
@@ -148,8 +148,8 @@ async def test_an_operator_is_refused_unless_it_is_allowed_by_name(judge: Judge,
         allowed = await judge(path, cases=CASE, allow_torch=frozenset({name}))
         assert allowed.verdict == "passed", allowed.summary
         assert "Computed by PyTorch, as allowed: aten.mm." in allowed.notes
-    assert allowed.conduct.kernels == {"double_kernel": 1}
-    assert allowed.conduct.operators["aten.mm"] == 1
+    assert allowed.behavior.kernels == {"double_kernel": 1}
+    assert allowed.behavior.operators["aten.mm"] == 1
     assert (await judge(path, cases=CASE, allow_torch=frozenset({"addmm"}))).verdict == "failed"
 
 
@@ -246,13 +246,13 @@ class Meddling:
 
 
 async def test_inputs_that_were_changed_on_disk_are_found_out(
-    door: Door, interpreter: Mode, cache: Path, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, cache: Path, tmp_path: Path
 ) -> None:
-    request = Request(candidate=Target(path=double_file(tmp_path)), seed=7, cases=CASE)
-    verdict = await validate(door, request, interpreter, Meddling(cache))
+    request = ValidationRequest(candidate=Target(path=double_file(tmp_path)), seed=7, cases=CASE)
+    verdict = await validate(worker, request, interpreter, Meddling(cache))
     assert verdict.verdict == "failed"
     assert "The files that hold the inputs were changed" in verdict.summary
-    untouched = await validate(door, request, interpreter)
+    untouched = await validate(worker, request, interpreter)
     assert statuses(untouched) == {"passed"}
 
 

@@ -7,12 +7,12 @@ import pytest
 import typer
 from typer.main import get_command
 
-from pytorch_to_triton.schema.declaration import parse_options
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.inputs.declaration import parse_options
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.validate import Request
+from pytorch_to_triton.validate.validate import ValidationRequest
 from pytorch_to_triton_server.cli import build_app
 
 from .kernel_files import double_file
@@ -105,9 +105,11 @@ def parsed(words: str) -> dict[str, object]:
 
 
 REQUESTS = {
-    "a kernel file": Request(candidate=Target(path=Path("/a/kernel.py"))),
-    "a path with spaces and quotes": Request(candidate=Target(path=Path("/it's a/$X dir/k.py"), name="run")),
-    "everything": Request(
+    "a kernel file": ValidationRequest(candidate=Target(path=Path("/a/kernel.py"))),
+    "a path with spaces and quotes": ValidationRequest(
+        candidate=Target(path=Path("/it's a/$X dir/k.py"), name="run")
+    ),
+    "everything": ValidationRequest(
         candidate=Target(path=Path("/a/b.py"), name="fast"),
         reference=Target(path=Path("/a/b.py"), name="Slow"),
         options=parse_options(
@@ -121,13 +123,13 @@ REQUESTS = {
         seconds=7.5,
     ),
 }  # fmt: skip
-MODE = Mode(python="/other/python", interpreter=True)
+RUNTIME = Runtime(python="/other/python", interpreter=True)
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
 @pytest.mark.parametrize("named", [None, "M=3 N=5 x transposed"])
-def test_the_command_reads_back_as_the_request(request_: Request, named: str | None) -> None:
-    read = parsed(command(request_, MODE, 2**48 - 1, named))
+def test_the_command_reads_back_as_the_request(request_: ValidationRequest, named: str | None) -> None:
+    read = parsed(command(request_, RUNTIME, 2**48 - 1, named))
     assert read["kernel"] == str(request_.candidate)
     assert read["reference"] == (str(request_.reference) if request_.reference else None)
     inputs, dims, allowed = read["input"], read["dim"], read["allow_torch"]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.gpu.sanitizer_report import Hazard, parse_report
-from pytorch_to_triton.schema.case import Case, tensors_in
-from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.profilers.sanitizer_report import Hazard, parse_report
 from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
 
-REPORTS = Path(__file__).parents[1] / "gpu" / "sanitizer_reports"
+REPORTS = Path(__file__).parents[1] / "profilers" / "sanitizer_reports"
 
 
 def planned(inputs: dict[str, object], dims: dict[str, object], limit: int = 2**26) -> tuple[Case, ...]:
@@ -75,38 +75,38 @@ def test_a_target_that_draws_its_own_inputs_is_chosen_as_it_is() -> None:
 
 def test_a_read_past_the_end_is_told_with_its_place_its_distance_and_how_many() -> None:
     read, write = violations(recorded("overrun"))
-    assert (read.breach, read.file, read.line) == ("load_outside", "scale.py", 14)
-    assert read.says == (
+    assert (read.kind, read.file, read.line) == ("load_outside", "scale.py", 14)
+    assert read.message == (
         "scale_rows (scale.py:14) loads 16 bytes outside of every tensor, "
         "1 bytes after the nearest allocation of size 4,000 bytes (2 threads)."
     )
-    assert "Mask" in read.instead
-    assert (write.breach, write.line) == ("store_outside", 15)
-    assert "stores 4 bytes outside" in write.says
+    assert "Mask" in read.suggestion
+    assert (write.kind, write.line) == ("store_outside", 15)
+    assert "stores 4 bytes outside" in write.message
 
 
 def test_an_atomic_outside_is_a_store() -> None:
     (violation,) = violations([hazard(kind="atomic", size_bytes=4)])
-    assert violation.breach == "store_outside"
-    assert violation.says == "k (san.py:4) atomically changes 4 bytes outside of every tensor (1 thread)."
+    assert violation.kind == "store_outside"
+    assert violation.message == "k (san.py:4) atomically changes 4 bytes outside of every tensor (1 thread)."
 
 
 def test_an_access_gigabytes_away_is_put_down_to_narrow_offsets() -> None:
     (violation,) = violations([hazard(outside_bytes=3_396_604_021)])
-    assert "int64" in violation.instead
+    assert "int64" in violation.suggestion
 
 
 def test_a_misaligned_access_is_not_told_to_be_outside() -> None:
     (violation,) = violations(recorded("misaligned"))
-    assert "at a misaligned address, inside the nearest allocation" in violation.says
-    assert "multiple_of" in violation.instead
+    assert "at a misaligned address, inside the nearest allocation" in violation.message
+    assert "multiple_of" in violation.suggestion
 
 
 def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
     (violation,) = violations(recorded("races"))
-    assert (violation.breach, violation.line) == ("race", 27)
-    assert "stage.py:30" in violation.says
-    assert "1040 hazards" in violation.says
+    assert (violation.kind, violation.line) == ("race", 27)
+    assert "stage.py:30" in violation.message
+    assert "1040 hazards" in violation.message
 
 
 def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 from .kernel_files import body, double_file
 from .verdicts import Judge, case, violations
@@ -40,7 +40,7 @@ async def test_the_file_that_was_named_cannot_be_opened(how: str, judge: Judge, 
     assert case(verdict, "N=9").status == "raised"
     assert verdict.verdict == "failed"
     refused = violations(verdict)["touches_files"]
-    assert f"opens {tmp_path / 'kernel.py'}" in refused.says
+    assert f"opens {tmp_path / 'kernel.py'}" in refused.message
     assert (refused.file, refused.line) == (str(tmp_path / "kernel.py"), line_of(tmp_path, read))
 
 
@@ -96,12 +96,12 @@ class Looking:
 
 
 async def test_what_is_expected_lies_nowhere_while_the_candidate_runs(
-    door: Door, interpreter: Mode, cache: Path, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, cache: Path, tmp_path: Path
 ) -> None:
     path = double_file(tmp_path, ("x * 2, mask", "x * 3, mask"))
     looking = Looking(cache)
-    request = Request(candidate=Target(path=path), seed=7, cases=("N=9", "N=4", "N=5"))
-    verdict = await validate(door, request, interpreter, looking)
+    request = ValidationRequest(candidate=Target(path=path), seed=7, cases=("N=9", "N=4", "N=5"))
+    verdict = await validate(worker, request, interpreter, looking)
     assert verdict.verdict == "failed"
     assert looking.looked >= 3
     assert looking.found == []

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options, parse_options
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Role, Target
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 pytestmark = pytest.mark.anyio
 
@@ -83,29 +83,29 @@ async def test_a_target_that_cannot_be_used_is_refused(
     source: str | None,
     refusal: type[BadInput],
     fragments: list[str],
-    door: Door,
-    interpreter: Mode,
+    worker: WorkerClient,
+    interpreter: Runtime,
     tmp_path: Path,
 ) -> None:
     if source is not None:
         write(tmp_path, file, source)
     with pytest.raises(refusal) as refused:
-        await describe(door, Target(path=tmp_path / file, name=name), "candidate", interpreter)
+        await describe(worker, Target(path=tmp_path / file, name=name), "candidate", interpreter)
     for fragment in fragments:
         assert fragment in refused.value.message
     assert refused.value.hint
 
 
 async def loaded(
-    door: Door, mode: Mode, path: Path, name: str | None = None, role: Role = "reference"
+    worker: WorkerClient, runtime: Runtime, path: Path, name: str | None = None, role: Role = "reference"
 ) -> Description:
-    return await describe(door, Target(path=path, name=name), role, mode)
+    return await describe(worker, Target(path=path, name=name), role, runtime)
 
 
 async def test_a_kernel_file_is_described_with_what_it_declares(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    description = await loaded(door, interpreter, write(tmp_path, "add.py", f'"""Adds."""\n{ADD}'))
+    description = await loaded(worker, interpreter, write(tmp_path, "add.py", f'"""Adds."""\n{ADD}'))
     assert description.kind == "kernel_file"
     assert description.name == "reference"
     assert description.docstring == "Adds."
@@ -115,7 +115,7 @@ async def test_a_kernel_file_is_described_with_what_it_declares(
 
 
 async def test_a_project_with_packages_called_tools_and_server_can_be_a_target(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     for package in ("tools", "server"):
         write(tmp_path, f"{package}/__init__.py", "")
@@ -127,24 +127,26 @@ async def test_a_project_with_packages_called_tools_and_server_can_be_a_target(
         def triple(x): return scaled(x, FACTOR)
     """
     path = write(tmp_path, "tools/triple.py", source)
-    assert (await loaded(door, interpreter, path, "triple")).name == "triple"
+    assert (await loaded(worker, interpreter, path, "triple")).name == "triple"
 
 
-async def test_a_lone_file_may_import_its_neighbour(door: Door, interpreter: Mode, tmp_path: Path) -> None:
+async def test_a_lone_file_may_import_its_neighbour(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
     write(tmp_path, "neighbour.py", "def double(x): return 2 * x")
     path = write(tmp_path, "lone-file.py", "from neighbour import double\ndef run(x): return double(x)")
-    assert (await loaded(door, interpreter, path, role="candidate")).name == "run"
+    assert (await loaded(worker, interpreter, path, role="candidate")).name == "run"
 
 
 async def test_a_file_named_like_a_standard_module_loads(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     path = write(tmp_path, "select.py", "import subprocess\ndef run(x): return x")
-    assert (await loaded(door, interpreter, path, role="candidate")).name == "run"
+    assert (await loaded(worker, interpreter, path, role="candidate")).name == "run"
 
 
 async def test_a_module_is_described_with_its_state_and_example_inputs(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     source = """
         import torch
@@ -158,7 +160,7 @@ async def test_a_module_is_described_with_its_state_and_example_inputs(
         def get_inputs(): return [torch.rand(4, 3), torch.randint(0, 3, (4,))]
         def get_init_inputs(): return [3]
     """
-    description = await loaded(door, interpreter, write(tmp_path, "model.py", source))
+    description = await loaded(worker, interpreter, write(tmp_path, "model.py", source))
     assert description.kind == "model_file"
     state = {tensor.name: tensor.trained for tensor in description.state}
     assert state["norm_weight"] is True
@@ -171,14 +173,14 @@ async def test_a_module_is_described_with_its_state_and_example_inputs(
 
 
 async def test_gigabytes_of_example_inputs_are_described_without_being_drawn(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     source = """
         import torch
         Model = torch.nn.ReLU
         def get_inputs(): return [torch.rand(1 << 20, 1 << 20)]
     """
-    description = await loaded(door, interpreter, write(tmp_path, "large.py", source))
+    description = await loaded(worker, interpreter, write(tmp_path, "large.py", source))
     assert description.examples is not None
     assert description.examples[0].form == "tensor"
     assert description.examples[0].shape == (1 << 20, 1 << 20)
@@ -194,29 +196,31 @@ NO_FIT = [
 
 @pytest.mark.parametrize(("signature", "message", "options"), NO_FIT, ids=[n[1] for n in NO_FIT])
 async def test_inputs_that_do_not_fit_the_signature_are_refused(
-    signature: str, message: str, options: Options, door: Door, interpreter: Mode, tmp_path: Path
+    signature: str, message: str, options: Options, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     source = ADD.replace("def reference(x, y): return x + y", signature)
-    description = await loaded(door, interpreter, write(tmp_path, "add.py", source))
+    description = await loaded(worker, interpreter, write(tmp_path, "add.py", source))
     with pytest.raises(TargetBroken) as refused:
         declaration_of(description, description, options)
     assert message in refused.value.message
 
 
 async def test_one_function_of_several_needs_only_its_own_inputs(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     source = ADD + 'INPUTS["w"] = "float32[M]"\nDIMS["M"] = [2, 3]\ndef double(x): return 2 * x\n'
-    description = await loaded(door, interpreter, write(tmp_path, "add.py", source), "double")
+    description = await loaded(worker, interpreter, write(tmp_path, "add.py", source), "double")
     declaration = declaration_of(description, description)
     assert list(declaration.inputs) == ["x"]
     assert list(declaration.dims) == ["N"]
 
 
-async def test_other_keys_in_the_state_are_refused_with_both_lists(door: Door, interpreter: Mode) -> None:
+async def test_other_keys_in_the_state_are_refused_with_both_lists(
+    worker: WorkerClient, interpreter: Runtime
+) -> None:
     path = Path(__file__).parents[1] / "kernels" / "linear_norm_module.py"
-    request = Request(candidate=Target(path=path, name="WithoutNorm"), reference=Target(path=path))
+    request = ValidationRequest(candidate=Target(path=path, name="WithoutNorm"), reference=Target(path=path))
     with pytest.raises(TargetBroken) as refused:
-        await validate(door, request, interpreter)
+        await validate(worker, request, interpreter)
     assert "the reference has `linear_weight`" in refused.value.message
     assert "`WithoutNorm` has `projection_weight`" in refused.value.message

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.errors import BadInput, TargetBroken
-from pytorch_to_triton.schema.case import Group
-from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus
 from pytorch_to_triton.validate.cases import plan_cases

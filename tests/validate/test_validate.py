@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.declaration import Options, parse_options
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.inputs.declaration import Options, parse_options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 from .kernel_files import plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses
@@ -64,7 +64,7 @@ async def test_a_tail_is_told_with_its_indices_and_values(judge: Judge) -> None:
     verdict = await judge(KERNELS / "wrong" / "drops_tail.py")
     result, mismatch = most_wrong(verdict)
     assert result.name == "N=100"
-    assert "elements 96 to 99 of 100" in mismatch.says
+    assert "elements 96 to 99 of 100" in mismatch.message
     assert mismatch.first is not None
     assert mismatch.first.index == (96,)
     assert mismatch.first.candidate == 0
@@ -259,7 +259,9 @@ async def test_no_tensors_are_left_behind(judge: Judge, cache: Path) -> None:
     assert list((cache / "exchange").iterdir()) == []
 
 
-async def test_compiled_kernels_without_a_gpu_are_refused(door: Door) -> None:
-    mode = Mode(python=sys.executable, interpreter=False, devices="")
-    with pytest.raises(EnvironmentLacks, match="no GPU"):
-        await validate(door, Request(candidate=Target(path=KERNELS / "honest" / "silu.py")), mode)
+async def test_compiled_kernels_without_a_gpu_are_refused(worker: WorkerClient) -> None:
+    runtime = Runtime(python=sys.executable, interpreter=False, devices="")
+    with pytest.raises(EnvironmentMissing, match="no GPU"):
+        await validate(
+            worker, ValidationRequest(candidate=Target(path=KERNELS / "honest" / "silu.py")), runtime
+        )

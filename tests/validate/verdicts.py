@@ -23,7 +23,7 @@ def most_wrong(verdict: Verdict) -> tuple[CaseResult, Mismatch]:
 def violations(verdict: Verdict) -> dict[str, Violation]:
     """The first violation of each breach, in a case or of the whole process."""
     found = [*verdict.violations, *(v for result in verdict.cases for v in result.violations)]
-    return {violation.breach: violation for violation in reversed(found)}
+    return {violation.kind: violation for violation in reversed(found)}
 
 
 def statuses(verdict: Verdict) -> set[str]:

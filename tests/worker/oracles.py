@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from pytorch_to_triton.worker.exchange import Call, Exchange
-from pytorch_to_triton.worker.oracle import Oracle, Truth
-from pytorch_to_triton.worker.target import Loaded, ModuleCall
-from pytorch_to_triton.worker.tensors import write_values
+from pytorch_to_triton.worker.calls.exchange import CallInputs, Exchange
+from pytorch_to_triton.worker.calls.tensors import write_values
+from pytorch_to_triton.worker.loading.target import Loaded, ModuleCall
+from pytorch_to_triton.worker.truth.oracle import Oracle, Truth
 
 CASE, SEED = "case", 7
 
@@ -36,7 +36,7 @@ def oracle(
     exchange = Exchange(folder)
     target = loaded(reference)
     write_values(target.state, exchange.state)
-    exchange.put(CASE, Call(dict(arguments), {}, dict(cotangents or {})))
+    exchange.put(CASE, CallInputs(dict(arguments), {}, dict(cotangents or {})))
     return Oracle(target, exchange, "cpu", backward=cotangents is not None)
 
 

@@ -2,10 +2,17 @@
 
 import torch
 
-from pytorch_to_triton.worker.error import Budget, Errors, Tolerance, exact_errors, float_errors, unit
-from pytorch_to_triton.worker.facts import what_it_looks_like, where_it_fails
+from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
+from pytorch_to_triton.worker.truth.error import (
+    ErrorBudget,
+    Errors,
+    Tolerance,
+    exact_errors,
+    float_errors,
+    unit,
+)
 
-BUDGET = Budget(factor=2.0, slack=8.0, untrusted=0.5, tolerance=Tolerance(strict=1e-5, loose=1e-3))
+BUDGET = ErrorBudget(factor=2.0, slack=8.0, untrusted=0.5, tolerance=Tolerance(strict=1e-5, loose=1e-3))
 
 
 def errors(

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pytorch_to_triton.worker.draw import draw_arguments
-from pytorch_to_triton.worker.target import load
-from pytorch_to_triton.worker.tensors import leaves
+from pytorch_to_triton.worker.calls.generate import draw_arguments
+from pytorch_to_triton.worker.calls.tensors import leaves
+from pytorch_to_triton.worker.loading.target import load
 
 from ..validate.plans import plan_of
 from .dtype_references import ROWS, Row, in_inference_mode, of_numbers

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.worker import redirect
-from pytorch_to_triton.worker.staging import stage, without
-from pytorch_to_triton.worker.target import Loaded, TargetLoadFailed, TargetSyntax, load
+from pytorch_to_triton.worker.loading import redirect
+from pytorch_to_triton.worker.loading.staging import stage, without
+from pytorch_to_triton.worker.loading.target import Loaded, TargetLoadFailed, TargetSyntax, load
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from pytorch_to_triton.worker.rounding import Rounding
+from pytorch_to_triton.worker.truth.rounding import Rounding
 
 EPS = 2.0**-23
 

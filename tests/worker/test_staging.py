@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from pytorch_to_triton.worker.staging import only, without
+from pytorch_to_triton.worker.loading.staging import only, without
 
 ROOT = Path(__file__).parents[2]
 ROOTS = ("reference", "Model", "inputs", "get_inputs")
@@ -30,8 +30,8 @@ import json, sys
 from pathlib import Path
 import torch
 from pytorch_to_triton.worker.interpreter import install
-from pytorch_to_triton.worker.staging import only, stage, without
-from pytorch_to_triton.worker.target import load
+from pytorch_to_triton.worker.loading.staging import only, stage, without
+from pytorch_to_triton.worker.loading.target import load
 
 MATMUL = {"x": (5, 8), "w": (8, 6), "b": (6,)}
 SHAPES = {"matmul_bias_activation": MATMUL, "vector_add": {"x": (9,), "y": (9,)}}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from pytorch_to_triton.worker.tensors import (
-    Output,
+from pytorch_to_triton.worker.calls.tensors import (
+    OutputLeaf,
     leaves,
     output_of,
     read_outputs,
@@ -97,7 +97,7 @@ def test_outputs_are_kept_dense_and_numbers_are_told_from_tensors(tmp_path: Path
 
 def test_what_is_no_plain_tensor_is_kept_as_its_type_alone(tmp_path: Path) -> None:
     write_outputs({"out": output_of(torch.ones(3), "LazyTensor")}, tmp_path)
-    assert read_outputs(tmp_path, "cpu")["out"] == Output({"type": "LazyTensor"}, None)
+    assert read_outputs(tmp_path, "cpu")["out"] == OutputLeaf({"type": "LazyTensor"}, None)
 
 
 def test_bytes_that_are_too_few_for_their_record_are_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pytorch_to_triton.schema.finding import (
     Suppressed,
     Unread,
 )
-from pytorch_to_triton.schema.timing import Ceilings, Limit, Timing, TimingTable
+from pytorch_to_triton.schema.timing import Ceilings, Roofline, Timing, TimingTable
 
 ROOT = Path("/repository")
 SOFTMAX = ROOT / "kernels" / "softmax.py"
@@ -72,8 +72,8 @@ FINDINGS = (
         **at("tl.arange(0, 1000)"),
         kernel="softmax_kernel",
         message="The length of tl.arange must be a power of two; 1000 is none.",
-        instead="Use 1024 and mask what lies beyond the end.",
-        mend="columns = tl.arange(0, 1024)",
+        suggestion="Use 1024 and mask what lies beyond the end.",
+        fix="columns = tl.arange(0, 1024)",
         fingerprint="0123456789abcdef",
     ),
     Finding(
@@ -85,7 +85,7 @@ FINDINGS = (
         kernel="softmax_kernel",
         message=f"softmax_kernel[grid](x, n) reads <b>{HOSTILE}</b> beyond x_ptr, says @triton.jit {{0}}.",
         proof=f"x_ptr: element 1000 of 1000 in case M=7 N=1000\n{HOSTILE}",
-        instead="Mask the load: `tl.load(..., mask=columns < n, other=float('-inf'))`.",
+        suggestion="Mask the load: `tl.load(..., mask=columns < n, other=float('-inf'))`.",
         fingerprint="1123456789abcdef",
     ),
     Finding(
@@ -96,7 +96,7 @@ FINDINGS = (
         **at("torch.cuda.synchronize()"),
         kernel="run",
         message="torch.cuda.synchronize() in run stops the CPU until the GPU has done all queued work.",
-        instead="Wait where results are used.",
+        suggestion="Wait where results are used.",
         fingerprint="2123456789abcdef",
         known=True,
     ),
@@ -108,7 +108,7 @@ FINDINGS = (
         suspected=True,
         **at("@triton.autotune"),
         message="Whether out_ptr is written more than once is not certain.",
-        instead="Name what has to be restored.",
+        suggestion="Name what has to be restored.",
         fingerprint="3123456789abcdef",
     ),
     Finding(
@@ -122,7 +122,7 @@ FINDINGS = (
         excerpt="tl.libdevice.exp(x)",
         message="Loads of x are 32 bits wide.",
         proof="ld.global.b32 in sm_90",
-        instead="Say that n is a multiple of 16.",
+        suggestion="Say that n is a multiple of 16.",
         fingerprint="4123456789abcdef",
         page="https://example.org/rules#deprecated_api",
     ),
@@ -136,7 +136,7 @@ TIMING = Benchmark(
     device="NVIDIA H200, driver 580.159, torch 2.11.0, Triton 3.6.0, 2026-11-21",
     passes="forward",
     precision="float32 products in float32 (TF32 off)",
-    obtained="measured with device events",
+    provenance="measured with device events",
     tables=(
         TimingTable(
             device="NVIDIA H200",
@@ -148,13 +148,13 @@ TIMING = Benchmark(
                 Timing(label="eager", median_ms=0.1096, low_ms=0.109, high_ms=0.11, calls=400),
             ),
             failed={},
-            limit=Limit(ms=0.0313, binds="memory", bytes_ms=0.0313, flops_ms=0.003, obtained="measured"),
+            limit=Roofline(ms=0.0313, binds="memory", bytes_ms=0.0313, flops_ms=0.003, provenance="measured"),
         ),
     ),
     flags=(),
     ceilings=Ceilings(
         device="NVIDIA H200",
-        obtained="measured",
+        provenance="measured",
         source="driver 580.159, 2026-11-21",
         copy_gbytes_per_s=4283,
         matmul_tflops={"bfloat16": 712.0},
@@ -182,14 +182,14 @@ SAMPLE = AuditReport(
             rule="block_not_power_of_two",
             severity="critical",
             title="A block has a size that is no power of two.",
-            instead="Use 1024 and mask what lies beyond the end.",
+            suggestion="Use 1024 and mask what lies beyond the end.",
             places=("softmax.py:10",),
         ),
         Recommendation(
             rule="host_sync_in_run",
             severity="medium",
             title="A function that launches a kernel makes the CPU wait for the GPU.",
-            instead="Wait where results are used.",
+            suggestion="Wait where results are used.",
             places=("softmax.py:52",),
         ),
     ),
@@ -209,11 +209,11 @@ SAMPLE = AuditReport(
             target="softmax.py",
             kind="measured",
             summary="18 of 20 cases passed.",
-            obtained="under Triton's interpreter",
+            provenance="under Triton's interpreter",
             replay="pytorch-to-triton validate softmax.py --seed 7",
         ),
-        Examination(target="row sums.py", kind="compiled", summary="It declares no inputs.", obtained=""),
-        Examination(target="softmax.py", kind="compiled", summary="Compiled.", obtained="for sm_90"),
+        Examination(target="row sums.py", kind="compiled", summary="It declares no inputs.", provenance=""),
+        Examination(target="softmax.py", kind="compiled", summary="Compiled.", provenance="for sm_90"),
     ),
     compiled=(
         CompiledFigures(

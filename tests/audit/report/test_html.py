@@ -77,14 +77,14 @@ def test_nothing_is_fetched_and_nothing_runs() -> None:
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.rule)
 def test_a_finding_is_told_in_full(finding: object) -> None:
-    told = {finding.message, finding.instead, finding.proof, finding.mend, finding.rule}
+    told = {finding.message, finding.suggestion, finding.proof, finding.fix, finding.rule}
     for text in told:
         assert text.replace("`", "").replace("\u202e", "\\u202e") in READ.text.replace("`", "")
 
 
 def test_a_finding_stands_below_its_line() -> None:
     for finding in FINDINGS[:4]:
-        before = READ.text.split(f"{finding.instead}\n")[0]
+        before = READ.text.split(f"{finding.suggestion}\n")[0]
         line = f"{finding.line}{SOURCE.splitlines()[finding.line - 1]}".replace("\u202e", "\\u202e")
         assert line in before
 

@@ -54,7 +54,7 @@ def test_evidence_and_proof_are_properties() -> None:
     properties = run_of(SAMPLE)["results"][1]["properties"]
     assert properties["evidence"] == "measured"
     assert properties["proof"] == FINDINGS[1].proof
-    assert "mend" not in properties
+    assert "fix" not in properties
 
 
 def test_what_a_comment_sets_aside_is_suppressed_with_its_reason() -> None:

@@ -12,11 +12,11 @@ import torch
 
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned, frozen
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import Request, validate
+from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 ROOT = Path(__file__).parents[3]
 WHERE = "NVIDIA H200, Triton 3.6.0, 2026-11-21"
@@ -43,7 +43,7 @@ def run(x):
 KERNEL = f"{HEAD}\n{TUNED}{BODY}{RUN}"
 
 COPIES = """
-from .target import load
+from ..loading.target import load
 import torch
 
 def work(report, target, sizes):
@@ -72,7 +72,7 @@ def refusal(source: str, configs: list[TunedConfig] | None = None) -> str:
 
 
 async def blocks(
-    door: Door, mode: Mode, folder: Path, source: str, sizes: list[tuple[int, str]]
+    worker: WorkerClient, runtime: Runtime, folder: Path, source: str, sizes: list[tuple[int, str]]
 ) -> list[list[Any]]:
     """For each size and dtype: whether the copy is one, and what the kernel file says of the launch."""
     job, kernel = folder / "copies.py", folder / "k.py"
@@ -80,7 +80,7 @@ async def blocks(
     kernel.write_text(source, encoding="utf-8")
     target = Target(path=kernel).model_dump(mode="json")
     arguments = {"target": target, "sizes": [list(size) for size in sizes]}
-    outcome = await door.ask(Job(kind=str(job), arguments=arguments), mode, seconds=120)
+    outcome = await worker.ask(Job(kind=str(job), arguments=arguments), runtime, seconds=120)
     assert outcome.answer is not None, outcome.failure
     found: list[list[Any]] = outcome.answer["found"]
     return found
@@ -88,13 +88,13 @@ async def blocks(
 
 @pytest.mark.anyio
 async def test_a_launch_takes_its_own_key_or_the_nearest(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     source = frozen(KERNEL, MEASURED, WHERE)
     exact = [(100, "float32"), (10_000, "float32"), (100, "int64")]
     # The middle of 100 and 10,000 by ratio is 1,000; a dtype that was measured counts before any size.
     near = [(1, "float32"), (900, "float32"), (1100, "float32"), (9000, "int64"), (90, "float16")]
-    found = await blocks(door, interpreter, tmp_path, source, [*exact, *near])
+    found = await blocks(worker, interpreter, tmp_path, source, [*exact, *near])
     assert [same for same, _ in found] == [True] * 8
     assert [block for _, block in found] == [16, 64, 32, 16, 16, 64, 32, 16]
 
@@ -109,18 +109,18 @@ async def test_a_launch_takes_its_own_key_or_the_nearest(
     ids=["heuristics above", "heuristics below"],
 )
 async def test_other_heuristics_stay_where_they_are(
-    door: Door, interpreter: Mode, tmp_path: Path, decorators: str
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path, decorators: str
 ) -> None:
     source = KERNEL.replace(TUNED, decorators.replace("@AUTOTUNE", TUNED))
     source = source.replace("n, BLOCK:", "n, TWICE: tl.constexpr, BLOCK:").replace("i < n", "2 * i < TWICE")
     written = frozen(source, MEASURED, WHERE)
-    found = await blocks(door, interpreter, tmp_path, written, [(100, "float32"), (7000, "float32")])
+    found = await blocks(worker, interpreter, tmp_path, written, [(100, "float32"), (7000, "float32")])
     assert found == [[True, 16], [True, 64]]
 
 
 @pytest.mark.anyio
 async def test_a_pruning_function_rules_out_what_was_measured_elsewhere(
-    door: Door, interpreter: Mode, tmp_path: Path
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     pruning = """
 def covering(configs, named, **others):
@@ -132,14 +132,16 @@ def covering(configs, named, **others):
     written = frozen(source, [config(16, 16), config(64, 64), config(1024, 1024)], WHERE)
     assert "pruned_by(covering, COPY_KERNEL_MEASURED)" in written
     found = await blocks(
-        door, interpreter, tmp_path, written, [(16, "float32"), (17, "float32"), (66, "float32")]
+        worker, interpreter, tmp_path, written, [(16, "float32"), (17, "float32"), (66, "float32")]
     )
     assert found == [[True, 16], [True, 64], [True, 1024]]
     assert frozen(written, [config(16, 16), config(64, 64), config(1024, 1024)], WHERE) == written
 
 
 @pytest.mark.anyio
-async def test_a_frozen_kernel_file_validates(door: Door, interpreter: Mode, tmp_path: Path) -> None:
+async def test_a_frozen_kernel_file_validates(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
     source = (ROOT / "tests" / "kernels" / "honest" / "autotuned_swiglu.py").read_text(encoding="utf-8")
     dtypes = {f"{name}_ptr dtype": "float32" for name in ("gate", "up", "out")}
     measured = [
@@ -153,7 +155,9 @@ async def test_a_frozen_kernel_file_validates(door: Door, interpreter: Mode, tmp
     kernel = tmp_path / "frozen.py"
     kernel.write_text(frozen(source, measured, WHERE), encoding="utf-8")
     cases = ("M=5 N=64", "M=40 N=300", "M=7 N=65")
-    verdict = await validate(door, Request(candidate=Target(path=kernel), cases=cases), interpreter)
+    verdict = await validate(
+        worker, ValidationRequest(candidate=Target(path=kernel), cases=cases), interpreter
+    )
     assert verdict.verdict == "passed", verdict.summary
     assert len(verdict.cases) == 3
 

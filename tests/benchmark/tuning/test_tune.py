@@ -7,27 +7,27 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune, tuning_of
-from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.case import Case, TensorArgument
-from pytorch_to_triton.schema.job import Job, Mode, Outcome
+from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.inputs.case import Case, TensorArgument
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tuning
-from pytorch_to_triton.worker.tuning.candidate import Candidate, neighbours, too_large
-from pytorch_to_triton.worker.tuning.resources import Limits, Resources, over_budget
-from pytorch_to_triton.worker.tuning.search import Search
+from pytorch_to_triton.worker.tuning.config_search import ConfigSearch
+from pytorch_to_triton.worker.tuning.resources import DeviceLimits, KernelResources, over_budget
+from pytorch_to_triton.worker.tuning.tuning_config import TuningConfig, neighbours, too_large
 
 JOB = '''
 """The job `tune` with a made-up clock and device: one second a round, and each configuration's own time."""
 
 from .tune import ready
-from .tuning.resources import Limits, Resources
-from .tuning.session import tuned
+from ..tuning.resources import DeviceLimits, KernelResources
+from ..tuning.session import tuned
 
 
 class MadeUp:
     about = {"device": "made up", "triton": "3.0"}
-    limits = Limits(shared_bytes=100_000)
+    limits = DeviceLimits(shared_bytes=100_000)
 
     def __init__(self, crash_after):
         self.now = 0.0
@@ -37,7 +37,7 @@ class MadeUp:
         pass
 
     def compiled(self, site, candidates):
-        return {c: Resources(shared_bytes=500 * dict(c.meta)["BLOCK"], spills=0) for c in candidates}
+        return {c: KernelResources(shared_bytes=500 * dict(c.meta)["BLOCK"], spills=0) for c in candidates}
 
     def round(self, site, candidates, ready):
         self.now += 1
@@ -94,7 +94,7 @@ def requested(kernel: Path, seconds: float = 1000.0) -> TuneRequest:
 
 
 @pytest.fixture
-def made_up(door: Door, interpreter: Mode, tmp_path: Path) -> Callable[..., Any]:
+def made_up(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Callable[..., Any]:
     """Tunes the kernel with the given configurations under the interpreter, by made-up times."""
 
     async def made_up(
@@ -105,7 +105,7 @@ def made_up(door: Door, interpreter: Mode, tmp_path: Path) -> Callable[..., Any]
         job.write_text(JOB, encoding="utf-8")
         request = requested(kernel, seconds)
         asked = Job(kind=str(job), arguments={**request.model_dump(mode="json"), **arguments})
-        outcome = await door.ask(asked, interpreter, seconds=120)
+        outcome = await worker.ask(asked, interpreter, seconds=120)
         return tuning_of(request, outcome), outcome
 
     return made_up
@@ -211,13 +211,15 @@ async def test_a_call_without_autotuned_kernels_has_nothing_to_tune(made_up: Tun
 
 
 @pytest.mark.anyio
-async def test_the_interpreter_tunes_nothing(door: Door, interpreter: Mode, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentLacks, match="needs a GPU"):
-        await tune(door, requested(tmp_path / "kernel.py"), interpreter)
+async def test_the_interpreter_tunes_nothing(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    with pytest.raises(EnvironmentMissing, match="needs a GPU"):
+        await tune(worker, requested(tmp_path / "kernel.py"), interpreter)
 
 
-def candidate(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> Candidate:
-    return Candidate((("BLOCK_M", block), ("GROUP", 8)), num_warps, num_stages)
+def candidate(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> TuningConfig:
+    return TuningConfig((("BLOCK_M", block), ("GROUP", 8)), num_warps, num_stages)
 
 
 def test_neighbours_are_one_step_away() -> None:
@@ -252,65 +254,69 @@ def test_of_blocks_that_are_all_too_large_the_smallest_stays() -> None:
 def test_what_does_not_fit_the_device_is_left_out() -> None:
     fits, shared, registers = candidate(), candidate(128), candidate(256)
     found = {
-        fits: Resources(100, 64, 0, 1024),
-        shared: Resources(101, 64, 0, 1024),
-        registers: Resources(100, 65, 0, 1024),
+        fits: KernelResources(100, 64, 0, 1024),
+        shared: KernelResources(101, 64, 0, 1024),
+        registers: KernelResources(100, 65, 0, 1024),
     }
-    why = over_budget(found, Limits(shared_bytes=100, registers=65536))
+    why = over_budget(found, DeviceLimits(shared_bytes=100, registers=65536))
     assert [*why] == [shared, registers]
     assert why[registers] == "it needs 66560 registers, and a block gets 65536"
 
 
 def test_what_spills_is_left_out_where_others_do_not() -> None:
     spilling, sound, too_much = candidate(128), candidate(), candidate(256)
-    limits = Limits(shared_bytes=100)
-    found = {spilling: Resources(100, 255, 12, 128), too_much: Resources(200, 90, 0, 128)}
+    limits = DeviceLimits(shared_bytes=100)
+    found = {spilling: KernelResources(100, 255, 12, 128), too_much: KernelResources(200, 90, 0, 128)}
     assert [*over_budget(found, limits)] == [too_much]
-    found[sound] = Resources(100, 90, 0, 128)
+    found[sound] = KernelResources(100, 90, 0, 128)
     assert over_budget(found, limits)[spilling] == "it spills 12 registers, and others spill none"
 
 
 def test_unknown_figures_leave_nothing_out() -> None:
-    assert over_budget({candidate(): Resources()}, Limits(shared_bytes=1, registers=1)) == {}
+    assert over_budget({candidate(): KernelResources()}, DeviceLimits(shared_bytes=1, registers=1)) == {}
 
 
 class Track:
     """A bench on which each configuration takes a fixed time, and a log of what the search says."""
 
-    limits = Limits()
+    limits = DeviceLimits()
 
-    def __init__(self, times: Mapping[Candidate, Sequence[float]], wrong: Sequence[Candidate] = ()) -> None:
+    def __init__(
+        self, times: Mapping[TuningConfig, Sequence[float]], wrong: Sequence[TuningConfig] = ()
+    ) -> None:
         self.times = times
         self.wrong = wrong
-        self.calls: dict[Candidate, int] = {}
+        self.calls: dict[TuningConfig, int] = {}
         self.rounds = 0
-        self.bests: list[Candidate] = []
-        self.out: dict[Candidate, str] = {}
+        self.bests: list[TuningConfig] = []
+        self.out: dict[TuningConfig, str] = {}
 
-    def compiled(self, candidates: Sequence[Candidate]) -> dict[Candidate, Resources | str]:
-        known: dict[Candidate, Resources | str] = {c: Resources() for c in candidates if c in self.times}
+    def compiled(self, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
+        known: dict[TuningConfig, KernelResources | str] = {
+            c: KernelResources() for c in candidates if c in self.times
+        }
         return {**dict.fromkeys(candidates, "unknown"), **known}
 
-    def disagreement(self, candidate: Candidate) -> str:
+    def disagreement(self, candidate: TuningConfig) -> str:
         return "other values" if candidate in self.wrong else ""
 
-    def round(self, candidates: Sequence[Candidate]) -> list[float]:
+    def round(self, candidates: Sequence[TuningConfig]) -> list[float]:
         self.rounds += 1
         for one in candidates:
             self.calls[one] = self.calls.get(one, 0) + 1
         return [self.times[c][self.rounds % len(self.times[c])] for c in candidates]
 
-    def dropped(self, candidate: Candidate, why: str) -> None:
+    def dropped(self, candidate: TuningConfig, why: str) -> None:
         self.out[candidate] = why
 
-    def timed(self, candidate: Candidate, median_ms: float, calls: int) -> None:
+    def timed(self, candidate: TuningConfig, median_ms: float, calls: int) -> None:
         assert calls == self.calls[candidate]
 
-    def best(self, candidate: Candidate, median_ms: float) -> None:
+    def best(self, candidate: TuningConfig, median_ms: float) -> None:
         self.bests.append(candidate)
 
-    def search(self, most_rounds: int = 1000) -> Search:
-        return Search(self, self, lambda: self.rounds >= most_rounds, lambda candidates: {})
+    def search(self, most_rounds: int = 1000) -> ConfigSearch:
+        return ConfigSearch(self, self, lambda: self.rounds >= most_rounds, lambda candidates: {})
 
 
 def test_the_slower_half_is_left_behind_and_the_rest_called_twice_as_often() -> None:

@@ -11,9 +11,9 @@ import pytest
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.tuning.tuned import keep, kept, place_of
 from pytorch_to_triton.errors import TargetNotFound
-from pytorch_to_triton.gpu.door import Door
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Origin
 
@@ -25,8 +25,8 @@ from types import SimpleNamespace
 
 import torch
 
-from .autotuned import chosen_configs
-from .target import load
+from ..tuning.autotuned import chosen_configs
+from ..loading.target import load
 
 def work(report, target, sizes, signature=None):
     loaded = load(target, "candidate")
@@ -60,7 +60,7 @@ Chosen = Callable[..., Any]
 
 
 @pytest.fixture
-def chosen(door: Door, interpreter: Mode, tmp_path: Path) -> Chosen:
+def chosen(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Chosen:
     """What the kernels of a file chose when its `run` was called at these sizes."""
 
     async def chosen(source: str, sizes: list[int], **arguments: Any) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def chosen(door: Door, interpreter: Mode, tmp_path: Path) -> Chosen:
         job.write_text(JOB, encoding="utf-8")
         target = Target(path=kernel).model_dump(mode="json")
         asked = Job(kind=str(job), arguments={"target": target, "sizes": list(sizes), **arguments})
-        outcome = await door.ask(asked, interpreter, seconds=120)
+        outcome = await worker.ask(asked, interpreter, seconds=120)
         assert outcome.answer is not None, outcome.failure
         found: list[dict[str, Any]] = outcome.answer["chosen"]
         return found

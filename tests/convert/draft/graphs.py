@@ -2,15 +2,15 @@
 
 from math import prod
 
-from pytorch_to_triton.schema.case import DType
+from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
+    GraphOutput,
     Literal_,
     Node,
     NodeArgument,
     NodeRef,
-    Output,
     Shape,
     TensorInput,
 )
@@ -43,7 +43,7 @@ def graph(inputs: dict[str, tuple[str, ...]], nodes: tuple[Node, ...], outputs: 
         constants={},
         fixed=(),
         nodes=nodes,
-        outputs=tuple(Output(path=f"out[{i}]", name=name) for i, name in enumerate(outputs)),
+        outputs=tuple(GraphOutput(path=f"out[{i}]", name=name) for i, name in enumerate(outputs)),
         structure="tuple",
         dims=used,
         guards=(),

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.audit.read import read
+from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.convert.convert import declared, reference_of
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.module import Source, draft
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.schema.declaration import NO_OPTIONS
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 pytestmark = pytest.mark.anyio
 
@@ -35,14 +35,14 @@ Drafting = Callable[[str], Awaitable[dict[Stage, str]]]
 
 
 @pytest.fixture
-def drafted(door: Door, interpreter: Mode) -> Drafting:
+def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
     """Drafts all stages of an example, by the example's name."""
 
     async def drafted(name: str) -> dict[Stage, str]:
         target = Target(path=EXAMPLES / f"{name}.py", name=name)
-        description = await describe(door, target, "reference", interpreter)
+        description = await describe(worker, target, "reference", interpreter)
         declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(door, target, declaration, interpreter)
+        traced = await trace(worker, target, declaration, interpreter)
         reference = reference_of(target, description, traced)
         origin = f"examples/{name}.py:{name}"
         source = Source(origin, reference, declared(declaration, traced), traced.output_dtypes)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.audit.read import read
+from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.convert.draft.kernel import Stage, power_of_2
 from pytorch_to_triton.convert.draft.module import Source, draft
 from pytorch_to_triton.convert.draft.reference import function_reference

@@ -12,12 +12,12 @@ from pytorch_to_triton.convert.convert import declared, reference_of
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.module import Source, draft
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe
 from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.schema.declaration import NO_OPTIONS
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 pytestmark = pytest.mark.anyio
 
@@ -78,16 +78,16 @@ def source(body: str, dtype: str = "float32", constants: str = "") -> str:
 
 
 @pytest.fixture
-def drafted(door: Door, interpreter: Mode, tmp_path: Path) -> Drafted:
+def drafted(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Drafted:
     """Drafts all stages of a file with `f`, and says where everything lies."""
 
     async def drafted(name: str, text: str) -> dict[str, object]:
         stem = name.replace(" ", "_")
         target = Target(path=tmp_path / f"{stem}.py", name="f")
         target.path.write_text(text, encoding="utf-8")
-        description = await describe(door, target, "reference", interpreter)
+        description = await describe(worker, target, "reference", interpreter)
         declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(door, target, declaration, interpreter)
+        traced = await trace(worker, target, declaration, interpreter)
         reference = reference_of(target, description, traced)
         origin = Source("f", reference, declared(declaration, traced), traced.output_dtypes)
         drafts = []
@@ -106,7 +106,7 @@ def drafted(door: Door, interpreter: Mode, tmp_path: Path) -> Drafted:
 
 
 async def test_drafts_equal_eager_pytorch_in_all_stages(
-    door: Door, interpreter: Mode, drafted: Drafted
+    worker: WorkerClient, interpreter: Runtime, drafted: Drafted
 ) -> None:
     functions = [await drafted(name, source(body)) for name, body in (ARGUMENTS | SIZES).items()]
     for name, body in MIXED.items():
@@ -117,15 +117,15 @@ async def test_drafts_equal_eager_pytorch_in_all_stages(
     double = await drafted("float64", source(body, "float64", ', "k": 0.1'))
     functions.append({**double, "dtype": "float64", "tolerance": 1e-13, "constants": {"k": 0.1}})
     job = Job(kind=str(BESIDE_EAGER), arguments={"functions": functions})  # type: ignore[dict-item]
-    outcome = await door.ask(job, interpreter, seconds=300.0)
+    outcome = await worker.ask(job, interpreter, seconds=300.0)
     assert outcome.answer is not None, outcome.detail
     assert {name: why for name, why in outcome.answer.items() if why} == {}
 
 
 @pytest.mark.parametrize("what", FIXED)
 async def test_a_size_that_the_trace_fixed_is_refused_by_its_name(what: str, drafted: Drafted) -> None:
-    says = r"f can be traced only where .*N == .*, which no declared sizes meet"
-    with pytest.raises(NotConvertible, match=says):
+    message = r"f can be traced only where .*N == .*, which no declared sizes meet"
+    with pytest.raises(NotConvertible, match=message):
         await drafted(what, source(FIXED[what]))
 
 
@@ -141,6 +141,6 @@ async def test_branches_on_sizes_and_lines_of_constants_are_named(drafted: Draft
     text = Path(given["drafts"][0]).read_text(encoding="utf-8")  # type: ignore[index]
     assert "drafted for N % 2" in text
     table = source("y = x + 1\n    return y * TABLE[:1]").replace("EPS = 1e-3", "TABLE = torch.arange(9.0)")
-    says = r"a constant tensor is used in line 14: `return y \* TABLE\[:1\]`"
-    with pytest.raises(NotConvertible, match=says):
+    message = r"a constant tensor is used in line 14: `return y \* TABLE\[:1\]`"
+    with pytest.raises(NotConvertible, match=message):
         await drafted("table", table)

@@ -49,8 +49,8 @@ def loaded(file: str) -> ModuleType:
 
 def in_dtypes(tensors: dict[str, Any]) -> list[dict[str, str]]:
     """All tensors in each dtype as far as they claim it, and each tensor alone in each of its dtypes."""
-    first = {name: claimed[0] for name, (claimed, _, _) in tensors.items()}
-    every = dict.fromkeys(chain.from_iterable(claimed for claimed, _, _ in tensors.values()))
+    first = {name: declared[0] for name, (declared, _, _) in tensors.items()}
+    every = dict.fromkeys(chain.from_iterable(declared for declared, _, _ in tensors.values()))
     alike = [{n: d if d in tensors[n][0] else first[n] for n in tensors} for d in every]
     apart = [{**first, n: d} for n in tensors for d in tensors[n][0]]
     return [dict(items) for items in dict.fromkeys(tuple(d.items()) for d in [*alike, *apart])]

@@ -105,9 +105,9 @@ class InterpretedPage(Page):
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
-        from pytorch_to_triton_worker.interpreter.guard import Guard
+        from pytorch_to_triton_worker.interpreter.memory_guard import MemoryGuard
 
-        self.guard = Guard(lambda: ())
+        self.guard = MemoryGuard(lambda: ())
         with self.guard.watching():
             yield
 

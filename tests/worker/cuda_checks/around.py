@@ -13,12 +13,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pytorch_to_triton.schema.declaration import parse_declaration
+from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import plan_cases
-from pytorch_to_triton.worker.draw import draw_arguments
+from pytorch_to_triton.worker.calls.generate import draw_arguments
+from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver
-from pytorch_to_triton.worker.interpreter.cuda_stand_in import device_of, standing_in
-from pytorch_to_triton.worker.tensors import leaves
+from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, standing_in
 
 ROOT = Path(__file__).parents[3]
 AGNOSTIC = [

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pytorch_to_triton.worker.interpreter import install
-from pytorch_to_triton.worker.interpreter.cuda_stand_in import standing_in
+from pytorch_to_triton.worker.interpreter.fake_cuda import standing_in
 
 
 def loaded(path: Path) -> ModuleType:

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from pytorch_to_triton.worker.interpreter.cuda_stand_in import device_of, reachable_by_kernels
+from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, reachable_by_kernels
 
 
 @triton.jit

@@ -32,10 +32,10 @@ def compiling_leaves_no_fact() -> None:
         triton.knobs.compilation.always_compile = True
         author, operators, patches = Author(SOURCE), Operators(), Patches()
         triton.knobs.cache.dir = str(author.folder / "cache")
-        with author.conduct.watching(), operators, Launches(operators) as launches:
+        with author.behavior.watching(), operators, Launches(operators) as launches:
             assert author.load().act().asm["cubin"]
             assert patches.changed() == []
-        assert author.conduct.facts == []
+        assert author.behavior.facts == []
         assert launches.launched == []
         assert patches.changed() == []
 

@@ -17,15 +17,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from pytorch_to_triton.worker import compare
-from pytorch_to_triton.worker.exchange import Exchange
-from pytorch_to_triton.worker.integrity.conduct import Conduct
-from pytorch_to_triton.worker.integrity.flags import Flags
+from pytorch_to_triton.worker.calls.exchange import Exchange
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.leftovers import Leftovers, adopt_orphans
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
-from pytorch_to_triton.worker.integrity.tensors import aliases, plain
+from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
+from pytorch_to_triton.worker.integrity.sandbox import Sandbox
+from pytorch_to_triton.worker.integrity.settings import Settings
+from pytorch_to_triton.worker.truth import compare
 
 
 @triton.jit
@@ -167,9 +167,9 @@ def replaced_functions_are_found() -> None:
         (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
         (time, "perf_counter", "time.perf_counter"),
         (os, "replace", "os.replace"),
-        (compare, "compared", "pytorch_to_triton.worker.compare.compared"),
-        (compare, "max", "pytorch_to_triton.worker.compare.max"),
-        (Exchange, "outputs", "pytorch_to_triton.worker.exchange.Exchange.outputs"),
+        (compare, "compared", "pytorch_to_triton.worker.truth.compare.compared"),
+        (compare, "max", "pytorch_to_triton.worker.truth.compare.max"),
+        (Exchange, "outputs", "pytorch_to_triton.worker.calls.exchange.Exchange.outputs"),
     )
     for owner, name, full in places:
         assert full in changed(owner, name, fake), full
@@ -190,7 +190,7 @@ def new_attributes_are_no_patches() -> None:
 
 
 def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> list[dict[str, Any]]:
-    flags = Flags()
+    flags = Settings()
     change()
     try:
         return flags.changed()
@@ -324,12 +324,12 @@ def shared_memory_is_named() -> None:
 
 
 def a_second_watch_is_refused() -> None:
-    conduct = Conduct([], [], lambda fact: None)
-    with conduct.watching():
+    behavior = Sandbox([], [], lambda fact: None)
+    with behavior.watching():
         try:
-            with Conduct([], [], lambda fact: None).watching():
+            with Sandbox([], [], lambda fact: None).watching():
                 raise AssertionError("two watches at once")
         except RuntimeError:
             pass
-    with conduct.watching():
+    with behavior.watching():
         pass

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from watched import Author, act
 
-from pytorch_to_triton.worker.integrity.conduct import Conduct
-from pytorch_to_triton.worker.integrity.flags import Flags
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.leftovers import Leftovers
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
-from pytorch_to_triton.worker.integrity.tensors import aliases, plain
+from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
+from pytorch_to_triton.worker.integrity.sandbox import Sandbox
+from pytorch_to_triton.worker.integrity.settings import Settings
 
 KERNELS = Path(__file__).parents[3] / "reference_kernels"
 SCALE = """
@@ -38,14 +38,14 @@ def scaled(x):
 def facts_of(run: Callable[[], Any]) -> dict[str, Any]:
     """What all watchers find about one call, inside and after the watch; empty lists where all is well."""
     with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
-        patches, flags, leftovers, operators = Patches(), Flags(), Leftovers(), Operators()
-        conduct = Conduct([Path(secret)], [Path(kept), KERNELS], lambda fact: None)
-        with conduct.watching(), operators, Launches(operators) as launches:
+        patches, flags, leftovers, operators = Patches(), Settings(), Leftovers(), Operators()
+        behavior = Sandbox([Path(secret)], [Path(kept), KERNELS], lambda fact: None)
+        with behavior.watching(), operators, Launches(operators) as launches:
             result = run()
             inside = patches.changed()
         outputs = [("out", result)]
         return {
-            "conduct": conduct.facts,
+            "conduct": behavior.facts,
             "patches inside": inside,
             "patches": patches.changed(),
             "flags": flags.changed(),
@@ -199,4 +199,4 @@ def a_sibling_module_in_a_kept_folder_is_imported() -> None:
     author = Author("import sys\nsys.path.insert(0, KEPT)\n" + act("import integrity_sibling"))
     (author.kept / "integrity_sibling.py").write_text("SIZE = 3\n")
     author.act()
-    assert author.conduct.facts == []
+    assert author.behavior.facts == []

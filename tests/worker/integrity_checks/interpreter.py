@@ -14,7 +14,7 @@ from triton.runtime import interpreter
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
-from pytorch_to_triton.worker.interpreter.guard import Guard
+from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 
 MISSING = object()
 
@@ -86,7 +86,7 @@ def a_replacement_for_one_launch_is_found_after_it() -> None:
 
 def the_watch_over_kernels_is_no_patch() -> None:
     patches, x, out = Patches(), torch.ones(1), torch.empty(1)
-    guard = Guard(lambda: iter(()))
+    guard = MemoryGuard(lambda: iter(()))
     with Operators() as operators, Launches(operators, patches.note_interpreter), guard.watching():
         exp_kernel[(1,)](x, out)
         assert names(patches) == []

@@ -15,7 +15,7 @@ HIDES = {"hides_operators"}
 def a_fact_names_what_was_done_and_where() -> None:
     author = Author(act("import os", "open(os.path.join(SECRET, 'values.bin'))"))
     author.act()
-    (fact,) = author.conduct.facts
+    (fact,) = author.behavior.facts
     assert fact == {
         "kind": "touches_files",
         "what": f"opens {author.secret.resolve() / 'values.bin'}",
@@ -67,7 +67,7 @@ def an_extension_module_of_the_authors_is_not_loaded() -> None:
         )
     )
     author.act()
-    assert {fact["kind"] for fact in author.conduct.facts} == NATIVE
+    assert {fact["kind"] for fact in author.behavior.facts} == NATIVE
 
 
 def objects_are_not_searched_for() -> None:
@@ -92,8 +92,8 @@ def callers_are_not_looked_at_through_a_traceback() -> None:
 def a_check_that_is_replaced_for_a_moment_is_put_back() -> None:
     source = act(
         "import os",
-        "from pytorch_to_triton.worker.integrity import conduct",
-        "conduct.asked_by_author = lambda frame: False",
+        "from pytorch_to_triton.worker.integrity import sandbox",
+        "sandbox.asked_by_author = lambda frame: False",
         "os.system('true')",
     )
     assert kinds(source) == {"tampers", "starts_processes"}
@@ -102,7 +102,7 @@ def a_check_that_is_replaced_for_a_moment_is_put_back() -> None:
 def the_watch_is_not_switched_off_from_outside() -> None:
     source = act(
         "import os, sys",
-        "from pytorch_to_triton.worker.integrity.conduct import SWITCH",
+        "from pytorch_to_triton.worker.integrity.sandbox import SWITCH",
         "try:",
         "    sys.audit(SWITCH, object(), None, frozenset(), {})",
         "except RuntimeError:",
@@ -114,7 +114,7 @@ def the_watch_is_not_switched_off_from_outside() -> None:
 def a_guard_gives_no_way_around_itself() -> None:
     source = act(
         "import sys, torch",
-        "from pytorch_to_triton.worker.integrity.guards import EVENT",
+        "from pytorch_to_triton.worker.integrity.guarded_functions import EVENT",
         "cells = [cell.cell_contents for cell in torch._C._DisableTorchDispatch.__closure__]",
         "assert all(isinstance(cell, str) for cell in cells)",
         "sys.audit(EVENT, 'torch._C._DisableTorchDispatch', (), [])",
@@ -177,7 +177,7 @@ def a_secret_file_is_not_opened_by_whatever_way() -> None:
         "os.rename(SECRET, f'{SECRET}/../moved')",
         "worker.read_values(pathlib.Path(SECRET), 'cpu')",
     )
-    imports = "import os, pathlib, numpy, torch; from pytorch_to_triton.worker import tensors as worker"
+    imports = "import os, pathlib, numpy, torch; from pytorch_to_triton.worker.calls import tensors as worker"
     for way in ways:
         assert kinds(act(imports, way)) == TOUCHES, way
 
@@ -197,7 +197,7 @@ def a_kept_file_is_read_but_not_changed() -> None:
     for way in ways:
         author = Author(act("import os, shutil, torch", way))
         author.act()
-        assert {fact["kind"] for fact in author.conduct.facts} == TOUCHES, way
+        assert {fact["kind"] for fact in author.behavior.facts} == TOUCHES, way
         assert (author.kept / "values.bin").read_bytes() == b"1234", way
 
 
@@ -206,7 +206,7 @@ def what_happens_below_a_folder_made_before_is_seen_too() -> None:
     folder = os.open(author.kept, os.O_RDONLY)
     author.file.write_text(f"FOLDER = {folder}\n" + author.file.read_text())
     author.act()
-    assert {fact["kind"] for fact in author.conduct.facts} == TOUCHES
+    assert {fact["kind"] for fact in author.behavior.facts} == TOUCHES
 
 
 def code_does_not_pass_for_tritons() -> None:
@@ -236,7 +236,7 @@ def no_more_than_twenty_facts_are_kept() -> None:
         "        except PermissionError:\n            pass\n"
     )
     author.act()
-    assert len(author.conduct.facts) == len(author.told) == 20
+    assert len(author.behavior.facts) == len(author.told) == 20
 
 
 def what_is_refused_stays_undone_and_told_even_when_swallowed() -> None:

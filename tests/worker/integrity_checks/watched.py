@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pytorch_to_triton.worker.integrity.conduct import Conduct
+from pytorch_to_triton.worker.integrity.sandbox import Sandbox
 
 
 class Author:
@@ -24,7 +24,7 @@ class Author:
         places = f"SECRET, KEPT = {str(self.secret)!r}, {str(self.kept)!r}\n"
         self.file.write_text(places + source)
         self.told: list[dict[str, Any]] = []
-        self.conduct = Conduct([self.secret], [self.kept], self.told.append)
+        self.behavior = Sandbox([self.secret], [self.kept], self.told.append)
 
     def load(self) -> ModuleType:
         spec = importlib.util.spec_from_file_location("candidate", self.file)
@@ -37,7 +37,7 @@ class Author:
 
     def act(self) -> None:
         """Load the file and call its `act`; what is refused may reach it or not."""
-        with self.conduct.watching(), suppress(Exception):
+        with self.behavior.watching(), suppress(Exception):
             self.load().act()
 
 
@@ -45,8 +45,8 @@ def kinds(source: str) -> set[str]:
     """The kinds of fact that the author's `act` leaves."""
     author = Author(source)
     author.act()
-    assert author.told == author.conduct.facts
-    return {fact["kind"] for fact in author.conduct.facts}
+    assert author.told == author.behavior.facts
+    return {fact["kind"] for fact in author.behavior.facts}
 
 
 def act(*lines: str) -> str:

@@ -15,7 +15,7 @@ from triton.runtime.errors import InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from pytorch_to_triton.worker.interpreter.bounds import Range
-from pytorch_to_triton.worker.interpreter.guard import KEPT_FAULTS, Guard
+from pytorch_to_triton.worker.interpreter.memory_guard import KEPT_FAULTS, MemoryGuard
 
 ZONE = 1 << 16
 
@@ -25,7 +25,7 @@ class Zones:
 
     def __init__(self) -> None:
         self.ranges: list[Range] = []
-        self.guard = Guard(lambda: self.ranges)
+        self.guard = MemoryGuard(lambda: self.ranges)
 
     def place(self, tensor: Tensor) -> Tensor:
         size = tensor.numel() * tensor.element_size()

@@ -9,11 +9,11 @@ import triton
 import triton.language as tl
 
 from pytorch_to_triton.worker.interpreter import races
-from pytorch_to_triton.worker.interpreter.guard import Guard
+from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
 
 
 def faults(launch: Callable[..., Any], *args: Any) -> list[dict[str, Any]]:
-    guard = Guard(list)
+    guard = MemoryGuard(list)
     with guard.watching():
         launch(*args)
     return guard.faults

@@ -6,7 +6,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.deliver import concluded, delivered
+from pytorch_to_triton.audit.build_report import concluded, delivered
 from pytorch_to_triton.audit.examine import (
     Examined,
     Examiner,
@@ -14,23 +14,25 @@ from pytorch_to_triton.audit.examine import (
     declares_inputs,
     run_target,
 )
-from pytorch_to_triton.audit.read import Reading, finished, read_all
+from pytorch_to_triton.audit.find_files import legible
+from pytorch_to_triton.audit.read_source import SourceReading, finished, read_all
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.request import Choose, Plan, Request, planned
-from pytorch_to_triton.audit.search import legible
+from pytorch_to_triton.audit.request import AuditPlan, AuditRequest, Choose, planned
 from pytorch_to_triton.audit.source import SourceFile, parse
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.finding import AuditReport, EvidenceKind, Finding
 from pytorch_to_triton.schema.target import Target
 
-__all__ = ["Request", "audit"]
+__all__ = ["AuditRequest", "audit"]
 
 NO_INPUTS = "Not run: it declares no INPUTS. Declare them in the file or with the call, and name a reference."
 
 
-async def audit(door: Door, request: Request, choose: Choose, watch: Watch) -> AuditReport:
+async def audit(
+    worker: WorkerClient, request: AuditRequest, choose: Choose, listener: ProgressListener
+) -> AuditReport:
     """Hold the rules against Triton code.
 
     A file is audited as it is, a folder for every *.py file below it that imports triton. `choose` is asked
@@ -39,18 +41,18 @@ async def audit(door: Door, request: Request, choose: Choose, watch: Watch) -> A
     used.
     """
     plan = await to_thread.run_sync(planned, request)
-    readings = await read_files(plan, watch)
+    readings = await read_files(plan, listener)
     examined = Examined()
     targets = await to_thread.run_sync(lambda: list(targets_of(plan, readings, examined)))
     if targets:
         examiner = Examiner(
-            door=door,
-            mode=await choose(),
+            worker=worker,
+            runtime=await choose(),
             reference=request.reference,
             options=request.options,
             archs=plan.archs,
             seconds=request.seconds,
-            watch=watch,
+            listener=listener,
         )
         await examine(targets, plan, examiner, examined)
     found = await to_thread.run_sync(findings_of, examined, readings)
@@ -58,7 +60,7 @@ async def audit(door: Door, request: Request, choose: Choose, watch: Watch) -> A
     return await to_thread.run_sync(delivered, plan, report)
 
 
-async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
+async def read_files(plan: AuditPlan, listener: ProgressListener) -> list[SourceReading]:
     """What source says of each file, in the order of the search.
 
     Raises BadInput for a named file that cannot be read, and where there is nothing to audit. One that is
@@ -67,9 +69,9 @@ async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
     files = (*plan.files.named, *plan.files.found)
     done = 0
 
-    async def tell(reading: Reading) -> None:
+    async def tell(reading: SourceReading) -> None:
         nonlocal done
-        await watch.progress(done, len(files), f"auditing {legible(reading.file).name}")
+        await listener.progress(done, len(files), f"auditing {legible(reading.file).name}")
         done += 1
 
     readings = await read_all(files, tell)
@@ -85,7 +87,7 @@ async def read_files(plan: Plan, watch: Watch) -> list[Reading]:
     return kept
 
 
-def targets_of(plan: Plan, readings: Sequence[Reading], examined: Examined) -> Iterator[Target]:
+def targets_of(plan: AuditPlan, readings: Sequence[SourceReading], examined: Examined) -> Iterator[Target]:
     """What can be compiled and run; of what is asked for and cannot be, why goes into `examined`."""
     request = plan.request
     if request.evidence == "source":
@@ -105,7 +107,7 @@ def targets_of(plan: Plan, readings: Sequence[Reading], examined: Examined) -> I
             examined.note(Target(path=reading.file), "measured", NO_INPUTS)
 
 
-async def examine(targets: Sequence[Target], plan: Plan, examiner: Examiner, into: Examined) -> None:
+async def examine(targets: Sequence[Target], plan: AuditPlan, examiner: Examiner, into: Examined) -> None:
     """Compiles, and where that is asked for runs, the targets."""
     depth: EvidenceKind = "compiled" if plan.request.evidence == "compiled" else "measured"
     for target in targets:
@@ -115,7 +117,7 @@ async def examine(targets: Sequence[Target], plan: Plan, examiner: Examiner, int
             await run_target(examiner, target, file, into)
 
 
-def findings_of(examined: Examined, readings: Sequence[Reading]) -> list[Finding]:
+def findings_of(examined: Examined, readings: Sequence[SourceReading]) -> list[Finding]:
     """All findings: of source, and one a rule and line of what was compiled and run."""
     found = [finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)]
     sources = {path: parsed_or_none(path) for path in {finding.file for finding in found}}
@@ -127,7 +129,7 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     """One finding a rule, line and pointer, however many configurations and GPUs it was seen for."""
     told: dict[tuple[str, Path, int, str], Finding] = {}
     for finding in findings:
-        place = (finding.rule, finding.file, finding.line, finding.subject)
+        place = (finding.rule, finding.file, finding.line, finding.pointer)
         first = told.setdefault(place, finding)
         if finding.proof not in first.proof:
             told[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})

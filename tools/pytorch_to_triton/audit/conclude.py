@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from pytorch_to_triton.audit.baseline import name_of
 from pytorch_to_triton.audit.registry import Rule
-from pytorch_to_triton.schema.command_line import program
+from pytorch_to_triton.command_line import program
 from pytorch_to_triton.schema.finding import (
     SEVERITIES,
     Category,
@@ -70,7 +70,7 @@ def recommendations(
             rule=name,
             severity=own[0].severity,
             title=titles.get(name, name),
-            instead=own[0].instead,
+            suggestion=own[0].suggestion,
             places=tuple(f"{name_of(f.file, root)}:{f.line}" for f in own),
         )
         for name, own in by_rule.items()
@@ -79,7 +79,7 @@ def recommendations(
 
 
 @dataclass(frozen=True)
-class Scope:
+class AuditScope:
     """What was looked at, and how far."""
 
     kernels: int
@@ -102,7 +102,7 @@ class Scope:
         return f" Source read, {compiled}, not run{which}: {'it' if one else 'they'} may still be wrong."
 
 
-def summary_of(findings: Sequence[Finding], scope: Scope) -> str:
+def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:
     """How many of what, where, and what was not run."""
     counts = Counter(finding.severity for finding in findings)
     told = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
@@ -114,12 +114,12 @@ def summary_of(findings: Sequence[Finding], scope: Scope) -> str:
     return f"{found} in {where}.{old}{left}{scope.proviso}"
 
 
-def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: Scope, root: Path) -> str:
+def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditScope, root: Path) -> str:
     """What to do first."""
     new = [finding for finding in findings if not finding.known]
     if new and (failing(new, fail_on) or not scope.not_run):
         first = new[0]
-        return f"First {name_of(first.file, root)}:{first.line}: {first.instead}"
+        return f"First {name_of(first.file, root)}:{first.line}: {first.suggestion}"
     if not scope.kernels:
         return "Name files that define @triton.jit functions."
     if scope.not_run:

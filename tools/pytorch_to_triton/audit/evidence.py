@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.api.scope import Definition
-from pytorch_to_triton.audit.analysis.symptoms import Reading, Sighting, Symptom
-from pytorch_to_triton.audit.fault import Line, Node
-from pytorch_to_triton.audit.source import Kernel, SourceFile
-from pytorch_to_triton.gpu.architectures import Architecture
+from pytorch_to_triton.audit.analysis.diagnosis import Diagnoses, Occurrence, Symptom
+from pytorch_to_triton.audit.fault import Node, SourceLine
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Remark, RemarkKind, TextKind
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.triton_api.name_scope import Definition
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class CompiledCode:
         return self.inspected.compiled
 
     @property
-    def kernel(self) -> Kernel | None:
+    def kernel(self) -> SourceKernel | None:
         """Its source."""
         kernels = self.file.kernels if self.file else ()
         return next((k for k in kernels if k.node.name == self.compiled.name), None)
@@ -49,11 +49,11 @@ class CompiledCode:
         """It is one of an autotuner's configurations, which need not be the one that is used."""
         return self.compiled.configuration is not None
 
-    def remarks(self, kind: RemarkKind) -> Iterator[tuple[Line, Remark]]:
+    def remarks(self, kind: RemarkKind) -> Iterator[tuple[SourceLine, Remark]]:
         """What `inspect` remarks of this kind, each at its first line, else at the kernel's `def`."""
         for remark in self.inspected.remarks:
             if remark.kind == kind:
-                yield Line(min(remark.lines, default=self.compiled.line)), remark
+                yield SourceLine(min(remark.lines, default=self.compiled.line)), remark
 
     def proof(self, remark: Remark) -> str:
         """A remark with the GPU and the lines that it is about."""
@@ -83,7 +83,7 @@ class CompiledCode:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredTarget:
     """A target that was run on many cases and compared with its reference."""
 
     target: Target
@@ -96,27 +96,27 @@ class Measured:
         return self.file.path
 
     @cached_property
-    def place(self) -> Node | Line:
+    def place(self) -> Node | SourceLine:
         """Where a finding belongs that no line is known of: the one kernel that ran, else what was called."""
-        return _place(self.file, self.target, self.verdict.conduct.kernels)
+        return _place(self.file, self.target, self.verdict.behavior.kernels)
 
     @property
     def who(self) -> str:
         """The name of what stands at that place."""
         return _name(self.place, self.target)
 
-    def sightings(self, symptom: Symptom) -> Iterator[tuple[Node | Line, Sighting]]:
+    def sightings(self, symptom: Symptom) -> Iterator[tuple[Node | SourceLine, Occurrence]]:
         """What was seen of one symptom, each with its place."""
         for sighting in self._symptoms.sightings(symptom):
             yield sighting.at or begins(self.place), sighting
 
     @cached_property
-    def _symptoms(self) -> Reading:
-        return Reading(self.verdict)
+    def _symptoms(self) -> Diagnoses:
+        return Diagnoses(self.verdict)
 
 
 @dataclass(frozen=True, eq=False)
-class Timed:
+class TimedTarget:
     """A target that was timed on a GPU beside PyTorch."""
 
     target: Target
@@ -128,7 +128,7 @@ class Timed:
         return self.file.path
 
     @cached_property
-    def place(self) -> Node | Line:
+    def place(self) -> Node | SourceLine:
         """Where its findings belong: the one kernel that the file launches, else what was called."""
         return _place(self.file, self.target, {k.node.name for k in self.file.kernels if k.is_launched})
 
@@ -138,32 +138,32 @@ class Timed:
         return _name(self.place, self.target)
 
 
-Evidence = SourceFile | Kernel | CompiledCode | Measured | Timed
+Evidence = SourceFile | SourceKernel | CompiledCode | MeasuredTarget | TimedTarget
 
 
 def pieces(evidence: Evidence, needs: type[Evidence]) -> Sequence[Evidence]:
     """What of some evidence a rule that `needs` this kind looks at."""
-    if needs is Kernel and isinstance(evidence, SourceFile):
+    if needs is SourceKernel and isinstance(evidence, SourceFile):
         return evidence.kernels
     return (evidence,) if isinstance(evidence, needs) else ()
 
 
-def begins(place: Node | Line) -> Line:
+def begins(place: Node | SourceLine) -> SourceLine:
     """The place as the line that begins what is at fault."""
-    return Line(place.lineno, col_offset=place.col_offset, own=False)
+    return SourceLine(place.lineno, col_offset=place.col_offset, own=False)
 
 
-def _place(file: SourceFile, target: Target, ran: Collection[str]) -> Node | Line:
+def _place(file: SourceFile, target: Target, ran: Collection[str]) -> Node | SourceLine:
     kernels = [kernel.node for kernel in file.kernels if kernel.node.name in ran]
     if len(kernels) == len(ran) == 1:
         return kernels[0]
     called = [
         node for node in file.tree.body if isinstance(node, Definition) and node.name == _called(target)
     ]
-    return called[-1] if called else Line(1)
+    return called[-1] if called else SourceLine(1)
 
 
-def _name(place: Node | Line, target: Target) -> str:
+def _name(place: Node | SourceLine, target: Target) -> str:
     return place.name if isinstance(place, Definition) else _called(target)
 
 

@@ -7,21 +7,21 @@ from hashlib import sha256
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed
-from pytorch_to_triton.audit.settle import Ran
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
+from pytorch_to_triton.audit.resolve import Ran
 from pytorch_to_triton.audit.source import SourceFile
 from pytorch_to_triton.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton.gpu.architectures import architecture
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.hardware.architectures import architecture
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.inspect import inspect
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import InspectedKernel, Inspection
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.finding import CompiledFigures, EvidenceKind, Examination
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate import validate
@@ -35,13 +35,13 @@ NO_GPU = "No GPU: nothing was timed; races that depend on scheduling and compile
 class Examiner:
     """How targets are compiled and run."""
 
-    door: Door
-    mode: Mode
+    worker: WorkerClient
+    runtime: Runtime
     reference: Target | None = None
     options: Options = NO_OPTIONS
     archs: tuple[str, ...] = ()
     seconds: float = 120.0
-    watch: Watch | None = None
+    listener: ProgressListener | None = None
 
 
 @dataclass
@@ -58,16 +58,16 @@ class Examined:
 
     def run(self, file: SourceFile, verdict: Verdict) -> None:
         """Notes that a target of a file was run, and how it went."""
-        idle = idle_functions(file, verdict.conduct.kernels)
+        idle = idle_functions(file, verdict.behavior.kernels)
         clean = verdict.verdict == "passed"
         before = self.ran.get(file.path, Ran(idle, clean))
         self.ran[file.path] = Ran(before.idle & idle, before.clean and clean)
 
     def note(
-        self, target: Target, kind: EvidenceKind, summary: str, obtained: str = "", replay: str = ""
+        self, target: Target, kind: EvidenceKind, summary: str, provenance: str = "", replay: str = ""
     ) -> None:
         self.examinations.append(
-            Examination(target=str(target), kind=kind, summary=summary, obtained=obtained, replay=replay)
+            Examination(target=str(target), kind=kind, summary=summary, provenance=provenance, replay=replay)
         )
 
 
@@ -90,7 +90,7 @@ def declares_inputs(file: SourceFile) -> bool:
 async def compile_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
     """Each kernel that the target launches, for each GPU."""
     for arch in examiner.archs:
-        wanted = inspect.Request(
+        wanted = inspect.InspectionRequest(
             candidate=target,
             reference=examiner.reference,
             options=examiner.options,
@@ -98,12 +98,12 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
             seconds=examiner.seconds,
         )
         try:
-            found = await inspect.inspect(examiner.door, wanted, examiner.mode, examiner.watch)
+            found = await inspect.inspect(examiner.worker, wanted, examiner.runtime, examiner.listener)
         except Refusal as refusal:
             into.note(target, "compiled", f"Not compiled for {arch}: {refusal.message}")
             continue
         summary = found.summary if found.arch in found.summary else f"For {found.arch}: {found.summary}"
-        into.note(target, "compiled", summary, found.obtained)
+        into.note(target, "compiled", summary, found.provenance)
         notes = (f"Of what was compiled: {note}" for note in found.notes)
         into.notes += [note for note in notes if note not in into.notes]
         _take(found, arch, file, into)
@@ -140,18 +140,18 @@ def figures_of(kernel: InspectedKernel, where: str) -> Sequence[CompiledFigures]
 
 async def run_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
     """Every case of a validation; on a GPU also its times beside PyTorch's."""
-    wanted = validate.Request(
+    wanted = validate.ValidationRequest(
         candidate=target, reference=examiner.reference, options=examiner.options, seconds=examiner.seconds
     )
     try:
-        verdict = await validate.validate(examiner.door, wanted, examiner.mode, examiner.watch)
+        verdict = await validate.validate(examiner.worker, wanted, examiner.runtime, examiner.listener)
     except Refusal as refusal:
         into.note(target, "measured", f"Not run: {refusal.message}")
         return
-    into.note(target, "measured", verdict.summary, verdict.obtained, verdict.replay)
-    into.evidence.append(Measured(target, file, verdict))
+    into.note(target, "measured", verdict.summary, verdict.provenance, verdict.replay)
+    into.evidence.append(MeasuredTarget(target, file, verdict))
     into.run(file, verdict)
-    if examiner.mode.interpreter:
+    if examiner.runtime.interpreter:
         into.notes += [NO_GPU] if NO_GPU not in into.notes else []
     elif verdict.verdict == "passed":
         await time_target(examiner, target, file, into)
@@ -168,10 +168,10 @@ async def time_target(examiner: Examiner, target: Target, file: SourceFile, into
         into=places.cache() / "audit" / "timings" / sha256(str(target).encode()).hexdigest()[:16],
     )
     try:
-        result = await benchmark.benchmark(examiner.door, wanted, examiner.mode, examiner.watch)
+        result = await benchmark.benchmark(examiner.worker, wanted, examiner.runtime, examiner.listener)
     except Refusal as refusal:
         into.note(target, "measured", f"Not timed: {refusal.message}")
         return
-    into.note(target, "measured", result.summary, result.obtained, result.replay)
-    into.evidence.append(Timed(target, file, result))
+    into.note(target, "measured", result.summary, result.provenance, result.replay)
+    into.evidence.append(TimedTarget(target, file, result))
     into.timings.append(result)

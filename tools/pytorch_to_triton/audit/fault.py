@@ -10,7 +10,7 @@ Node = ast.stmt | ast.expr | ast.alias | ast.keyword | ast.arg
 
 
 @dataclass(frozen=True)
-class Line:
+class SourceLine:
     """A place that is known by its line, as compilers and interpreters tell it."""
 
     lineno: int
@@ -26,14 +26,14 @@ class Line:
 class Fault:
     """One fault: where, what is wrong and what comes of it, and what to write instead."""
 
-    at: Node | Line
+    at: Node | SourceLine
     message: str
     """What is wrong here and why it matters, in a sentence or two, with names and figures of this kernel."""
-    instead: str
+    suggestion: str
     """What to do about it, in a sentence."""
-    mend: str = ""
+    fix: str = ""
     """Code that can stand in place of the faulty expression or line, where it can be written."""
-    subject: str = ""
+    pointer: str = ""
     """The pointer that it is about, as the kernel names it."""
     proof: str = ""
     """What was seen, with its figures: the access width, the offset, the shape that failed. Compiled and

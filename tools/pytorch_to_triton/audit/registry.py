@@ -37,19 +37,19 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from pytorch_to_triton.audit import rules
-from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, Measured, Timed, pieces
-from pytorch_to_triton.audit.fault import Fault, Line
-from pytorch_to_triton.audit.source import Kernel, SourceFile
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
+from pytorch_to_triton.audit.fault import Fault, SourceLine
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Category, EvidenceKind, Finding, Severity
 
 PREAMBLE = "import torch\nimport triton\nimport triton.language as tl\n\n"
 
 KINDS: dict[type[Evidence], EvidenceKind] = {
     SourceFile: "source",
-    Kernel: "source",
+    SourceKernel: "source",
     CompiledCode: "compiled",
-    Measured: "measured",
-    Timed: "measured",
+    MeasuredTarget: "measured",
+    TimedTarget: "measured",
 }
 """What a check may ask for, and what its findings rest on."""
 _ASKED_FOR = {
@@ -102,7 +102,7 @@ class Rule:
 
     def _finding(self, fault: Fault, piece: Evidence) -> Finding:
         place = fault.at
-        elsewhere, own = (place.file, place.own) if isinstance(place, Line) else (None, True)
+        elsewhere, own = (place.file, place.own) if isinstance(place, SourceLine) else (None, True)
         return Finding(
             rule=self.name,
             severity=fault.severity or self.suspected or self.severity,
@@ -113,10 +113,10 @@ class Rule:
             line=place.lineno,
             column=place.col_offset + 1,
             own_line=own,
-            subject=fault.subject,
+            pointer=fault.pointer,
             message=fault.message,
-            instead=fault.instead,
-            mend=fault.mend,
+            suggestion=fault.suggestion,
+            fix=fault.fix,
             proof=fault.proof,
         )
 
@@ -134,15 +134,15 @@ def load(module: ModuleType) -> Rule:
     """The rule that a module defines. Raises MalformedRule, naming its file and all that it lacks."""
     about = inspect.getdoc(module) or ""
     suspicion = _SUSPICION if vars(module).keys() & _SUSPICION.keys() else {}
-    lacks = [
+    missing = [
         f"{name} ({what})"
         for name, what in (_ASKED_FOR | suspicion).items()
         if not _is_sound(name, vars(module).get(name))
     ]
     if not any(paragraph.startswith("Instead") for paragraph in about.split("\n\n")):
-        lacks.insert(0, "a docstring whose last paragraph starts with Instead")
-    if lacks:
-        raise MalformedRule(f"{module.__file__ or module.__name__} lacks {'; '.join(lacks)}.")
+        missing.insert(0, "a docstring whose last paragraph starts with Instead")
+    if missing:
+        raise MalformedRule(f"{module.__file__ or module.__name__} lacks {'; '.join(missing)}.")
     return Rule(
         name=module.__name__.rpartition(".")[2],
         about=about,

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Literal
 
 from pytorch_to_triton.audit.baseline import Baseline, read_baseline
+from pytorch_to_triton.audit.find_files import Searched, root_of, search
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.render import Format, format_of
-from pytorch_to_triton.audit.search import Searched, root_of, search
 from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.architectures import architecture
+from pytorch_to_triton.hardware.architectures import architecture
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.results import refuse_foreign_file
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.finding import Category, Severity
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 
@@ -27,11 +27,11 @@ ARCHS = ("sm_90", "gfx942")
 Depth = Literal["auto", "source", "compiled", "measured"]
 """How far an audit goes; each includes the one before. auto: measured for files that are named and say what
 they are called with, or where a reference is named; else source."""
-Choose = Callable[[], Awaitable[Mode]]
+Choose = Callable[[], Awaitable[Runtime]]
 """Decides what kernels run on, which takes seconds."""
 
 
-class Request(Value):
+class AuditRequest(Value):
     """What to audit, and how."""
 
     targets: tuple[Target, ...]
@@ -68,10 +68,10 @@ class Request(Value):
 
 
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """A request with all that it leaves open decided."""
 
-    request: Request
+    request: AuditRequest
     settings: Settings
     """Of the project that the first target lies in."""
     root: Path
@@ -85,7 +85,7 @@ class Plan:
     format: Format | None
 
 
-def planned(request: Request) -> Plan:
+def planned(request: AuditRequest) -> AuditPlan:
     """Decides what the request leaves open. Raises BadInput for what cannot be used, TargetNotFound."""
     refuse_unknown(request.rules, "rule")
     paths = [target.path for target in request.targets]
@@ -96,7 +96,7 @@ def planned(request: Request) -> Plan:
     if request.into is not None:
         refuse_foreign_file(request.into, TOOL, force=request.force)
     file = request.baseline or settings.baseline
-    return Plan(
+    return AuditPlan(
         request=request,
         settings=settings,
         root=root_of(file.resolve()) if file else settings.root,
@@ -110,7 +110,7 @@ def planned(request: Request) -> Plan:
     )
 
 
-def rules_of(request: Request, settings: Settings) -> tuple[Rule, ...]:
+def rules_of(request: AuditRequest, settings: Settings) -> tuple[Rule, ...]:
     """Those that are asked for. Raises BadInput where there is none."""
     rules = tuple(
         rule
@@ -123,7 +123,7 @@ def rules_of(request: Request, settings: Settings) -> tuple[Rule, ...]:
     return rules
 
 
-def baseline_of(request: Request, file: Path | None) -> Baseline:
+def baseline_of(request: AuditRequest, file: Path | None) -> Baseline:
     """What is known; nothing where there is no file, or it is to be written for the first time."""
     if file is None:
         if request.update_baseline:

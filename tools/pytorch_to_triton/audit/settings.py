@@ -17,8 +17,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from pytorch_to_triton import places
+from pytorch_to_triton.audit.find_files import root_of
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.search import root_of
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.finding import Severity
 from pytorch_to_triton.schema.value import Value

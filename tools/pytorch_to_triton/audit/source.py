@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.api.check import Misuse, misuses
-from pytorch_to_triton.api.history import history
-from pytorch_to_triton.api.scope import (
-    Scope,
+from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
+from pytorch_to_triton.audit.analysis.flow import Flow
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.triton_api.check import Misuse, misuses
+from pytorch_to_triton.triton_api.history import history
+from pytorch_to_triton.triton_api.name_scope import (
+    NameScope,
     function_scope,
     module_scope,
     own_nodes,
     parameters_of,
 )
-from pytorch_to_triton.api.surface import installed_version
-from pytorch_to_triton.audit.analysis.arguments import argument, pointer_of
-from pytorch_to_triton.audit.analysis.flow import Flow
-from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.triton_api.surface import installed_version
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -51,13 +51,13 @@ class TooDeep(BadInput):
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class LaunchSite:
     """`kernel[grid](...)`."""
 
     call: ast.Call
     function: Function | None
     """Where it stands; None at the top of the file."""
-    scope: Scope
+    scope: NameScope
     flow: Flow
     """Of that function's body."""
 
@@ -72,7 +72,7 @@ class Launch:
         """Its keyword arguments: parameters of the kernel, num_warps and the like."""
         return {keyword.arg: keyword.value for keyword in self.call.keywords if keyword.arg}
 
-    def given(self, kernel: "Kernel") -> Mapping[str, ast.expr]:
+    def given(self, kernel: "SourceKernel") -> Mapping[str, ast.expr]:
         """The arguments by the kernel's parameters; what `*` and `**` may pass is left out."""
         plain = list(itertools.takewhile(lambda one: not isinstance(one, ast.Starred), self.call.args))
         by_place = dict(zip(kernel.parameters, plain, strict=False))
@@ -80,7 +80,7 @@ class Launch:
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class KernelAccess:
     """A tl.load, tl.store or tl.atomic_* of a kernel."""
 
     call: ast.Call
@@ -101,12 +101,12 @@ class Access:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class SourceKernel:
     """One @triton.jit function: a kernel, or a function that kernels call."""
 
     file: "SourceFile"
     node: ast.FunctionDef
-    scope: Scope
+    scope: NameScope
     """Of its body."""
     decorators: Mapping[str, ast.expr]
     """By path, `triton.autotune` for one; those whose path is unknown are left out."""
@@ -147,14 +147,14 @@ class Kernel:
         return Flow(self.node.body, self.scope)
 
     @cached_property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[KernelAccess, ...]:
         """Its loads, stores and atomics through plain pointers, in source order."""
         return tuple(
             access for path, call in self.calls() if (access := access_of(path, call, self.scope, self.flow))
         )
 
     @cached_property
-    def launches(self) -> tuple[Launch, ...]:
+    def launches(self) -> tuple[LaunchSite, ...]:
         """Where the file launches it."""
         return tuple(launch for launch in self.file.launches if self.file.kernel_of(launch) is self)
 
@@ -197,7 +197,7 @@ class SourceFile:
         return tuple(lines_of(self.text))
 
     @cached_property
-    def scope(self) -> Scope:
+    def scope(self) -> NameScope:
         """The names of the file."""
         return module_scope(self.tree)
 
@@ -212,12 +212,12 @@ class SourceFile:
         )
 
     @cached_property
-    def functions(self) -> tuple[tuple[Function, Scope], ...]:
+    def functions(self) -> tuple[tuple[Function, NameScope], ...]:
         """Every function, nested ones and methods included, with the scope of its body."""
         return tuple(_functions(self.tree.body, self.scope))
 
     @cached_property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def kernels(self) -> tuple[SourceKernel, ...]:
         """Every @triton.jit function."""
         return tuple(
             kernel
@@ -226,12 +226,12 @@ class SourceFile:
         )
 
     @cached_property
-    def launches(self) -> tuple[Launch, ...]:
+    def launches(self) -> tuple[LaunchSite, ...]:
         """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
-        places: list[tuple[Function | None, Scope, list[ast.stmt]]] = [(None, self.scope, self.tree.body)]
+        places: list[tuple[Function | None, NameScope, list[ast.stmt]]] = [(None, self.scope, self.tree.body)]
         places += [(function, scope, function.body) for function, scope in self.functions]
         found = (
-            Launch(node, function, scope, flow)
+            LaunchSite(node, function, scope, flow)
             for function, scope, body in places
             for flow in (Flow(body, scope),)
             for node in own_nodes(body)
@@ -261,7 +261,7 @@ class SourceFile:
         }
         return bool(imported & _FORK_MODULES) or any(_FORK.search(part) for part in self.path.parts)
 
-    def kernel_of(self, launch: Launch) -> Kernel | None:
+    def kernel_of(self, launch: LaunchSite) -> SourceKernel | None:
         """The kernel that a launch names; None where it is none of this file."""
         match launch.call.func:
             case ast.Subscript(value=ast.Name(id=name)):
@@ -276,10 +276,10 @@ class SourceFile:
         return self._kernel_at.get(binding.node) if binding else None
 
     @cached_property
-    def _kernel_at(self) -> Mapping[ast.AST, Kernel]:
+    def _kernel_at(self) -> Mapping[ast.AST, SourceKernel]:
         return {kernel.node: kernel for kernel in self.kernels}
 
-    def _kernel(self, function: ast.FunctionDef, scope: Scope) -> Kernel | None:
+    def _kernel(self, function: ast.FunctionDef, scope: NameScope) -> SourceKernel | None:
         """The function as a kernel; None where it is not decorated with triton.jit."""
         around = scope.parent or self.scope
         paths = [
@@ -289,7 +289,7 @@ class SourceFile:
         decorators = {path: decorator for path, decorator in paths if path}
         if not decorators.keys() & _JIT:
             return None
-        return Kernel(self, function, scope, decorators, plain=len(decorators) == len(paths))
+        return SourceKernel(self, function, scope, decorators, plain=len(decorators) == len(paths))
 
 
 def parse(path: Path, source: bytes) -> SourceFile:
@@ -322,7 +322,7 @@ def decoded(source: bytes) -> str:
     return io.TextIOWrapper(io.BytesIO(source), encoding, errors="replace").read()
 
 
-def access_of(path: str, call: ast.Call, scope: Scope, flow: Flow) -> Access | None:
+def access_of(path: str, call: ast.Call, scope: NameScope, flow: Flow) -> KernelAccess | None:
     """The call as an access to memory; None where it is something else or gives no address."""
     name = path.removeprefix("triton.language.")
     if name == path or not (name in ("load", "store") or name.startswith("atomic_")):
@@ -333,7 +333,7 @@ def access_of(path: str, call: ast.Call, scope: Scope, flow: Flow) -> Access | N
     places = {"load": (1, 2, None), "store": (2, None, 1), "atomic_cas": (None, None, 2)}
     mask, other, value = places.get(name, (2, None, 1))
     start = pointer_of(address, scope, flow)
-    return Access(
+    return KernelAccess(
         call=call,
         name=name,
         address=address,
@@ -344,7 +344,7 @@ def access_of(path: str, call: ast.Call, scope: Scope, flow: Flow) -> Access | N
     )
 
 
-def _functions(body: list[ast.stmt], scope: Scope) -> Iterator[tuple[Function, Scope]]:
+def _functions(body: list[ast.stmt], scope: NameScope) -> Iterator[tuple[Function, NameScope]]:
     for node in own_nodes(body):
         if isinstance(node, Function):
             own = function_scope(node, scope)

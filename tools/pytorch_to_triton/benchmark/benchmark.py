@@ -9,31 +9,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.ceilings import ceilings_of
-from pytorch_to_triton.benchmark.estimate import Setting, Size, estimated
+from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimated
 from pytorch_to_triton.benchmark.flags import flagged, of_conditions
-from pytorch_to_triton.benchmark.limit import DeclaredWork, limit_of, precision_of, work_of
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.passes import work_of_passes
 from pytorch_to_triton.benchmark.replay import command
-from pytorch_to_triton.benchmark.report import written
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.benchmark.sizes import sweep
-from pytorch_to_triton.benchmark.timing import Roof, Subject, Trial, measured, table_of
+from pytorch_to_triton.benchmark.roofline import DeclaredWork, limit_of, precision_of, work_of
+from pytorch_to_triton.benchmark.size_sweep import sweep
+from pytorch_to_triton.benchmark.speed_report import written
+from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned
 from pytorch_to_triton.benchmark.tuning.freeze import frozen as frozen_source
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
 from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
-from pytorch_to_triton.errors import BadInput, EnvironmentLacks, Refusal
-from pytorch_to_triton.gpu.conditions import watched_device
-from pytorch_to_triton.gpu.datasheets import datasheet
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.first_call import refuse_unrunnable
-from pytorch_to_triton.gpu.room import device_room, refuse_cases_over
-from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
-from pytorch_to_triton.gpu.versions import Versions, versions
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.errors import BadInput, EnvironmentMissing, Refusal
 from pytorch_to_triton.graph.tracing import graph_of
+from pytorch_to_triton.hardware.conditions import watched_device
+from pytorch_to_triton.hardware.datasheets import datasheet
+from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import Destination, folder_for, owner_of, put_file, refuse_foreign_file
 from pytorch_to_triton.schema.benchmark import (
     COMPILE,
@@ -45,15 +45,15 @@ from pytorch_to_triton.schema.benchmark import (
     Conditions,
     TunedConfig,
 )
-from pytorch_to_triton.schema.case import Case, tensors_in
-from pytorch_to_triton.schema.declaration import Declaration
 from pytorch_to_triton.schema.description import Description
-from pytorch_to_triton.schema.expression import point_name
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import Ceilings, TimingTable, Work
+from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, TimingTable
 from pytorch_to_triton.schema.tuning import Origin, Tuning
+from pytorch_to_triton.targets.describe import declaration_of, describe, examples_case
+from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.targets.memory_limit import device_room, refuse_cases_over
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
@@ -65,28 +65,31 @@ NO_DEVICE = (
 
 
 async def benchmark(
-    door: Door, request: BenchmarkRequest, mode: Mode, watch: Watch | None = None
+    worker: WorkerClient,
+    request: BenchmarkRequest,
+    runtime: Runtime,
+    listener: ProgressListener | None = None,
 ) -> Benchmark:
     """Time the kernel beside its baselines at every size, and set it against the device's limit.
 
-    Writes report.md, report.json and pictures. Raises EnvironmentLacks without a device, BadInput where a
+    Writes report.md, report.json and pictures. Raises EnvironmentMissing without a device, BadInput where a
     target or its declaration cannot be used.
     """
-    found = None if mode.interpreter else await versions(door, mode)
+    found = None if runtime.interpreter else await versions(worker, runtime)
     if found is None or not found.devices:
-        raise EnvironmentLacks(*NO_DEVICE)
+        raise EnvironmentMissing(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
     refuse_foreign(request)
     async with watched_device(found.devices[0].uuid) as watching:
-        plan = await planned(door, request, mode)
+        plan = await planned(worker, request, runtime)
         refuse_cases_over(plan.cases, device_room(found.devices[0]))
-        ceilings = await ceilings_of(door, found.devices[0].name, watching.driver, mode, watch)
+        ceilings = await ceilings_of(worker, found.devices[0].name, watching.driver, runtime, listener)
         origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
-        tunings = await searched(door, plan, mode, watch)
+        tunings = await searched(worker, plan, runtime, listener)
         configs = distinct(config for tuning in tunings for config in tuning.tuned)
         frozen = freeze(request, configs, origin)
         watching.forget()
-        measurement = await measured(door, plan.trial(frozen), mode, watch)
+        measurement = await measured(worker, plan.trial(frozen), runtime, listener)
         conditions = watching.conditions
     configs = distinct([*configs, *configs_in(measurement)])
     keep(request.candidate.path, configs, origin)
@@ -96,12 +99,14 @@ async def benchmark(
         frozen = frozen or freeze(request, distinct([*configs, *known]), origin)
     except BadInput as refusal:  # the figures are there, and worth keeping
         notes.append(f"Nothing was frozen. {refusal.message} {refusal.hint}")
-    run = Run(plan, found, ceilings, conditions, measurement)
+    run = BenchmarkRun(plan, found, ceilings, conditions, measurement)
     whole = run.benchmark(configs).model_copy(update={"frozen": frozen, "notes": tuple(notes)})
     return written(whole, destination_of(request))
 
 
-async def searched(door: Door, plan: Plan, mode: Mode, watch: Watch | None) -> list[Tuning]:
+async def searched(
+    worker: WorkerClient, plan: BenchmarkPlan, runtime: Runtime, listener: ProgressListener | None
+) -> list[Tuning]:
     """The search at each size in the time given for it; none where no time is."""
     request, found = plan.request, []
     for case in plan.cases if request.tune_seconds else ():
@@ -112,7 +117,7 @@ async def searched(door: Door, plan: Plan, mode: Mode, watch: Watch | None) -> l
             seed=plan.seed,
             seconds=request.tune_seconds or 0.0,
         )
-        found.append(await tune(door, asked, mode, watch))
+        found.append(await tune(worker, asked, runtime, listener))
     return found
 
 
@@ -159,17 +164,19 @@ def today() -> datetime.date:
     return datetime.datetime.now(tz=datetime.UTC).date()
 
 
-async def estimate(door: Door, request: BenchmarkRequest, gpu: str, mode: Mode) -> Benchmark:
+async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, runtime: Runtime) -> Benchmark:
     """The limits of the same sizes on a GPU that need not be here, from its data sheet.
 
     Raises BadInput for a GPU that is not known, and where a target or its declaration cannot be used.
     """
     sheet = datasheet(gpu)
     refuse_foreign(request)
-    plan = await planned(door, request, mode)
-    sizes = [Size(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))]
+    plan = await planned(worker, request, runtime)
+    sizes = [
+        EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
+    ]
     replay = command(request, plan.seed, estimate=gpu)
-    setting = Setting(str(request.candidate), request.passes, request.tf32, replay)
+    setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, replay)
     return written(estimated(setting, sheet, sizes), destination_of(request))
 
 
@@ -187,20 +194,20 @@ def refuse_foreign(request: BenchmarkRequest) -> None:
         refuse_foreign_file(request.freeze, TOOL, force=request.force)
 
 
-async def planned(door: Door, request: BenchmarkRequest, mode: Mode) -> Plan:
+async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
     """What is to be timed, at which sizes."""
     target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
-    reference = await describe(door, target, "reference", mode, seconds=request.seconds)
-    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
+    reference = await describe(worker, target, "reference", runtime, seconds=request.seconds)
+    candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=request.seconds)
     declaration = declaration_of(reference, candidate, request.options)
-    graph, why = await traced(door, target, declaration, mode, request.seconds)
+    graph, why = await traced(worker, target, declaration, runtime, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     cases = tuple(cases_of(reference, declaration, request))
-    return Plan(request, target, (candidate, reference), cases, graph, why, seed)
+    return BenchmarkPlan(request, target, (candidate, reference), cases, graph, why, seed)
 
 
 async def traced(
-    door: Door, target: Target, declaration: Declaration, mode: Mode, seconds: float
+    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, seconds: float
 ) -> tuple[Graph | None, str]:
     """The reference's graph, else why there is none: its bytes are then those of inputs and outputs.
 
@@ -209,9 +216,9 @@ async def traced(
     if not declaration.inputs:
         return None, "the file draws its own inputs"
     try:
-        return await graph_of(door, target, declaration, mode, seconds=seconds), ""
+        return await graph_of(worker, target, declaration, runtime, seconds=seconds), ""
     except Refusal as refusal:
-        await refuse_unrunnable(door, target, declaration, mode, seconds=seconds)
+        await refuse_unrunnable(worker, target, declaration, runtime, seconds=seconds)
         return None, refusal.message
 
 
@@ -226,7 +233,7 @@ def cases_of(reference: Description, declaration: Declaration, request: Benchmar
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchmarkPlan:
     """A benchmark before it is run."""
 
     request: BenchmarkRequest
@@ -238,20 +245,27 @@ class Plan:
     why_no_graph: str
     seed: int
 
-    def trial(self, frozen: Path | None) -> Trial:
+    def trial(self, frozen: Path | None) -> TimingTrial:
         """The kernel, its baselines, and whatever else it is compared with, a `frozen` copy among it."""
-        baselines = [Subject(EAGER, self.reference, "reference")] * ("eager" in self.request.baselines)
+        baselines = [Implementation(EAGER, self.reference, "reference")] * ("eager" in self.request.baselines)
         baselines += [
-            Subject(label, self.reference, "reference", compiled)
+            Implementation(label, self.reference, "reference", compiled)
             for label, compiled in COMPILED.items()
             if label.replace("compile ", "") in self.request.baselines
         ]
         name = self.request.candidate.name
-        copies = [Subject(FROZEN, Target(path=frozen, name=name), "candidate")] if frozen else []
-        others = [Subject(label, target, "candidate") for label, target in labelled(self.request.against)]
-        return Trial(
+        copies = [Implementation(FROZEN, Target(path=frozen, name=name), "candidate")] if frozen else []
+        others = [
+            Implementation(label, target, "candidate") for label, target in labelled(self.request.against)
+        ]
+        return TimingTrial(
             reference=self.reference,
-            subjects=(Subject(KERNEL, self.request.candidate, "candidate"), *baselines, *others, *copies),
+            subjects=(
+                Implementation(KERNEL, self.request.candidate, "candidate"),
+                *baselines,
+                *others,
+                *copies,
+            ),
             cases=self.cases,
             seed=self.seed,
             seconds=self.request.seconds,
@@ -259,14 +273,14 @@ class Plan:
             tf32=self.request.tf32,
         )
 
-    def work(self, case: Case, seen: SizeMeasured | None) -> Work | None:
+    def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
         forward = work_of(self.graph, case.dims, case.dtypes, self.declared())
         if forward is None and seen and seen.subjects:
             one = next(iter(seen.subjects.values()))
             moved = one.input_bytes + one.output_bytes
-            obtained = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
-            return Work(bytes_moved=moved, flops={}, obtained=obtained)
+            provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
+            return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
         passed = sum(tensor.bytes for tensor in tensors_in(case.arguments))
         return work_of_passes(forward, passed, self.request.passes) if forward else None
 
@@ -279,10 +293,10 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchmarkRun:
     """A benchmark that was run."""
 
-    plan: Plan
+    plan: BenchmarkPlan
     versions: Versions
     ceilings: Ceilings
     conditions: Conditions
@@ -302,7 +316,7 @@ class Run:
             device=self.where(),
             passes=request.passes,
             precision=precision_of(tf32=request.tf32),
-            obtained="measured with device events, in turn, each call with a cold L2 cache and other inputs",
+            provenance="measured with device events, in turn, each call with a cold L2 cache and new inputs",
             tables=tables,
             flags=flags,
             ceilings=self.ceilings,

@@ -86,7 +86,7 @@ def blank(benchmark: Benchmark, what: str, how_to_read: str) -> tuple[Figure, Ax
     figure.text(0.03, 0.945, f"{whose}: {what}{mark}", fontsize=17, fontweight="bold")
     told = f"{benchmark.tables[0].device}, {dtypes}, {PASSES[benchmark.passes]}; {how_to_read}"
     figure.text(0.03, 0.91, textwrap.shorten(told, 140, placeholder=" …"), fontsize=12.5)
-    foot = f"{benchmark.device}. Precision: {benchmark.precision}. Figures {benchmark.obtained}."
+    foot = f"{benchmark.device}. Precision: {benchmark.precision}. Figures {benchmark.provenance}."
     figure.text(0.03, 0.02, textwrap.fill(foot, FOOT_CHARACTERS, max_lines=3), fontsize=9.5, color="#444444")
     axes = figure.add_axes(PLOT)
     axes.grid(visible=True, which="major", color="#e2e2e2", linewidth=0.8)

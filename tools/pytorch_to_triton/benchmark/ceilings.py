@@ -7,35 +7,39 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentLacks
-from pytorch_to_triton.gpu.device_lock import device_lock
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.schema.job import Job, Mode
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.timing import Ceilings
 
 _SECONDS = 120.0
 
 
 async def ceilings_of(
-    door: Door, device: str, driver: str | None, mode: Mode, watch: Watch | None = None
+    worker: WorkerClient,
+    device: str,
+    driver: str | None,
+    runtime: Runtime,
+    listener: ProgressListener | None = None,
 ) -> Ceilings:
-    """The kept ceilings of `device` under `driver`, else measured now. Raises EnvironmentLacks."""
+    """The kept ceilings of `device` under `driver`, else measured now. Raises EnvironmentMissing."""
     file = kept_at(device, driver)
     if (kept := read(file)) is not None:
         return kept
-    async with device_lock("cuda-0", watch):
+    async with device_lock("cuda-0", listener):
         if (kept := read(file)) is not None:  # measured by another process meanwhile
             return kept
-        outcome = await door.ask(Job(kind="ceilings"), mode, seconds=_SECONDS, watch=watch)
+        outcome = await worker.ask(Job(kind="ceilings"), runtime, seconds=_SECONDS, listener=listener)
         if outcome.answer is None:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"What {device} can do could not be measured: {outcome.detail}.",
                 f"The log is in {outcome.folder}; does anything else use the device?",
             )
         today = datetime.datetime.now(tz=datetime.UTC).date()
         source = f"driver {driver or 'unknown'}, {today}"
-        measured = Ceilings(obtained="measured", source=source, **outcome.answer)
+        measured = Ceilings(provenance="measured", source=source, **outcome.answer)
         file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_suffix(".part")
         unfinished.write_text(measured.model_dump_json(indent=2), encoding="utf-8")

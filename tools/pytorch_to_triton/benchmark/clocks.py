@@ -11,7 +11,7 @@ BUSY_SHARE = 0.85
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class SlowerClock:
     """A longer time than the callable's own."""
 
     ms: float
@@ -21,7 +21,7 @@ class Elsewhere:
 
 def longer_elsewhere(
     own_ms: float, *, outside_ms: float | None, busy_ms: float | None, empty_ms: float
-) -> Elsewhere | None:
+) -> SlowerClock | None:
     """The longest time by another clock, where it refutes a callable's own events.
 
     `outside_ms` comes from a process that loads no user code and waits for the whole device, `busy_ms` from
@@ -30,7 +30,7 @@ def longer_elsewhere(
     """
     refuting = []
     if outside_ms is not None and own_ms < min(OUTSIDE_SHARE * outside_ms, outside_ms - OUTSIDE_MS):
-        refuting.append(Elsewhere(outside_ms, "the clock of another process"))
+        refuting.append(SlowerClock(outside_ms, "the clock of another process"))
     if busy_ms and own_ms < BUSY_SHARE * (busy_ms + empty_ms):
-        refuting.append(Elsewhere(busy_ms + empty_ms, "the driver's record of all kernels"))
+        refuting.append(SlowerClock(busy_ms + empty_ms, "the driver's record of all kernels"))
     return max(refuting, key=lambda other: other.ms, default=None)

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.benchmark.figures import PASSES, digits, size_of
 from pytorch_to_triton.benchmark.flags import LAUNCH_MS
-from pytorch_to_triton.benchmark.limit import limit_of, precision_of
-from pytorch_to_triton.gpu.datasheets import DataSheet
+from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
+from pytorch_to_triton.hardware.datasheets import DataSheet
 from pytorch_to_triton.schema.benchmark import Benchmark, Passes
-from pytorch_to_triton.schema.timing import Limit, TimingTable, Work
+from pytorch_to_triton.schema.timing import MinimalWork, Roofline, TimingTable
 
 
 @dataclass(frozen=True)
-class Size:
+class EstimatedSize:
     """Dims and dtypes by name, and what there is to do."""
 
     dims: Mapping[str, int]
     dtypes: Mapping[str, str]
-    work: Work
+    work: MinimalWork
 
 
 @dataclass(frozen=True)
-class Setting:
+class EstimateSetting:
     """What would be timed, and how."""
 
     kernel: str
@@ -30,7 +30,7 @@ class Setting:
     replay: str
 
 
-def estimated(setting: Setting, sheet: DataSheet, sizes: Sequence[Size]) -> Benchmark:
+def estimated(setting: EstimateSetting, sheet: DataSheet, sizes: Sequence[EstimatedSize]) -> Benchmark:
     """The limit at each size from the data sheet; no timings, for nothing is run."""
     ordered = sorted(sizes, key=lambda size: size.work.bytes_moved)
     tables = [table_of(sheet, size, tf32=setting.tf32) for size in ordered]
@@ -43,7 +43,7 @@ def estimated(setting: Setting, sheet: DataSheet, sizes: Sequence[Size]) -> Benc
         device=f"{sheet.name} ({sheet.arch}); nothing was run",
         passes=setting.passes,
         precision=precision_of(tf32=setting.tf32),
-        obtained=f"estimated: {sheet.ceilings.source}, whose memory bandwidth no copy reaches",
+        provenance=f"estimated: {sheet.ceilings.source}, whose memory bandwidth no copy reaches",
         tables=tuple(tables),
         flags=(),
         ceilings=sheet.ceilings,
@@ -52,7 +52,7 @@ def estimated(setting: Setting, sheet: DataSheet, sizes: Sequence[Size]) -> Benc
     )
 
 
-def table_of(sheet: DataSheet, size: Size, *, tf32: bool) -> TimingTable:
+def table_of(sheet: DataSheet, size: EstimatedSize, *, tf32: bool) -> TimingTable:
     """One size."""
     return TimingTable(
         device=sheet.name,
@@ -75,7 +75,7 @@ def _least_times(tables: Sequence[TimingTable]) -> str:
     return "no kernel takes less than " + ", or than ".join(_least_time(*end) for end in ends)
 
 
-def _least_time(size: str, limit: Limit) -> str:
+def _least_time(size: str, limit: Roofline) -> str:
     if limit.ms < LAUNCH_MS:
         return f"a launch, some microseconds, at {size}"
     return f"{digits(limit.ms)} ms (estimated) at {size}, where {limit.binds} binds"

@@ -1,7 +1,7 @@
 """Figures in words, and which timings a kernel is held against."""
 
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.benchmark import FROZEN, KERNEL
-from pytorch_to_triton.schema.expression import point_name
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 
 PASSES = {"forward": "forward pass", "backward": "backward pass", "both": "forward and backward pass"}

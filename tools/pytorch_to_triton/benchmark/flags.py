@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from pytorch_to_triton.benchmark.figures import baselines, digits, percent, size_of
-from pytorch_to_triton.benchmark.statistics import is_not_slower
+from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.schema.benchmark import COMPILE, EAGER, KERNEL, MAX_AUTOTUNE, Conditions
-from pytorch_to_triton.schema.timing import Flag, FlagKind, TimingTable
+from pytorch_to_triton.schema.timing import FlagKind, RedFlag, TimingTable
 
 HALF = 0.5
 """Of the limit: a kernel below it has something to gain."""
@@ -39,13 +39,13 @@ def flagged(tables: Sequence[TimingTable]) -> tuple[TimingTable, ...]:
     return tuple(result)
 
 
-def slower(table: TimingTable) -> Iterator[Flag]:
+def slower(table: TimingTable) -> Iterator[RedFlag]:
     """The kernel's interval lies above that of a baseline."""
     kernel = table.of(KERNEL)
     for other in baselines(table):
         if kernel and not is_not_slower(kernel.low_ms, other.high_ms):
             ratio = kernel.median_ms / other.median_ms
-            yield Flag(
+            yield RedFlag(
                 kind=SLOWER_THAN.get(other.label, "slower_than_other"),
                 label=KERNEL,
                 message=f"The kernel takes {digits(kernel.median_ms)} ms, {ratio:.2f} times as long as "
@@ -53,11 +53,11 @@ def slower(table: TimingTable) -> Iterator[Flag]:
             )
 
 
-def below_half(table: TimingTable) -> Iterator[Flag]:
+def below_half(table: TimingTable) -> Iterator[RedFlag]:
     """The kernel reaches less than half of the limit, where launching does not rule."""
     kernel, limit = table.of(KERNEL), table.limit
     if kernel and limit and limit.ms >= LAUNCH_MS and limit.ms / kernel.median_ms < HALF:
-        yield Flag(
+        yield RedFlag(
             kind="below_half_of_limit",
             label=KERNEL,
             message=f"The kernel reaches {percent(limit.ms / kernel.median_ms)} of the limit: it takes "
@@ -65,11 +65,11 @@ def below_half(table: TimingTable) -> Iterator[Flag]:
         )
 
 
-def noisy(table: TimingTable) -> Iterator[Flag]:
+def noisy(table: TimingTable) -> Iterator[RedFlag]:
     """The samples of a callable lie far apart."""
     for timing in table.timings:
         if timing.spread > NOISY:
-            yield Flag(
+            yield RedFlag(
                 kind="noisy",
                 label=timing.label,
                 message=f"The middle half of the times of {timing.label} spans "
@@ -77,7 +77,7 @@ def noisy(table: TimingTable) -> Iterator[Flag]:
             )
 
 
-def grows_faster(smaller: TimingTable, larger: TimingTable) -> Iterator[Flag]:
+def grows_faster(smaller: TimingTable, larger: TimingTable) -> Iterator[RedFlag]:
     """From one size to the next, the kernel's time grows beyond doubt faster than the least time does.
 
     Nothing is said where launching or caches rule, or where dtypes differ.
@@ -89,7 +89,7 @@ def grows_faster(smaller: TimingTable, larger: TimingTable) -> Iterator[Flag]:
     assert larger.limit is not None
     work = larger.limit.ms / smaller.limit.ms
     if now.low_ms / before.high_ms > FASTER_THAN_WORK * work:
-        yield Flag(
+        yield RedFlag(
             kind="grows_faster_than_work",
             label=KERNEL,
             message=f"From {size_of(smaller)} to here the least time grows {work:.2f} times, the kernel's "
@@ -103,13 +103,13 @@ def _is_large(table: TimingTable) -> bool:
     return limit is not None and limit.ms >= FAR_ABOVE_LAUNCH_MS and past_caches
 
 
-def of_conditions(conditions: Conditions) -> Iterator[Flag]:
+def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
     """What the state of the device says against the whole run."""
     if conditions.throttled_by:
-        yield Flag(kind="throttled", label="", message=_throttled(conditions))
+        yield RedFlag(kind="throttled", label="", message=_throttled(conditions))
     if conditions.other_processes:
         others = ", ".join(conditions.other_processes)
-        yield Flag(
+        yield RedFlag(
             kind="shared_device",
             label="",
             message=f"The device was not ours alone: {others}. Others' work may be in these times.",
@@ -125,13 +125,13 @@ def _throttled(conditions: Conditions) -> str:
     return f"The GPU held its clocks down while timing ({', '.join(conditions.throttled_by)}).{clocks}"
 
 
-def all_flags(tables: Sequence[TimingTable], flags: Sequence[Flag]) -> list[tuple[str, Flag]]:
+def all_flags(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> list[tuple[str, RedFlag]]:
     """Those of the run and of the sizes, each with its size, the worst first."""
     found = [("", flag) for flag in flags]
     found += [(size_of(table), flag) for table in tables for flag in table.flags]
     return sorted(found, key=lambda pair: WORST_FIRST.index(pair[1].kind))
 
 
-def told(size: str, flag: Flag) -> str:
+def told(size: str, flag: RedFlag) -> str:
     """A flag with its size."""
     return f"at {size}: {flag.message}" if size else flag.message

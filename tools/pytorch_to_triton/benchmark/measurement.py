@@ -33,7 +33,7 @@ class Check(Value):
     outputs: tuple[OutputCheck, ...]
 
 
-class Measured(Value):
+class MeasuredCallable(Value):
     """One callable at one size; all lists in milliseconds."""
 
     first_call_ms: float
@@ -64,7 +64,7 @@ class SizeMeasured(Value):
     """Calls that one process made in a row."""
     empty_ms: float
     """Between two events with nothing in between: what every figure holds at least."""
-    subjects: dict[str, Measured]
+    subjects: dict[str, MeasuredCallable]
     failed: dict[str, str]
     check_note: str
     """Why what was returned could not be checked."""

@@ -28,7 +28,7 @@ from pytorch_to_triton.benchmark.canvas import (
     wrapped,
 )
 from pytorch_to_triton.benchmark.figures import baselines, digits, percent, size_of
-from pytorch_to_triton.benchmark.limit import precision_of, products_in
+from pytorch_to_triton.benchmark.roofline import precision_of, products_in
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
 from pytorch_to_triton.schema.timing import Ceilings, Timing, TimingTable
 
@@ -277,15 +277,15 @@ def draw_roofs(axes: Axes, ceilings: Ceilings, roofs: Mapping[str, float]) -> No
     highest = max(roofs.values(), default=top)
     end = min(highest / slope, right)
     axes.plot([bottom / slope, end], [bottom, end * slope], color=INK, linewidth=2)
-    what = "copy" if ceilings.obtained == "measured" else "memory"
-    words = f"{what} {ceilings.copy_gbytes_per_s:,.0f} GB/s ({ceilings.obtained})"
+    what = "copy" if ceilings.provenance == "measured" else "memory"
+    words = f"{what} {ceilings.copy_gbytes_per_s:,.0f} GB/s ({ceilings.provenance})"
     x = math.sqrt(max(left, bottom / slope) * end)
     across, up = PLOT[2] * INCHES[0] / math.log(right / left), PLOT[3] * INCHES[1] / math.log(top / bottom)
     axes.annotate(words, (x, x * slope), (-7, 7), textcoords="offset points", ha="center", va="bottom",
                   rotation=math.degrees(math.atan(up / across)), rotation_mode="anchor")  # fmt: skip
     for name, level in roofs.items():
         axes.plot([level / slope, right], [level, level], color=INK, linewidth=2)
-        label = f"{name} {level:,.4g} TFLOP/s ({ceilings.obtained})"
+        label = f"{name} {level:,.4g} TFLOP/s ({ceilings.provenance})"
         axes.annotate(label, (right, level), (-6, 5), textcoords="offset points", ha="right")
 
 

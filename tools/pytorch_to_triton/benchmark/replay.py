@@ -3,7 +3,7 @@
 import shlex
 
 from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
-from pytorch_to_triton.schema.command_line import assignments, program, repeated
+from pytorch_to_triton.command_line import assignments, program, repeated
 
 
 def command(request: BenchmarkRequest, seed: int, estimate: str | None = None) -> str:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.benchmark import Baseline, Passes
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 

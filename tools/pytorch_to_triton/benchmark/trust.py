@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from pytorch_to_triton.benchmark.clocks import Elsewhere, longer_elsewhere
-from pytorch_to_triton.benchmark.measurement import Check, Measured
-from pytorch_to_triton.schema.timing import Flag
+from pytorch_to_triton.benchmark.clocks import SlowerClock, longer_elsewhere
+from pytorch_to_triton.benchmark.measurement import Check, MeasuredCallable
+from pytorch_to_triton.schema.timing import RedFlag
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Seen:
     """One callable's samples at one size."""
 
     label: str
-    measured: Measured
+    measured: MeasuredCallable
     empty_ms: float
     check_note: str
 
@@ -23,7 +23,7 @@ class Seen:
         """By the outside clock; None where the host could not keep up, which that clock would count."""
         return median(self.measured.outside_ms) if self.measured.outside_ms else None
 
-    def elsewhere(self) -> Elsewhere | None:
+    def elsewhere(self) -> SlowerClock | None:
         """A clock that refutes its own."""
         return longer_elsewhere(
             median(self.measured.samples_ms),
@@ -33,31 +33,31 @@ class Seen:
         )
 
 
-def flags_of(seen: Seen) -> Iterator[Flag]:
+def flags_of(seen: Seen) -> Iterator[RedFlag]:
     """Why this callable's figures may not be trusted."""
     label, found = seen.label, seen.measured
     centre = median(found.samples_ms)
     if other := seen.elsewhere():
-        yield Flag(
+        yield RedFlag(
             kind="clock_disagrees",
             label=label,
             message=f"{label} takes {centre:.4f} ms by its own events, but {other.ms:.4f} ms by "
             f"{other.clock}: work runs beside the stream that is timed, or the clock was tampered with.",
         )
     if seen.check_note:
-        yield Flag(
+        yield RedFlag(
             kind="not_checked",
             label=label,
             message=f"What timed calls of {label} returned was not checked: {seen.check_note}.",
         )
     if wrong := wrongness(found.check):
-        yield Flag(
+        yield RedFlag(
             kind="wrong_outputs",
             label=label,
             message=f"A timed call of {label} returned something else than the reference does: {wrong}.",
         )
     for changed in found.changed:
-        yield Flag(
+        yield RedFlag(
             kind="settings_changed",
             label=label,
             message=f"Calls of {label} changed {changed.name} from {changed.before} to {changed.now}.",

@@ -7,7 +7,7 @@ from typing import Literal
 from pytorch_to_triton.benchmark.figures import baselines, percent, size_of
 from pytorch_to_triton.benchmark.flags import SLOWER_THAN, all_flags, told
 from pytorch_to_triton.schema.benchmark import EAGER, KERNEL
-from pytorch_to_triton.schema.timing import Flag, FlagKind, Timing, TimingTable
+from pytorch_to_triton.schema.timing import FlagKind, RedFlag, Timing, TimingTable
 
 Verdict = Literal["faster", "slower", "void", "estimated"]
 
@@ -31,7 +31,7 @@ NEXT_STEPS: dict[FlagKind, str] = {
 }
 
 
-def verdict_of(tables: Sequence[TimingTable], flags: Sequence[Flag]) -> Verdict:
+def verdict_of(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> Verdict:
     """Void where the kernel's figures cannot be trusted, or there is nothing to compare; a device that is
     shared or throttled treats all callables alike, and does not void."""
     if not any(table.timings or table.failed for table in tables):
@@ -44,7 +44,7 @@ def verdict_of(tables: Sequence[TimingTable], flags: Sequence[Flag]) -> Verdict:
     return "slower" if any(flag.kind in SLOWER for flag in found) else "faster"
 
 
-def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[Flag]) -> str:
+def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
     """What a person would say: how much faster, how near to the limit, and what is wrong, the worst first."""
     found = all_flags(tables, flags)
     problem = f"{len(found)} red flag{'s' * (len(found) > 1)}, the worst: {told(*found[0])}" if found else ""
@@ -55,7 +55,7 @@ def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[Flag]
     return f"{kernel} on {tables[0].device}: {words}. {problem}".rstrip()
 
 
-def next_step_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[Flag]) -> str:
+def next_step_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
     """What to do about the worst flag."""
     found = all_flags(tables, flags)
     if _why_void(tables):

@@ -5,27 +5,27 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from pytorch_to_triton.convert.deliver import delivered, destination_of, kernel_file
+from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
 from pytorch_to_triton.convert.draft.module import Source
 from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated
-from pytorch_to_triton.convert.report import next_step_of, summary_of
-from pytorch_to_triton.convert.stages import LAST, Work, stages_of
+from pytorch_to_triton.convert.stages import LAST, ConversionWork, stages_of
+from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
 from pytorch_to_triton.errors import BadInput, NotConvertible
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.first_call import refuse_unrunnable
-from pytorch_to_triton.gpu.room import refuse_too_large
-from pytorch_to_triton.gpu.target import declaration_of, describe
-from pytorch_to_triton.gpu.versions import Versions, versions
-from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.graph.tracing import Traced, trace
+from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.validate.replay import command
 
 
@@ -48,7 +48,10 @@ class ConversionRequest(Value):
 
 
 async def convert(
-    door: Door, request: ConversionRequest, mode: Mode, watch: Watch | None = None
+    worker: WorkerClient,
+    request: ConversionRequest,
+    runtime: Runtime,
+    listener: ProgressListener | None = None,
 ) -> Conversion:
     """Trace the target, draft and validate three stages, time them on a device, and write the results.
 
@@ -58,17 +61,17 @@ async def convert(
     """
     destination = destination_of(request.target, request.into, force=request.force)
     destination.check()
-    description = await describe(door, request.target, "reference", mode, seconds=request.seconds)
+    description = await describe(worker, request.target, "reference", runtime, seconds=request.seconds)
     refuse_unused_init(request.target, description)
     declaration = declaration_of(description, description, request.options)
-    await refuse_too_large(door, declaration, mode)
-    traced = await followed(door, request, declaration, mode)
+    await refuse_too_large(worker, declaration, runtime)
+    traced = await followed(worker, request, declaration, runtime)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     with destination.fresh() as fresh:
-        work = Work(
-            door=door,
-            mode=mode,
-            watch=watch,
+        work = ConversionWork(
+            worker=worker,
+            runtime=runtime,
+            listener=listener,
             target=request.target,
             options=request.options,
             folder=fresh.folder,
@@ -80,7 +83,7 @@ async def convert(
             thorough=request.thorough,
         )
         stages, table = await stages_of(work)
-        conversion = concluded(work, gated(stages, table), table, await versions(door, mode))
+        conversion = concluded(work, gated(stages, table), table, await versions(worker, runtime))
         return delivered(conversion, fresh, kernel_file(traced.graph.function))
 
 
@@ -93,12 +96,14 @@ def refuse_unused_init(target: Target, description: Description) -> None:
         )
 
 
-async def followed(door: Door, request: ConversionRequest, declaration: Declaration, mode: Mode) -> Traced:
+async def followed(
+    worker: WorkerClient, request: ConversionRequest, declaration: Declaration, runtime: Runtime
+) -> Traced:
     """The target's trace. Raises TargetBroken where the target does not even run, NotConvertible else."""
     try:
-        return await trace(door, request.target, declaration, mode, seconds=request.seconds)
+        return await trace(worker, request.target, declaration, runtime, seconds=request.seconds)
     except NotConvertible:
-        await refuse_unrunnable(door, request.target, declaration, mode, seconds=request.seconds)
+        await refuse_unrunnable(worker, request.target, declaration, runtime, seconds=request.seconds)
         raise
 
 
@@ -156,7 +161,7 @@ def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
 
 
 def concluded(
-    work: Work, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
+    work: ConversionWork, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
 ) -> Conversion:
     """What came of the stages."""
     passed = [s for s in stages if s.passed]
@@ -175,6 +180,6 @@ def concluded(
         timing=table,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
         notes=tuple(f"The trace holds only where {guard}." for guard in work.traced.graph.guards),
-        obtained=f"correctness measured; {speed}",
-        replay=command(again, work.mode, work.seed, None),
+        provenance=f"correctness measured; {speed}",
+        replay=command(again, work.runtime, work.seed, None),
     )

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytorch_to_triton.api.check import check
-from pytorch_to_triton.api.history import history
-from pytorch_to_triton.benchmark.statistics import is_not_slower
+from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.conversion import Speed, StageReport
 from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.triton_api.check import check
+from pytorch_to_triton.triton_api.history import history
 
 
 def refuse_unknown_names(text: str, file: Path, triton: str) -> None:
@@ -16,7 +16,7 @@ def refuse_unknown_names(text: str, file: Path, triton: str) -> None:
     wrong = [c for c in check(text, history().surface(triton), history()) if c.fault != "deprecated"]
     if wrong:
         raise NotConvertible(
-            f"{file}:{wrong[0].line}: {wrong[0].message}", wrong[0].instead or "Use another Triton."
+            f"{file}:{wrong[0].line}: {wrong[0].message}", wrong[0].suggestion or "Use another Triton."
         )
 
 

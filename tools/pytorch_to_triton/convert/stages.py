@@ -11,27 +11,27 @@ from typing import Any
 
 import anyio
 
-from pytorch_to_triton.benchmark.limit import work_of
-from pytorch_to_triton.benchmark.timing import Roof, Subject, Trial, measured, table_of
+from pytorch_to_triton.benchmark.roofline import work_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
+from pytorch_to_triton.convert.conversion_report import EAGER
 from pytorch_to_triton.convert.draft.kernel import Config, Stage, Variant
 from pytorch_to_triton.convert.draft.module import STAGE_NAMES, Drafted, Source, draft
 from pytorch_to_triton.convert.gates import label_of, refuse_unknown_names
-from pytorch_to_triton.convert.report import EAGER
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.together import together
-from pytorch_to_triton.gpu.versions import versions
-from pytorch_to_triton.gpu.watch import Watch
 from pytorch_to_triton.graph.tracing import Traced
-from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration, Options
+from pytorch_to_triton.inputs.expression import holds
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.together import together
 from pytorch_to_triton.schema.conversion import StageReport
-from pytorch_to_triton.schema.declaration import Declaration, Options
-from pytorch_to_triton.schema.expression import holds
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
-from pytorch_to_triton.schema.timing_dims import timing_dims
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.validate import Request, Validation, opened
+from pytorch_to_triton.validate.validate import Validation, ValidationRequest, opened
 
 TIMED_BYTES = 2**27
 """Inputs of a timing hold at least so many bytes, twice the largest L2 cache."""
@@ -39,12 +39,12 @@ LAST: Stage = 3
 
 
 @dataclass(frozen=True)
-class Work:
+class ConversionWork:
     """One conversion on its way: what is drafted from, and where it goes."""
 
-    door: Door
-    mode: Mode
-    watch: Watch | None
+    worker: WorkerClient
+    runtime: Runtime
+    listener: ProgressListener | None
     target: Target
     options: Options
     folder: Path
@@ -66,13 +66,13 @@ class Work:
         source = replace(self.source, note=note) if note else self.source
         drafted = draft(self.traced.graph, source, stage, tuned)
         self.file(stage).write_text(drafted.text, encoding="utf-8")
-        found = await versions(self.door, self.mode)
+        found = await versions(self.worker, self.runtime)
         refuse_unknown_names(drafted.text, self.file(stage), found.triton)
         return drafted
 
-    def request(self, stage: Stage) -> Request:
+    def request(self, stage: Stage) -> ValidationRequest:
         """How a stage is validated."""
-        return Request(
+        return ValidationRequest(
             candidate=Target(path=self.file(stage)),
             reference=self.target,
             options=self.options,
@@ -85,7 +85,7 @@ class Work:
 
     def opened(self) -> AbstractAsyncContextManager[Validation]:
         """One validation for all stages; the first one's file must be there."""
-        return opened(self.door, self.request(1), self.mode)
+        return opened(self.worker, self.request(1), self.runtime)
 
     def timing_case(self) -> Case:
         """The largest declared sizes, enlarged until the inputs are large for a GPU."""
@@ -93,9 +93,9 @@ class Work:
         return Case(name="timing", group="declared", dims=dims, arguments=self.declaration.arguments(dims))
 
 
-async def stages_of(work: Work) -> tuple[list[StageReport], TimingTable | None]:
+async def stages_of(work: ConversionWork) -> tuple[list[StageReport], TimingTable | None]:
     """Draft, validate and, on a device, time the stages, up to the first that is not right."""
-    if work.mode.interpreter:
+    if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
             return await validated(work, validation, drafted), None
@@ -112,7 +112,7 @@ async def stages_of(work: Work) -> tuple[list[StageReport], TimingTable | None]:
 
 
 async def validated(
-    work: Work, validation: Validation, drafted: Mapping[Stage, Drafted]
+    work: ConversionWork, validation: Validation, drafted: Mapping[Stage, Drafted]
 ) -> list[StageReport]:
     """The stages' verdicts, found at once, up to the first that is not passed: then the later ones stop."""
     reports: dict[Stage, StageReport] = {}
@@ -120,8 +120,12 @@ async def validated(
 
     async def judge(stage: Stage) -> None:
         with scopes[stage]:
-            watch = StageWatch(work.watch, f"stage {stage} ({STAGE_NAMES[stage]})") if work.watch else None
-            verdict = await validation.verdict(work.request(stage), f"stage{stage}", watch)
+            listener = (
+                StageListener(work.listener, f"stage {stage} ({STAGE_NAMES[stage]})")
+                if work.listener
+                else None
+            )
+            verdict = await validation.verdict(work.request(stage), f"stage{stage}", listener)
             reports[stage] = report_of(work, stage, drafted[stage], verdict)
             if not reports[stage].passed:
                 for later in (scope for number, scope in scopes.items() if number > stage):
@@ -135,7 +139,7 @@ async def validated(
     return in_order[:wrong]
 
 
-def report_of(work: Work, stage: Stage, drafted: Drafted, verdict: Verdict) -> StageReport:
+def report_of(work: ConversionWork, stage: Stage, drafted: Drafted, verdict: Verdict) -> StageReport:
     """A stage with its verdict; its speed is judged when all stages are timed."""
     return StageReport(
         stage=stage,
@@ -159,7 +163,7 @@ class Tuned:
 
 
 @dataclass
-class Choice:
+class ConfigChoice:
     """The configurations of one kernel, by the label that they are timed under."""
 
     variant: Variant
@@ -172,7 +176,7 @@ class Choice:
         return label, self.labels[label]
 
 
-async def tune(work: Work, reports: Sequence[StageReport]) -> Tuned:
+async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
     """Time all configurations of the last stage beside the stages so far; draft it with the best."""
     untuned = draft(work.traced.graph, work.source, LAST)
     choices = await written_choices(work, untuned)
@@ -187,10 +191,10 @@ async def tune(work: Work, reports: Sequence[StageReport]) -> Tuned:
     return Tuned(drafted, None if others else renamed(table, label, label_of(LAST)))
 
 
-async def written_choices(work: Work, untuned: Drafted) -> list[Choice]:
+async def written_choices(work: ConversionWork, untuned: Drafted) -> list[ConfigChoice]:
     """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
     dims = work.timing_case().dims
-    choices = [Choice(v) for k in untuned.kernels for v in k.variants if holds(v.condition, dims)]
+    choices = [ConfigChoice(v) for k in untuned.kernels for v in k.variants if holds(v.condition, dims)]
     for choice in choices:
         for number, config in enumerate(choice.variant.candidates):
             label = f"{choice.variant.kernel} {number}"
@@ -202,34 +206,34 @@ async def written_choices(work: Work, untuned: Drafted) -> list[Choice]:
     return choices
 
 
-def tuning_file(work: Work, label: str) -> Path:
+def tuning_file(work: ConversionWork, label: str) -> Path:
     return work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
 
 
-def candidates(work: Work, choices: Sequence[Choice]) -> list[Subject]:
+def candidates(work: ConversionWork, choices: Sequence[ConfigChoice]) -> list[Implementation]:
     return [
-        Subject(label, Target(path=tuning_file(work, label)), "candidate")
+        Implementation(label, Target(path=tuning_file(work, label)), "candidate")
         for choice in choices
         for label in choice.labels
     ]
 
 
-def stage_subjects(work: Work, reports: Sequence[StageReport]) -> list[Subject]:
+def stage_subjects(work: ConversionWork, reports: Sequence[StageReport]) -> list[Implementation]:
     """Eager PyTorch and the stages that are right."""
     right = [report for report in reports if report.verdict.verdict == "passed"]
-    stages = [Subject(label_of(r.stage), Target(path=r.file), "candidate") for r in right]
-    return [Subject(EAGER, work.target, "reference"), *stages]
+    stages = [Implementation(label_of(r.stage), Target(path=r.file), "candidate") for r in right]
+    return [Implementation(EAGER, work.target, "reference"), *stages]
 
 
-async def timed(work: Work, reports: Sequence[StageReport]) -> TimingTable | None:
+async def timed(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
     """Eager PyTorch and all stages that are right side by side; None where none is."""
     subjects = stage_subjects(work, reports)
     return await side_by_side(work, subjects) if len(subjects) > 1 else None
 
 
-async def side_by_side(work: Work, subjects: Sequence[Subject]) -> TimingTable:
+async def side_by_side(work: ConversionWork, subjects: Sequence[Implementation]) -> TimingTable:
     case = work.timing_case()
-    trial = Trial(
+    trial = TimingTrial(
         reference=work.target,
         subjects=subjects,
         cases=(case,),
@@ -237,9 +241,9 @@ async def side_by_side(work: Work, subjects: Sequence[Subject]) -> TimingTable:
         seconds=work.seconds,
         depth="brief",
     )
-    found = await measured(work.door, trial, work.mode, work.watch)
+    found = await measured(work.worker, trial, work.runtime, work.listener)
     roof = Roof(work_of(work.traced.graph, case.dims, case.dtypes, None))
-    device = (await versions(work.door, work.mode)).devices[0].name
+    device = (await versions(work.worker, work.runtime)).devices[0].name
     return table_of(found.sizes[0], case, device, roof)
 
 
@@ -252,9 +256,9 @@ def renamed(table: TimingTable, winner: str, label: str) -> TimingTable:
     return table.model_copy(update={"timings": tuple(timings), "flags": tuple(flags), "failed": failed})
 
 
-async def note_on(work: Work) -> str:
+async def note_on(work: ConversionWork) -> str:
     """A comment that says where the launch configurations come from."""
-    found = await versions(work.door, work.mode)
+    found = await versions(work.worker, work.runtime)
     dims = " ".join(f"{k}={v}" for k, v in work.timing_case().dims.items())
     today = datetime.datetime.now(tz=datetime.UTC).date()
     where = f"{found.devices[0].name}, Triton {found.triton}, {today}, at {dims}"
@@ -262,14 +266,14 @@ async def note_on(work: Work) -> str:
 
 
 @dataclass(frozen=True)
-class StageWatch:
+class StageListener:
     """Tells the caller's watch which stage the progress belongs to."""
 
-    watch: Watch
+    listener: ProgressListener
     stage: str
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        await self.watch.progress(done, total, f"{self.stage}: {message}")
+        await self.listener.progress(done, total, f"{self.stage}: {message}")
 
     async def item(self, result: dict[str, Any]) -> None:
-        await self.watch.item(result)
+        await self.listener.item(result)

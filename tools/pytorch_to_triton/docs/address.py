@@ -28,7 +28,7 @@ class NotFetched(Exception):
         self.reason = reason
 
 
-class Refused(NotFetched):
+class AddressRefused(NotFetched):
     """An address that may not be asked, or an answer that leads to one."""
 
 
@@ -78,10 +78,10 @@ class Gate:
         try:
             read = relative_to.join(url) if relative_to else httpx.URL(url)
         except (httpx.InvalidURL, ValueError) as error:
-            raise Refused(f"{shown(url)} is not a URL: {shown(error)}.") from error
+            raise AddressRefused(f"{shown(url)} is not a URL: {shown(error)}.") from error
         disguised = any(part in read.raw_path.lower() for part in _DISGUISED)
         if read.userinfo or disguised or not any(_begins(read, httpx.URL(place)) for place in self.allowed):
-            raise Refused(
+            raise AddressRefused(
                 f"{shown(read)} is not among the places that may be asked: {', '.join(self.allowed)}."
             )
         return read.copy_with(fragment=None)
@@ -97,7 +97,7 @@ class Gate:
             raise Unreachable(host, f"The name {host} could not be resolved: {shown(error)}.") from error
         for address in found:
             if not self.may_connect(address):
-                raise Refused(f"{host} resolves to {shown(address)}, which is not a public address.")
+                raise AddressRefused(f"{host} resolves to {shown(address)}, which is not a public address.")
         if not found:
             raise Unreachable(host, f"The name {host} has no address.")
         return found

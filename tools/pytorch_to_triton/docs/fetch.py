@@ -13,16 +13,16 @@ from pytorch_to_triton.docs.sources import (
     INVENTORY,
     INVENTORY_TYPES,
     Origins,
-    Wanted,
+    WantedPage,
     discovered,
     release_files,
     site_pages,
     tag_of,
 )
-from pytorch_to_triton.docs.store import Entry, PageStore
+from pytorch_to_triton.docs.store import PageStore, StoredPage
 from pytorch_to_triton.docs.transport import Absent, Client, Document
-from pytorch_to_triton.errors import EnvironmentLacks
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.fetch import Failed, FetchReport
 from pytorch_to_triton.schema.page import Page
 
@@ -36,21 +36,21 @@ async def fetch(
     version: str | None,
     *,
     refresh: bool = False,
-    watch: Watch | None = None,
+    listener: ProgressListener | None = None,
     client: Client | None = None,
     origins: Origins | None = None,
 ) -> FetchReport:
     """Fetch the documents of the Triton release `version`, and the site, which speaks of the newest source.
 
     Each page is kept as soon as it is there, so a fetch that was cancelled goes on where it stopped.
-    `refresh` asks for pages again that are fresh. `watch` is told how many pages are done. Raises
-    EnvironmentLacks where pages cannot be written; what goes wrong with the network is in the report.
+    `refresh` asks for pages again that are fresh. `listener` is told how many pages are done. Raises
+    EnvironmentMissing where pages cannot be written; what goes wrong with the network is in the report.
     """
     store.prepare()
     if client is None:
         async with Client() as client:
-            return await _Fetch(store, version, client, origins or Origins(), refresh, watch).run()
-    return await _Fetch(store, version, client, origins or Origins(), refresh, watch).run()
+            return await _Fetch(store, version, client, origins or Origins(), refresh, listener).run()
+    return await _Fetch(store, version, client, origins or Origins(), refresh, listener).run()
 
 
 @dataclass
@@ -60,9 +60,9 @@ class _Fetch:
     client: Client
     origins: Origins
     refresh: bool
-    watch: Watch | None
+    listener: ProgressListener | None
     total: int = 0
-    unwritable: EnvironmentLacks | None = None
+    unwritable: EnvironmentMissing | None = None
     fetched: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
@@ -104,15 +104,15 @@ class _Fetch:
             folder=self.store.root,
         )
 
-    async def _work(self, queue: Iterator[Wanted], scope: anyio.CancelScope) -> None:
+    async def _work(self, queue: Iterator[WantedPage], scope: anyio.CancelScope) -> None:
         try:
             for wanted in queue:
                 await self._one(wanted)
-        except EnvironmentLacks as error:
+        except EnvironmentMissing as error:
             self.unwritable = error
             scope.cancel()
 
-    async def _one(self, wanted: Wanted) -> None:
+    async def _one(self, wanted: WantedPage) -> None:
         try:
             await self._fetch(wanted)
         except Absent:
@@ -121,10 +121,10 @@ class _Fetch:
             self._fail(wanted.name, wanted.url, error.reason)
         except NotReadable as error:
             self._fail(wanted.name, wanted.url, str(error))
-        if self.watch:
-            await self.watch.progress(sum(self._counts().values()), self.total, wanted.name)
+        if self.listener:
+            await self.listener.progress(sum(self._counts().values()), self.total, wanted.name)
 
-    async def _fetch(self, wanted: Wanted) -> None:
+    async def _fetch(self, wanted: WantedPage) -> None:
         entry = self.store.entry(wanted.name)
         if entry and entry.page.url != wanted.url:
             entry = None
@@ -144,10 +144,10 @@ class _Fetch:
             self.store.put(stamped, document.validators)
             self.fetched.append(wanted.name)
 
-    def _is_fresh(self, entry: Entry) -> bool:
+    def _is_fresh(self, entry: StoredPage) -> bool:
         return entry.page.fetched is not None and self.client.clock.now() - entry.page.fetched < FRESH
 
-    async def _discovered(self) -> tuple[Wanted, ...]:
+    async def _discovered(self) -> tuple[WantedPage, ...]:
         url = f"{self.origins.site}{INVENTORY}"
         try:
             inventory = await self.client.get(url, INVENTORY_TYPES)
@@ -156,7 +156,7 @@ class _Fetch:
             self._fail(f"web/main/{INVENTORY}", url, str(error))
             return ()
 
-    async def _no_such_release(self, first: Wanted) -> None:
+    async def _no_such_release(self, first: WantedPage) -> None:
         self.absent.remove(first.name)
         reason = (
             f"The sources have no release {tag_of(self.version)}, so none of its documents were asked for."
@@ -189,7 +189,7 @@ class _Fetch:
         )
 
 
-def _page(wanted: Wanted, document: Document) -> Page:
+def _page(wanted: WantedPage, document: Document) -> Page:
     """The document as a page, not stamped yet. Raises NotReadable where it is no text or has no article."""
     try:
         text = document.body.decode("utf-8")

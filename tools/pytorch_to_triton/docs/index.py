@@ -17,7 +17,7 @@ from typing import TypeVar
 from pytorch_to_triton.docs.installed import MEMBERS
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS, cut, sections_of
 from pytorch_to_triton.docs.words import indexed
-from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.errors import EnvironmentMissing
 from pytorch_to_triton.schema.page import Page
 
 _LAYOUT = 1
@@ -43,7 +43,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Passage:
+class IndexedPassage:
     """A stretch of a page: a section, a part of a long one, or the whole of a short page."""
 
     page: str
@@ -67,20 +67,20 @@ class Index:
 
     def scores(self, expressions: Collection[str]) -> list[dict[int, float]]:
         """For each expression of the full-text search the passages that match it best, by number, with their
-        scores: BM25, positive, the higher the better. Raises EnvironmentLacks without FTS5.
+        scores: BM25, positive, the higher the better. Raises EnvironmentMissing without FTS5.
         """
         return self._read(lambda database: [dict(database.execute(_SCORES, (one,))) for one in expressions])
 
     @cached_property
     def homes(self) -> dict[int, str]:
-        """The page of each passage, by the passage's number. Raises EnvironmentLacks without FTS5."""
+        """The page of each passage, by the passage's number. Raises EnvironmentMissing without FTS5."""
         return self._read(lambda database: dict(database.execute("SELECT id, page FROM passages")))
 
-    def passages(self, numbers: Collection[int]) -> list[Passage]:
-        """Passages by their numbers, in the order of those. Raises EnvironmentLacks without FTS5."""
+    def passages(self, numbers: Collection[int]) -> list[IndexedPassage]:
+        """Passages by their numbers, in the order of those. Raises EnvironmentMissing without FTS5."""
         query = "SELECT page, section, text FROM passages WHERE id = ?"
         return self._read(
-            lambda database: [Passage(*database.execute(query, (one,)).fetchone()) for one in numbers]
+            lambda database: [IndexedPassage(*database.execute(query, (one,)).fetchone()) for one in numbers]
         )
 
     def _read(self, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
@@ -106,16 +106,16 @@ def digest_of(pages: Sequence[Page], spellings: Mapping[str, str]) -> str:
     return digest.hexdigest()[:20]
 
 
-def passages_of(page: Page) -> Iterator[Passage]:
+def passages_of(page: Page) -> Iterator[IndexedPassage]:
     """A short page whole, a longer one by its sections; without the list of a class's members, which has the
     words of many questions and answers none.
     """
     text = page.text.partition(f"\n## {MEMBERS}\n")[0] if page.source == "installed" else page.text
     if len(text) <= PASSAGE_CHARACTERS:
-        yield Passage(page.name, "", text)
+        yield IndexedPassage(page.name, "", text)
         return
     for section in sections_of(text):
-        yield from (Passage(page.name, section.path, piece) for piece in cut(section.text))
+        yield from (IndexedPassage(page.name, section.path, piece) for piece in cut(section.text))
 
 
 def is_sound(path: Path) -> bool:
@@ -128,7 +128,7 @@ def is_sound(path: Path) -> bool:
 
 
 def build(path: Path, pages: Sequence[Page], spellings: Mapping[str, str]) -> None:
-    """Write the index of `pages`, and remove the oldest beside it. Raises EnvironmentLacks without FTS5."""
+    """Write the index of `pages`, and remove the oldest beside it. Raises EnvironmentMissing without FTS5."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".building-") as folder:
         unfinished = Path(folder, path.name)
@@ -143,9 +143,9 @@ def build(path: Path, pages: Sequence[Page], spellings: Mapping[str, str]) -> No
 
 
 def refuse_without_full_text_search(modules: Collection[str]) -> None:
-    """Raises EnvironmentLacks where SQLite was compiled without FTS5; `modules` are those that it has."""
+    """Raises EnvironmentMissing where SQLite was compiled without FTS5; `modules` are those that it has."""
     if "fts5" not in modules:
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"The SQLite {sqlite3.sqlite_version} of this Python has no full-text search (FTS5).",
             "Use a Python whose sqlite3 has it, as nearly all have; docs read works without it.",
         )

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytorch_to_triton.api.history import history
-from pytorch_to_triton.api.mend import name_instead, shown
-from pytorch_to_triton.api.surface import TENSOR, Entry, Surface
 from pytorch_to_triton.docs.docstrings import Docstring, read_docstring
 from pytorch_to_triton.docs.listings import MISSING, NAMES, missing_names, names_by_family
 from pytorch_to_triton.schema.page import Page
+from pytorch_to_triton.triton_api.fixes import name_instead, shown
+from pytorch_to_triton.triton_api.history import history
+from pytorch_to_triton.triton_api.surface import TENSOR, PublicName, Surface
 
 MEMBERS = "Members"
 """The heading above the members of a class."""
@@ -119,7 +119,7 @@ def _about(surface: Surface, name: str) -> str:
     return f"{what}{also} Import: `{_IMPORTS[module]}`."
 
 
-def _call(spelled: str, entry: Entry) -> str:
+def _call(spelled: str, entry: PublicName) -> str:
     """The signature as Python writes it; the bare name where there is none."""
     if entry.parameters is None:
         return spelled
@@ -133,7 +133,7 @@ def _call(spelled: str, entry: Entry) -> str:
     return f"{spelled}({', '.join(told)})"
 
 
-def _parameters(entry: Entry, said: Docstring) -> str:
+def _parameters(entry: PublicName, said: Docstring) -> str:
     """A list of the parameters that the docstring describes, in the order of the signature."""
     known = [parameter.name for parameter in entry.parameters or ()]
     names = dict.fromkeys([*(name for name in known if name in said.described), *said.described])
@@ -146,13 +146,13 @@ def _parameters(entry: Entry, said: Docstring) -> str:
     return "\n".join(["## Parameters", "", *rows])
 
 
-def _calls(entry: Entry) -> str:
+def _calls(entry: PublicName) -> str:
     """The device functions that libdevice calls, by dtypes."""
     told = [f"`{symbol}` for {dtypes}" for dtypes, symbol in entry.symbols.items()]
     return f"On NVIDIA GPUs it calls {', '.join(told)}." if told else ""
 
 
-def _releases(name: str, entry: Entry) -> str:
+def _releases(name: str, entry: PublicName) -> str:
     """Which releases have it, where not all do, and those of its parameters that not all of these take."""
     known = history()
     having = known.having(name)

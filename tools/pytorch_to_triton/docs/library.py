@@ -11,17 +11,17 @@ from pathlib import Path
 from anyio import to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.api.mend import moved, name_instead, shown
-from pytorch_to_triton.api.surface import Surface, kept_surface, surface
 from pytorch_to_triton.docs.guides import guide_files, guide_pages
 from pytorch_to_triton.docs.index import Index
 from pytorch_to_triton.docs.installed import installed_pages, spellings
 from pytorch_to_triton.docs.store import PageStore
-from pytorch_to_triton.errors import EnvironmentLacks
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.documentation import MissingEntry
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.schema.search import Lack
+from pytorch_to_triton.triton_api.fixes import moved, name_instead, shown
+from pytorch_to_triton.triton_api.surface import Surface, kept_surface, surface
 
 _NEAREST = 5
 _ALIKE = 0.7
@@ -45,7 +45,7 @@ class Library:
     spellings: Mapping[str, str]
     surface: Surface | None
     """Of the installed Triton; None where it could not be read."""
-    lacks: tuple[Lack, ...]
+    missing: tuple[MissingEntry, ...]
     """Sources that could not be read."""
 
     @cached_property
@@ -54,12 +54,12 @@ class Library:
         return Index(tuple(self.pages.values()), self.spellings, places.cache() / "docs-index")
 
     @property
-    def unfetched(self) -> tuple[Lack, ...]:
+    def unfetched(self) -> tuple[MissingEntry, ...]:
         """That there are no public pages, which is worth a word only where pages are missed."""
         if any(page.source == "fetched" for page in self.pages.values()):
             return ()
-        mend = "docs fetch gets them; it needs the network."
-        return (Lack(what="No public pages have been fetched.", mend=mend),)
+        fix = "docs fetch gets them; it needs the network."
+        return (MissingEntry(what="No public pages have been fetched.", fix=fix),)
 
     def named(self, name: str) -> tuple[Page, ...]:
         """The pages that a name may mean, the likeliest first: one of exactly that name or spelling comes
@@ -70,7 +70,7 @@ class Library:
         found = ([exact.name] if exact else []) + self._by_ending.get(plain, [])
         return tuple(self.pages[one] for one in dict.fromkeys(found))
 
-    def missing(self, name: str) -> Lack | None:
+    def missing_name(self, name: str) -> MissingEntry | None:
         """What to write instead of a dotted name of Triton's that the installed one lacks: `tl.relu`.
 
         None where it has the name, and where that cannot be known.
@@ -83,8 +83,8 @@ class Library:
         absent = _first_absent(path, known) if known else None
         if known is None or absent is None:
             return None
-        mend = (moved(path, known) if absent != path else None) or name_instead(absent, known)
-        return Lack(what=f"Triton {known.version} has no {shown(path)}.", mend=mend)
+        fix = (moved(path, known) if absent != path else None) or name_instead(absent, known)
+        return MissingEntry(what=f"Triton {known.version} has no {shown(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Pages whose names look like this one, the most alike first."""
@@ -108,61 +108,65 @@ class Library:
         return ("guide", "installed", "fetched").index(page.source), name.count("."), name
 
 
-_open: dict[Mode, tuple[Stamp, Library]] = {}
+_open: dict[Runtime, tuple[Stamp, Library]] = {}
 """What was read last, by mode, with the state of the files at that time: reading it anew takes longer than
 a search."""
 
 
-async def open_library(door: Door, mode: Mode) -> Library:
+async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     """All pages that can be had; what cannot be had is told in `lacks`."""
     stamp = await to_thread.run_sync(_stamp)
-    if (held := _held(mode, stamp)) is not None:
+    if (held := _held(runtime, stamp)) is not None:
         return held
     found: Surface | None = None
-    lacks: list[Lack] = []
+    missing: list[MissingEntry] = []
     try:
-        found = await surface(door, mode)
-    except EnvironmentLacks as refusal:
-        lacks.append(Lack(what=f"The installed Triton cannot be read: {refusal.message}", mend=refusal.hint))
-    library = await to_thread.run_sync(collect, found, _fetched(), tuple(lacks))
+        found = await surface(worker, runtime)
+    except EnvironmentMissing as refusal:
+        missing.append(
+            MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
+        )
+    library = await to_thread.run_sync(collect, found, _fetched(), tuple(missing))
     if found is not None:
-        _open[mode] = stamp, library
+        _open[runtime] = stamp, library
     return library
 
 
-async def kept_library(mode: Mode) -> Library:
-    """As `open_library`, of names that were read before. Raises EnvironmentLacks where none were.
+async def kept_library(runtime: Runtime) -> Library:
+    """As `open_library`, of names that were read before. Raises EnvironmentMissing where none were.
 
-    `mode.python` is not started.
+    `runtime.python` is not started.
     """
     stamp = await to_thread.run_sync(_stamp)
-    if (held := _held(mode, stamp)) is not None:
+    if (held := _held(runtime, stamp)) is not None:
         return held
-    found = await to_thread.run_sync(kept_surface, mode)
+    found = await to_thread.run_sync(kept_surface, runtime)
     if found is None:
-        raise EnvironmentLacks(
-            f"The Triton of {mode.python} has not been read yet, and a read-only tool does not start it.",
+        raise EnvironmentMissing(
+            f"The Triton of {runtime.python} has not been read yet, and a read-only tool does not start it.",
             "docs_fetch with the same python reads it, with or without a network; or leave python out.",
         )
     library = await to_thread.run_sync(collect, found, _fetched())
-    _open[mode] = stamp, library
+    _open[runtime] = stamp, library
     return library
 
 
-def _held(mode: Mode, stamp: Stamp) -> Library | None:
+def _held(runtime: Runtime, stamp: Stamp) -> Library | None:
     """What was read last for a mode; None where a page's file has changed since."""
-    read_at, library = _open.get(mode, (None, None))
+    read_at, library = _open.get(runtime, (None, None))
     return library if read_at == stamp else None
 
 
-def collect(found: Surface | None, fetched: Iterable[Page], lacks: tuple[Lack, ...] = ()) -> Library:
+def collect(
+    found: Surface | None, fetched: Iterable[Page], missing: tuple[MissingEntry, ...] = ()
+) -> Library:
     """The pages of the installed Triton, if there is one, of the guides, and those that were fetched."""
     pages = [*guide_pages(), *(installed_pages(found) if found else ()), *fetched]
     return Library(
         pages={page.name: page for page in pages},
         spellings=spellings(found) if found else {},
         surface=found,
-        lacks=lacks,
+        missing=missing,
     )
 
 

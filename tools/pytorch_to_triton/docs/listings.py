@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytorch_to_triton.api.confusions import NAMES as CONFUSIONS
-from pytorch_to_triton.api.mend import shown
-from pytorch_to_triton.api.surface import Entry, Surface
 from pytorch_to_triton.docs.docstrings import read_docstring
+from pytorch_to_triton.triton_api.confusions import NAMES as CONFUSIONS
+from pytorch_to_triton.triton_api.fixes import shown
+from pytorch_to_triton.triton_api.surface import PublicName, Surface
 
 NAMES = "names"
 """The page of all names."""
@@ -66,7 +66,7 @@ def _rows(surface: Surface, names: Sequence[str]) -> Iterator[str]:
         yield f"- {', '.join(silent)}"
 
 
-def _gist(entry: Entry) -> str:
+def _gist(entry: PublicName) -> str:
     """The first sentence of its docstring."""
     prose = read_docstring(entry.doc).prose if entry.kind != "constant" else ""
     return " ".join(prose.split("\n\n")[0].split()).split(". ")[0].rstrip(".:") if prose else ""
@@ -75,9 +75,9 @@ def _gist(entry: Entry) -> str:
 def missing_names(surface: Surface) -> str:
     """Markdown that lists the names which people expect and this Triton lacks, with what to write instead."""
     families: dict[str, list[str]] = {}
-    for path, instead in CONFUSIONS.items():
+    for path, suggestion in CONFUSIONS.items():
         if surface.find(path) is None:
-            families.setdefault(shown(path).rpartition(".")[0], []).append(f"- `{shown(path)}`: {instead}")
+            families.setdefault(shown(path).rpartition(".")[0], []).append(f"- `{shown(path)}`: {suggestion}")
     parts = [
         "# Names that Triton does not have\n\n"
         f"PyTorch, NumPy, CUDA or other releases suggest these names; the installed Triton {surface.version} "

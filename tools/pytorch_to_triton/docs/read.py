@@ -8,14 +8,14 @@ from pytorch_to_triton.docs.quote import quote
 from pytorch_to_triton.docs.sections import Section, below, cut, sections_of
 from pytorch_to_triton.docs.words import refuse_long
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.documentation import PageExcerpt
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.schema.search import Reading
 
 PART_CHARACTERS = 8000
 """About so much is read at once."""
 
 
-def read(library: Library, name: str, section: str | None = None, part: int = 1) -> Reading:
+def read(library: Library, name: str, section: str | None = None, part: int = 1) -> PageExcerpt:
     """One part of a page, or of a section with all that stands below it.
 
     `name` as Library.named takes it; `section` is a heading, a path of headings as search gives it, or the
@@ -37,7 +37,7 @@ def read(library: Library, name: str, section: str | None = None, part: int = 1)
             f"{page.name} is read in {len(parts)} parts, so there is no part {part}.",
             f"Ask for part 1 to {len(parts)}.",
         )
-    return Reading(
+    return PageExcerpt(
         summary=_summary(page, chosen, part, len(parts)),
         next_step=_next_step(page, others, part, len(parts)),
         name=page.name,
@@ -95,9 +95,9 @@ def _next_step(page: Page, others: Sequence[Page], part: int, parts: int) -> str
 
 
 def _unknown(library: Library, name: str) -> BadInput:
-    missing = library.missing(name)
+    missing = library.missing_name(name)
     if missing is not None:
-        return BadInput(missing.what, missing.mend)
+        return BadInput(missing.what, missing.fix)
     near = library.nearest(name)
     alike = f"Names like it: {', '.join(near)}. " if near else ""
     return BadInput(

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytorch_to_triton.api.mend import shown
 from pytorch_to_triton.docs.library import Library
 from pytorch_to_triton.docs.listings import MISSING, NAMES
 from pytorch_to_triton.docs.quote import quote
 from pytorch_to_triton.docs.words import Question, ask, refuse_long
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.documentation import Form, Hit, MissingEntry, SearchResult
 from pytorch_to_triton.schema.page import Page, Source
-from pytorch_to_triton.schema.search import Form, Hit, Lack, SearchResult
+from pytorch_to_triton.triton_api.fixes import shown
 
 EXCERPT_CHARACTERS = 280
 
@@ -41,7 +41,7 @@ _IDENTIFIER = re.compile(r"[@`]*[A-Za-z_][\w.]*(?:\(.*\))?`*")
 
 
 @dataclass(frozen=True)
-class Request:
+class SearchRequest:
     """What is searched for, and what is wanted of it."""
 
     query: str
@@ -62,7 +62,7 @@ class _Found:
     passages: tuple[tuple[int, float], ...]
 
 
-def search(library: Library, request: Request) -> SearchResult:
+def search(library: Library, request: SearchRequest) -> SearchResult:
     """The pages that fit a question, each with its best passage, a page of `limit` at a time.
 
     Raises BadInput for a question without a word or too long, and for a page of the result that is not there.
@@ -93,18 +93,18 @@ def search(library: Library, request: Request) -> SearchResult:
         page=request.page,
         pages=pages,
         nearest=nearest,
-        lacks=(*missing, *library.lacks, *(() if found else library.unfetched)),
+        missing=(*missing, *library.missing, *(() if found else library.unfetched)),
     )
 
 
-def _missing(library: Library, query: str) -> Iterator[Lack]:
+def _missing(library: Library, query: str) -> Iterator[MissingEntry]:
     """The names in a question that the installed Triton lacks."""
     for name in dict.fromkeys(_DOTTED.findall(query)):
-        if missing := library.missing(name):
+        if missing := library.missing_name(name):
             yield missing
 
 
-def _ranked(library: Library, request: Request, question: Question) -> list[_Found]:
+def _ranked(library: Library, request: SearchRequest, question: Question) -> list[_Found]:
     """The pages that fit, the best first."""
     worth = _worth(library, question)
     by_page: dict[str, list[tuple[int, float]]] = {}
@@ -225,13 +225,13 @@ def _told(query: str) -> str:
 
 def _summary(
     library: Library,
-    request: Request,
+    request: SearchRequest,
     found: Sequence[_Found],
-    missing: Sequence[Lack],
+    missing: Sequence[MissingEntry],
     nearest: Sequence[str],
 ) -> str:
     """What to write instead of missing names, then what was found."""
-    told = [f"{one.what} {one.mend}" for one in missing]
+    told = [f"{one.what} {one.fix}" for one in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
     if not found:
         told.append(f"None of the {where} has a word of {_told(request.query)}.")
@@ -241,7 +241,7 @@ def _summary(
     return " ".join([*told, f"{fit} {_told(request.query)}; the best is {found[0].page.name}."])
 
 
-def _next_step(request: Request, hits: Sequence[Hit], pages: int, nearest: Sequence[str]) -> str:
+def _next_step(request: SearchRequest, hits: Sequence[Hit], pages: int, nearest: Sequence[str]) -> str:
     if nearest:
         return f"docs read {shown(nearest[0])}"
     if not hits:

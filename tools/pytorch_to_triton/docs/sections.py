@@ -27,14 +27,14 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Line:
+class MarkdownLine:
     """One line of Markdown; `fenced` where it belongs to a fenced block, the fence's own lines included."""
 
     text: str
     fenced: bool
 
 
-def lines_of(markdown: str) -> Iterator[Line]:
+def lines_of(markdown: str) -> Iterator[MarkdownLine]:
     """The lines, told apart by fences; a fence that is never closed lasts to the end."""
     fence = ""
     for line in markdown.splitlines():
@@ -43,11 +43,11 @@ def lines_of(markdown: str) -> Iterator[Line]:
             # Of backticks, an opening fence has none after it: that would be code in a line.
             opens = mark is not None and not (mark[1][0] == "`" and "`" in mark[2])
             fence = mark[1] if mark is not None and opens else ""
-            yield Line(line, bool(fence))
+            yield MarkdownLine(line, bool(fence))
         else:
             if mark is not None and mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
-            yield Line(line, fenced=True)
+            yield MarkdownLine(line, fenced=True)
 
 
 def sections_of(markdown: str) -> tuple[Section, ...]:
@@ -112,9 +112,9 @@ def _parts(markdown: str, characters: int) -> Iterator[str]:
         yield part
 
 
-def _blocks(markdown: str) -> list[list[Line]]:
+def _blocks(markdown: str) -> list[list[MarkdownLine]]:
     """The lines between empty ones; code and prose are parted even where no empty line does it."""
-    blocks: list[list[Line]] = [[]]
+    blocks: list[list[MarkdownLine]] = [[]]
     for line in lines_of(markdown):
         if not line.fenced and not line.text.strip():
             blocks.append([])

@@ -56,7 +56,7 @@ _PASSED_OVER = "sg_execution_times"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedPage:
     """One document to fetch."""
 
     name: str
@@ -87,7 +87,7 @@ def tag_of(version: str | None) -> str | None:
     return f"v{release[0]}" if release else None
 
 
-def site_pages(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
+def site_pages(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
     """The pages of the site that are known by name. They speak of the newest source."""
     tutorials = tuple((f"getting-started/tutorials/{name}", title) for name, title in _TUTORIALS)
     return tuple(
@@ -95,7 +95,7 @@ def site_pages(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
     )
 
 
-def release_files(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
+def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
     """Documents of the release, its front page first; none where `version` does not tell the release."""
     tag = tag_of(version)
     if tag is None:
@@ -103,7 +103,7 @@ def release_files(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
     guides = tuple((f"docs/{path}.rst", title) for path, title in _GUIDES)
     tutorials = tuple((f"python/tutorials/{name}.py", title) for name, title in _TUTORIALS)
     return tuple(
-        Wanted(
+        WantedPage(
             name=f"web/{tag}/{path}",
             url=f"{origins.sources}{tag}/{path}",
             title=title,
@@ -114,7 +114,7 @@ def release_files(origins: Origins, version: str | None) -> tuple[Wanted, ...]:
     )
 
 
-def discovered(origins: Origins, version: str | None, inventory: bytes) -> tuple[Wanted, ...]:
+def discovered(origins: Origins, version: str | None, inventory: bytes) -> tuple[WantedPage, ...]:
     """Further pages that the site's inventory lists, Triton's own reference first, `MAX_DISCOVERED` at most.
 
     Raises ValueError where the inventory is none.
@@ -127,9 +127,9 @@ def discovered(origins: Origins, version: str | None, inventory: bytes) -> tuple
     return tuple(page for page in pages if page.url not in known)[:MAX_DISCOVERED]
 
 
-def _site_page(origins: Origins, path: str, title: str, version: str | None) -> Wanted:
+def _site_page(origins: Origins, path: str, title: str, version: str | None) -> WantedPage:
     release = ".".join(version.split(".")[:2]) if version else None
-    return Wanted(
+    return WantedPage(
         name=f"web/main/{path}",
         url=f"{origins.site}{path}.html",
         title=title,

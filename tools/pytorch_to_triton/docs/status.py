@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from pytorch_to_triton.docs.library import Library
+from pytorch_to_triton.schema.documentation import DocsStatus, Fetched, MissingEntry
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.schema.search import DocsStatus, Fetched, Lack
 
 OLD = timedelta(days=30)
 """Older pages are worth fetching again."""
@@ -19,17 +19,17 @@ def status(library: Library, now: datetime) -> DocsStatus:
     names = len(by_source.get("installed", []))
     guides = len(by_source.get("guide", []))
     triton = library.surface.version if library.surface else None
-    lacks = (*library.lacks, *library.unfetched, *_outdated(fetched, now))
+    missing = (*library.missing, *library.unfetched, *_outdated(fetched, now))
     return DocsStatus(
         summary=_summary(triton, names, guides, len(fetched)),
-        next_step=lacks[0].mend if lacks else "docs search and docs read have all there is.",
+        next_step=missing[0].fix if missing else "docs search and docs read have all there is.",
         triton=triton,
         names=names,
         guides=guides,
         fetched=tuple(_versions(fetched)),
         index=library.index.path,
         indexed=library.index.path.exists(),
-        lacks=lacks,
+        missing=missing,
     )
 
 
@@ -49,13 +49,13 @@ def _versions(fetched: list[Page]) -> Iterator[Fetched]:
         )
 
 
-def _outdated(fetched: list[Page], now: datetime) -> Iterator[Lack]:
+def _outdated(fetched: list[Page], now: datetime) -> Iterator[MissingEntry]:
     old = sum(page.fetched is not None and now - page.fetched > OLD for page in fetched)
     if old:
         pages = "1 fetched page was" if old == 1 else f"{old} fetched pages were"
-        yield Lack(
+        yield MissingEntry(
             what=f"{pages} last confirmed more than {OLD.days} days ago.",
-            mend="docs fetch asks the servers again; it needs the network.",
+            fix="docs fetch asks the servers again; it needs the network.",
         )
 
 

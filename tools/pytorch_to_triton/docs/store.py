@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from pytorch_to_triton.errors import EnvironmentLacks
+from pytorch_to_triton.errors import EnvironmentMissing
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.schema.value import Value
 
@@ -31,7 +31,7 @@ class Validators(Value):
     """SHA-256 of the body as it was sent, in hexadecimal."""
 
 
-class Entry(Value):
+class StoredPage(Value):
     """A page with what is known about its fetching."""
 
     format: Literal[1] = 1
@@ -53,7 +53,7 @@ class PageStore:
         self.damaged: list[str] = []
 
     def prepare(self) -> None:
-        """Make the folder, and clear away what killed writers left. Raises EnvironmentLacks if it cannot."""
+        """Make the folder, and remove what killed writers left. Raises EnvironmentMissing if it cannot."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             for left in self.root.glob(f"*{_UNFINISHED}"):
@@ -73,19 +73,19 @@ class PageStore:
         entry = self.entry(name)
         return entry.page if entry else None
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> StoredPage | None:
         """The page of that name with its validators; None where there is none, or was damaged."""
         return self._read(self.root / _file_name(name))
 
     def put(self, page: Page, validators: Validators) -> None:
-        """Keep the page in place of an earlier one of its name. Raises EnvironmentLacks where it cannot."""
-        entry = Entry(page=page, validators=validators, text_digest=_digest(page.text))
+        """Keep the page in place of an earlier one of its name. Raises EnvironmentMissing where it cannot."""
+        entry = StoredPage(page=page, validators=validators, text_digest=_digest(page.text))
         try:
             self._write(self.root / _file_name(page.name), entry.model_dump_json(indent=1))
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def touch(self, entry: Entry, when: datetime, speaks_of: str) -> None:
+    def touch(self, entry: StoredPage, when: datetime, speaks_of: str) -> None:
         """Note that the server confirmed the page at `when`, and of which Triton it now speaks."""
         self.put(entry.page.model_copy(update={"fetched": when, "speaks_of": speaks_of}), entry.validators)
 
@@ -100,7 +100,7 @@ class PageStore:
             Path(unfinished).unlink(missing_ok=True)
             raise
 
-    def _read(self, path: Path) -> Entry | None:
+    def _read(self, path: Path) -> StoredPage | None:
         try:
             with path.open("rb") as file:
                 read = os.fstat(file.fileno())
@@ -108,7 +108,7 @@ class PageStore:
         except OSError:
             return None
         try:
-            entry = Entry.model_validate_json(text)
+            entry = StoredPage.model_validate_json(text)
         except ValidationError:
             entry = None
         if (
@@ -127,8 +127,8 @@ class PageStore:
             if os.path.samestat(read, path.stat()):
                 path.unlink()
 
-    def _unwritable(self, error: OSError) -> EnvironmentLacks:
-        return EnvironmentLacks(
+    def _unwritable(self, error: OSError) -> EnvironmentMissing:
+        return EnvironmentMissing(
             f"Pages cannot be written to {self.root}: {error.strerror or error}.",
             "Make room there or let it be written, or name another folder in PYTORCH_TO_TRITON_CACHE.",
         )

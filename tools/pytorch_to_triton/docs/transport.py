@@ -24,7 +24,7 @@ from tenacity import (
     wait_random,
 )
 
-from pytorch_to_triton.docs.address import Gate, NotFetched, Refused, Unreachable, shown
+from pytorch_to_triton.docs.address import AddressRefused, Gate, NotFetched, Unreachable, shown
 from pytorch_to_triton.docs.store import Validators
 
 USER_AGENT = f"pytorch-to-triton/{version('pytorch-to-triton')} (documentation cache)"
@@ -42,7 +42,7 @@ _LATER = {408, 425, 429, 500, 502, 503, 504}
 
 
 @dataclass(frozen=True)
-class Limits:
+class FetchLimits:
     """What one fetch may cost at most."""
 
     connect_seconds: float = 10.0
@@ -95,12 +95,12 @@ class Client:
     def __init__(
         self,
         gate: Gate | None = None,
-        limits: Limits | None = None,
+        limits: FetchLimits | None = None,
         clock: Clock | None = None,
         verify: ssl.SSLContext | None = None,
     ) -> None:
         self.gate = gate or Gate()
-        self.limits = limits or Limits()
+        self.limits = limits or FetchLimits()
         self.clock = clock or Clock()
         self._verify = verify or httpx.create_ssl_context()
         # One client a host: a connection verified for one host must not serve another at the same address.
@@ -162,13 +162,13 @@ class Client:
         seen: set[httpx.URL] = set()
         while len(seen) <= self.limits.redirects:
             if place in seen:
-                raise Refused(f"{shown(url)} is redirected in a circle.")
+                raise AddressRefused(f"{shown(url)} is redirected in a circle.")
             seen.add(place)
             answer = await self._exchange(place, media_types, known)
             if not isinstance(answer, httpx.URL):
                 return answer
             place = answer
-        raise Refused(f"{shown(url)} is redirected more than {self.limits.redirects} times.")
+        raise AddressRefused(f"{shown(url)} is redirected more than {self.limits.redirects} times.")
 
     async def _exchange(
         self, url: httpx.URL, media_types: frozenset[str], known: Validators | None

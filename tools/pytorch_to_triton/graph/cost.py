@@ -5,8 +5,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.schema.case import ITEM_BYTES
-from pytorch_to_triton.schema.expression import value_of
+from pytorch_to_triton.inputs.expression import value_of
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node, NodeArgument, NodeRef, Shape, TensorInput
 
 Sizes = tuple[int, ...]

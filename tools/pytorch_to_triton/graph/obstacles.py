@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.arguments import bound, written
+from pytorch_to_triton.graph.call_arguments import bound, written
 from pytorch_to_triton.graph.operators import NORMALISATIONS, POINTWISE, REDUCTIONS
 from pytorch_to_triton.graph.views import SPLIT, VIEWS
-from pytorch_to_triton.schema.expression import holds
+from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.schema.graph import ArgumentList, Graph, Literal_, Node, NodeArgument
 
 HINT = "Keep that outside of the function to convert, or write its kernel by hand and validate it."

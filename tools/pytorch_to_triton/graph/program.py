@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.arguments import bound
+from pytorch_to_triton.graph.call_arguments import bound
 from pytorch_to_triton.graph.obstacles import Obstacle, obstacle_of
 from pytorch_to_triton.graph.operators import NORMALISATIONS, POINTWISE, REDUCTIONS
 from pytorch_to_triton.graph.views import SPLIT, VIEWS, View, split_parts, through, whole

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pytorch_to_triton.graph.dtypes import FLOATS, SIGNED, all_dtypes, promoted
-from pytorch_to_triton.schema.case import DType
+from pytorch_to_triton.graph.dtype_rules import FLOATS, SIGNED, all_dtypes, promoted
+from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -25,7 +25,7 @@ Chain = tuple[tuple[str, DType | None], ...]
 
 
 @dataclass(frozen=True)
-class Call:
+class SkeletonCall:
     """One operator call with its operands numbered and its float dtypes left open."""
 
     op: str
@@ -46,12 +46,12 @@ class Call:
 class Skeleton:
     """Two traces of one skeleton compute the same, up to the widths of floats."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[SkeletonCall, ...]
     uses: tuple[Chain, ...] = field(compare=False)
     """Every tensor that a call or the result takes, in order."""
 
     @property
-    def outline(self) -> tuple[Call, ...]:
+    def outline(self) -> tuple[SkeletonCall, ...]:
         """The calls with any float numbers."""
         return tuple(replace(call, literals=()) for call in self.calls)
 
@@ -60,7 +60,7 @@ def skeleton(graph: Graph) -> Skeleton:
     """The graph's calls, each cast between floats resolved to what is cast."""
     dtypes = all_dtypes(graph)
     chains: dict[str, Chain] = {i.name: ((i.name, i.dtype),) for i in graph.inputs}
-    calls = [Call("input", (i.name, kind(i.dtype), i.shape.expressions)) for i in graph.inputs]
+    calls = [SkeletonCall("input", (i.name, kind(i.dtype), i.shape.expressions)) for i in graph.inputs]
     numbers = {i.name: number for number, i in enumerate(graph.inputs)}
     uses: list[Chain] = []
     for node in graph.nodes:
@@ -76,14 +76,16 @@ def skeleton(graph: Graph) -> Skeleton:
         calls.append(_call(node, arguments, operands))
     uses += [chains[o.name] for o in graph.outputs]
     returned = tuple((o.path, numbers[chains[o.name][0][0]]) for o in graph.outputs)
-    calls.append(Call("return", (graph.structure, returned, graph.guards)))
+    calls.append(SkeletonCall("return", (graph.structure, returned, graph.guards)))
     return Skeleton(tuple(calls), tuple(uses))
 
 
-def _call(node: Node, arguments: Sequence[NodeArgument], numbers: Mapping[str, int]) -> Call:
+def _call(node: Node, arguments: Sequence[NodeArgument], numbers: Mapping[str, int]) -> SkeletonCall:
     plain = (*(_plain(a, numbers) for a in arguments), *sorted(node.kwargs))
     shape = node.shape.expressions if node.shape else None
-    return Call(node.op, plain, tuple(literals(arguments)), kind(node.dtype), shape, node.name, node.line)
+    return SkeletonCall(
+        node.op, plain, tuple(literals(arguments)), kind(node.dtype), shape, node.name, node.line
+    )
 
 
 def kind(dtype: DType | None) -> str | None:
@@ -131,7 +133,7 @@ def _plain(argument: NodeArgument, numbers: Mapping[str, int]) -> object:
     return argument
 
 
-def first_difference(one: Skeleton, other: Skeleton) -> Call:
+def first_difference(one: Skeleton, other: Skeleton) -> SkeletonCall:
     """The first call that is not the same in both, out of the longer program."""
     pairs = enumerate(zip(one.calls, other.calls, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(one.calls), len(other.calls)))

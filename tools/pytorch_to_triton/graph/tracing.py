@@ -12,12 +12,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from pytorch_to_triton.errors import NotConvertible, Refusal
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import refusal_of
-from pytorch_to_triton.graph.choices import choices_of, with_choices
-from pytorch_to_triton.graph.dtypes import (
+from pytorch_to_triton.graph.dtype_choices import choices_of, with_choices
+from pytorch_to_triton.graph.dtype_rules import (
+    DtypeRule,
     Dtypes,
-    Rule,
     all_dtypes,
     always_alike,
     chosen_by,
@@ -33,12 +31,14 @@ from pytorch_to_triton.graph.skeleton import (
     without_exact_casts,
     without_followed_roundings,
 )
-from pytorch_to_triton.schema.case import DType
-from pytorch_to_triton.schema.declaration import Declaration
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.schema.input_spec import ConstantSpec, ListSpec, TensorSpec
-from pytorch_to_triton.schema.job import Job, Mode, Outcome
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import refusal_of
 
 TRACE_SECONDS = 300.0
 NEEDS = ("torch.export._trace",)
@@ -65,7 +65,7 @@ FIXED_SIZE_HINT = (
 class Branch:
     """What the target computes in some of the declared dtypes, where that is a program of its own."""
 
-    rule: Rule
+    rule: DtypeRule
     """The dtype that `run` looks at."""
     dtypes: tuple[DType, ...]
     """Those in which it takes this branch."""
@@ -86,13 +86,13 @@ class Traced:
 
 
 @dataclass(frozen=True)
-class Tracer:
+class TargetTracer:
     """One target at the sizes of its trace."""
 
-    door: Door
+    worker: WorkerClient
     target: Target
     declaration: Declaration
-    mode: Mode
+    runtime: Runtime
     seconds: float
     """How long a trace may take."""
 
@@ -118,8 +118,8 @@ class Tracer:
             "dims": dict(dims),
             "keep": list(KEPT),
         }
-        outcome = await self.door.ask(
-            Job(kind="trace", arguments=arguments, needs=NEEDS), self.mode, seconds=self.seconds
+        outcome = await self.worker.ask(
+            Job(kind="trace", arguments=arguments, needs=NEEDS), self.runtime, seconds=self.seconds
         )
         if outcome.answer is None:
             raise _refusal(outcome, self.target)
@@ -135,14 +135,19 @@ class Tracer:
 
 
 async def trace(
-    door: Door, target: Target, declaration: Declaration, mode: Mode, *, seconds: float = TRACE_SECONDS
+    worker: WorkerClient,
+    target: Target,
+    declaration: Declaration,
+    runtime: Runtime,
+    *,
+    seconds: float = TRACE_SECONDS,
 ) -> Traced:
     """Trace the target in the dtypes that it claims, the widest first, to see what follows them.
 
     Raises NotConvertible where torch.export cannot follow it, or where no single dtype tells which of several
     programs it computes; TargetBroken where it does not run.
     """
-    tracer = Tracer(door, target, declaration, mode, seconds)
+    tracer = TargetTracer(worker, target, declaration, runtime, seconds)
     claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     tried = dtype_combinations(claims)
     graph, answers = await tracer.traces(tried)
@@ -167,11 +172,18 @@ async def trace(
 
 
 async def graph_of(
-    door: Door, target: Target, declaration: Declaration, mode: Mode, *, seconds: float = TRACE_SECONDS
+    worker: WorkerClient,
+    target: Target,
+    declaration: Declaration,
+    runtime: Runtime,
+    *,
+    seconds: float = TRACE_SECONDS,
 ) -> Graph:
     """The target's graph in the widest dtypes that it claims. Raises as `trace` does."""
     claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
-    graph, _ = await Tracer(door, target, declaration, mode, seconds).traces(dtype_combinations(claims)[:1])
+    graph, _ = await TargetTracer(worker, target, declaration, runtime, seconds).traces(
+        dtype_combinations(claims)[:1]
+    )
     return graph
 
 
@@ -212,7 +224,7 @@ def _refuse_failed(
 ) -> None:
     """Raises NotConvertible for a claim that cannot be traced; a mixture of one claim may."""
     for dtypes, answer in zip(tried, answers, strict=True):
-        sets = {name: frozenset(claimed) for name, claimed in claims.items()}
+        sets = {name: frozenset(declared) for name, declared in claims.items()}
         mixed = len({(sets[name], dtype) for name, dtype in dtypes.items()}) > len(set(sets.values()))
         if isinstance(answer, str) and not mixed:
             raise NotConvertible(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.sizes import ONE, ZERO, Size, contiguous_strides
+from pytorch_to_triton.graph.symbolic_size import ONE, ZERO, SymbolicSize, contiguous_strides
 from pytorch_to_triton.schema.graph import ArgumentList, Literal_, Node, NodeArgument, Shape, SizeRef
 
 
@@ -19,9 +19,9 @@ from pytorch_to_triton.schema.graph import ArgumentList, Literal_, Node, NodeArg
 class Dim:
     """One dimension of a view."""
 
-    size: Size
+    size: SymbolicSize
     traced: int
-    stride: Size
+    stride: SymbolicSize
     """In elements of the source; 0 where the source is repeated."""
     source_dim: int | None
     """The source's dimension that this one runs over whole and in order; None where it is repeated or cut."""
@@ -33,7 +33,7 @@ class View:
 
     source: str
     dims: tuple[Dim, ...]
-    offset: tuple[Size, ...] = ()
+    offset: tuple[SymbolicSize, ...] = ()
     """Terms of the first element's offset, in elements."""
     aligned: bool = True
     """Each dimension is a whole dimension of the source or a repetition: no slice, no reshape."""
@@ -46,7 +46,7 @@ class View:
 
 def whole(source: str, shape: Shape) -> View:
     """The source as it is, contiguous."""
-    sizes = tuple(Size.parse(e) for e in shape.expressions)
+    sizes = tuple(SymbolicSize.parse(e) for e in shape.expressions)
     dims = (
         Dim(size, traced, ZERO if traced == 1 else stride, None if traced == 1 else i)
         for i, (size, traced, stride) in enumerate(
@@ -75,11 +75,11 @@ def _integer(argument: NodeArgument) -> int:
     raise NotConvertible("it takes what is no whole number", "Write the view with plain sizes.")
 
 
-def _size(argument: NodeArgument) -> Size:
+def _size(argument: NodeArgument) -> SymbolicSize:
     match argument:
         case SizeRef(expression=expression):
-            return Size.parse(expression)
-    return Size(_integer(argument))
+            return SymbolicSize.parse(expression)
+    return SymbolicSize(_integer(argument))
 
 
 def _items(argument: NodeArgument) -> tuple[NodeArgument, ...]:
@@ -120,7 +120,7 @@ def _squeeze(node: Node, view: View) -> View:
 def _expand(node: Node, view: View) -> View:
     shape = _shape(node)
     extra = len(shape) - len(view)
-    sizes = [Size.parse(e) for e in shape.expressions]
+    sizes = [SymbolicSize.parse(e) for e in shape.expressions]
     dims = [Dim(sizes[i], shape.traced[i], ZERO, None) for i in range(extra)]
     for i, dim in enumerate(view.dims, start=extra):
         stretched = dim.traced == 1 and shape.traced[i] != 1
@@ -128,9 +128,9 @@ def _expand(node: Node, view: View) -> View:
     return replace(view, dims=tuple(dims))
 
 
-def _cut(view: View, at: int, start: Size, size: Size, traced: int, step: int = 1) -> View:
+def _cut(view: View, at: int, start: SymbolicSize, size: SymbolicSize, traced: int, step: int = 1) -> View:
     dim = view.dims[at]
-    cut = Dim(size, traced, dim.stride * Size(step), None)
+    cut = Dim(size, traced, dim.stride * SymbolicSize(step), None)
     dims = (*view.dims[:at], cut, *view.dims[at + 1 :])
     offset = start * dim.stride
     terms = view.offset if offset.is_zero else (*view.offset, offset)
@@ -140,7 +140,7 @@ def _cut(view: View, at: int, start: Size, size: Size, traced: int, step: int = 
 def _slice(node: Node, view: View) -> View:
     at = _axis(node, view, 1)
     shape = _shape(node)
-    size, traced = Size.parse(shape.expressions[at]), shape.traced[at]
+    size, traced = SymbolicSize.parse(shape.expressions[at]), shape.traced[at]
     step = _integer(node.args[4]) if len(node.args) > 4 else 1
     if traced == view.dims[at].traced and step == 1:
         return view
@@ -148,13 +148,13 @@ def _slice(node: Node, view: View) -> View:
     return _cut(view, at, _from_the_start(start, view.dims[at]), size, traced, step)
 
 
-def _from_the_start(argument: NodeArgument, dim: Dim) -> Size:
+def _from_the_start(argument: NodeArgument, dim: Dim) -> SymbolicSize:
     """A position that may count from the end, or be None, as an offset from the start."""
     if isinstance(argument, Literal_) and argument.value is None:
         return ZERO
     size = _size(argument)
     if isinstance(argument, Literal_) and size.coefficient < 0:
-        return Size.parse(f"({dim.size}) - {-size.coefficient}")
+        return SymbolicSize.parse(f"({dim.size}) - {-size.coefficient}")
     return size
 
 
@@ -221,7 +221,7 @@ def split_parts(node: Node, view: View) -> tuple[View, ...]:
     parts: list[View] = []
     before: list[str] = []
     for size, traced in sizes:
-        start = Size.parse(" + ".join(before)) if before else ZERO
+        start = SymbolicSize.parse(" + ".join(before)) if before else ZERO
         parts.append(_cut(view, at, start, size, traced))
         before.append(str(size))
     return tuple(parts)

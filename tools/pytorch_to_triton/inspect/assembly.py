@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pytorch_to_triton.schema.compiled import Access, Instructions, MatrixInstruction
+from pytorch_to_triton.schema.compiled import Instructions, MatrixInstruction, MemoryInstruction
 
 AccessKind = Literal["load", "store", "async_copy"]
 
@@ -36,7 +36,7 @@ class Tally:
     def instructions(self) -> Instructions:
         """Everything counted; accesses by kind and width, matrix instructions by their number."""
         accesses = tuple(
-            Access(kind=kind, bits=bits, count=count, lines=tuple(sorted(self.lines[kind, bits])))
+            MemoryInstruction(kind=kind, bits=bits, count=count, lines=tuple(sorted(self.lines[kind, bits])))
             for (kind, bits), count in sorted(self.accesses.items())
         )
         matrix = tuple(

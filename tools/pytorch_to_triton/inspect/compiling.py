@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import anyio
 from pydantic import JsonValue
 
-from pytorch_to_triton.gpu.architectures import Architecture
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import refusal_of
-from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.schema.case import Case
+from pytorch_to_triton.hardware.architectures import Architecture
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.compiled import CompiledKernel, TextKind
-from pytorch_to_triton.schema.job import Failure, Job, Mode, Outcome
+from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import refusal_of
 
 SEED = 0
 """Of the inputs: no kernel reads them, only the code that launches kernels."""
@@ -35,8 +35,8 @@ GPU_FIELDS = (
 class Compiling:
     """What to compile, and how."""
 
-    door: Door
-    mode: Mode
+    worker: WorkerClient
+    runtime: Runtime
     """Compiled, not the interpreter."""
     candidate: Target
     declaring: Target | None
@@ -48,11 +48,11 @@ class Compiling:
     """So many trials of autotuners are compiled."""
     seconds: float
     """Each process may take."""
-    watch: Watch | None
+    listener: ProgressListener | None
 
     @property
     def call(self) -> dict[str, JsonValue]:
-        """What worker/compiled.py and worker/profiled.py are told of the call."""
+        """What worker/jobs/compile.py and worker/jobs/profile.py are told of the call."""
         return {
             "candidate": self.candidate.model_dump(mode="json"),
             "reference": self.declaring.model_dump(mode="json") if self.declaring else None,
@@ -68,8 +68,8 @@ class Compiling:
             | {name: getattr(self.gpu, name) for name in ("compiler_arch", "warps", "registers")},
             "wanted": {"trials": list(trials), "texts": list(texts)},
         }
-        job = Job(kind="compiled", arguments=arguments)
-        return await self.door.ask(job, self.mode, seconds=self.seconds, watch=self.watch)
+        job = Job(kind="compile", arguments=arguments)
+        return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)
 
 
 @dataclass(frozen=True)

@@ -8,32 +8,33 @@ from pathlib import Path
 import anyio
 
 from pytorch_to_triton.errors import BadInput, TargetBroken, TargetNotFound
-from pytorch_to_triton.gpu import profilers
-from pytorch_to_triton.gpu.architectures import DEFAULT, Architecture, architecture, present
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.target import declaration_of, describe, examples_case
-from pytorch_to_triton.gpu.versions import Versions, versions
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.hardware.architectures import DEFAULT, Architecture, architecture, present
+from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.inspect.amdgcn import read_amdgcn
 from pytorch_to_triton.inspect.compiling import Compiled, Compiling, compile_kernels
 from pytorch_to_triton.inspect.occupancy import occupancy_of
 from pytorch_to_triton.inspect.pages import page_of, refuse_foreign
 from pytorch_to_triton.inspect.ptx import read_ptx
-from pytorch_to_triton.inspect.remarks import Reading, plural, refused, remarks_on
+from pytorch_to_triton.inspect.remarks import KernelReading, plural, refused, remarks_on
 from pytorch_to_triton.inspect.ttgir import block_accesses, dots, float_atomics, loops, short_sums
-from pytorch_to_triton.schema.case import Case, DType, tensors_in
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.profilers import profile as profilers
 from pytorch_to_triton.schema.compiled import CompiledKernel, InspectedKernel, Inspection, TextKind
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.schema.description import Description
-from pytorch_to_triton.schema.expression import point_name
-from pytorch_to_triton.schema.job import Failure, Mode
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.job import Failure, Runtime
 from pytorch_to_triton.schema.profile import Profiler
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing_dims import timing_dims
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.targets.describe import declaration_of, describe, examples_case
 
 
-class Request(Value):
+class InspectionRequest(Value):
     """What to inspect, and how."""
 
     candidate: Target
@@ -42,7 +43,7 @@ class Request(Value):
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the file; they win over it. The largest of several sizes."""
     arch: str | None = None
-    """A name that gpu/architectures.py knows; None: the GPU that is here, else sm_90."""
+    """A name that hardware/architectures.py knows; None: the GPU that is here, else sm_90."""
     kernel: str | None = None
     """Only this one: a kernel's name, or its label in an earlier result; None: all that the call launches."""
     text: TextKind | None = None
@@ -57,7 +58,7 @@ class Request(Value):
 
 
 @dataclass(frozen=True)
-class Call:
+class InspectedCall:
     """The call whose kernels are compiled."""
 
     declaring: Target | None
@@ -67,24 +68,29 @@ class Call:
     """What it leaves out, and what it lacks."""
 
 
-async def inspect(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Inspection:
+async def inspect(
+    worker: WorkerClient,
+    request: InspectionRequest,
+    runtime: Runtime,
+    listener: ProgressListener | None = None,
+) -> Inspection:
     """Compile each kernel that the target launches, for any GPU, and read what came of it.
 
     No GPU is needed: the target is called once on CPU tensors, and its launches are compiled instead of run.
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
-    BadInput. Raises EnvironmentLacks where a profiler is asked for that cannot work here.
+    BadInput. Raises EnvironmentMissing where a profiler is asked for that cannot work here.
     """
     named = _named(request)
-    compiled_mode = mode.model_copy(update={"interpreter": False})
-    found, call = await _found_and_described(door, request, mode, compiled_mode)
+    compiled_runtime = runtime.model_copy(update={"interpreter": False})
+    found, call = await _found_and_described(worker, request, runtime, compiled_runtime)
     if request.profile:
         profilers.require(request.profile, found.devices[0] if found.devices else None)
     gpu = named or present(found.devices, found.rocm) or architecture(DEFAULT)
     if request.text:
         refuse_foreign(request.text, gpu)
     compiling = Compiling(
-        door=door,
-        mode=compiled_mode,
+        worker=worker,
+        runtime=compiled_runtime,
         candidate=request.candidate,
         declaring=call.declaring,
         case=call.case,
@@ -92,7 +98,7 @@ async def inspect(door: Door, request: Request, mode: Mode, watch: Watch | None 
         sass=request.text == "sass",
         most_configurations=request.most_configurations,
         seconds=request.seconds,
-        watch=watch,
+        listener=listener,
     )
     compiled = await compile_kernels(compiling)
     refuse_nothing(compiled, request, call.case)
@@ -100,7 +106,12 @@ async def inspect(door: Door, request: Request, mode: Mode, watch: Watch | None 
     profile = None
     if request.profile:
         profile = await profilers.profiled(
-            door, request.profile, compiling.call, compiled_mode, seconds=request.seconds, watch=watch
+            worker,
+            request.profile,
+            compiling.call,
+            compiled_runtime,
+            seconds=request.seconds,
+            listener=listener,
         )
     return Inspection(
         summary=summary_of(kernels, gpu),
@@ -109,7 +120,7 @@ async def inspect(door: Door, request: Request, mode: Mode, watch: Watch | None 
         target=str(request.candidate),
         arch=gpu.name,
         dims=call.case.dims,
-        obtained=f"compiled: by Triton {found.triton} for {gpu.name} ({gpu.part}); nothing was run",
+        provenance=f"compiled: by Triton {found.triton} for {gpu.name} ({gpu.part}); nothing was run",
         kernels=kernels,
         notes=(*call.notes, *notes_of(compiled, named, gpu), *compiled.notes),
         page=page_of(with_text(kernels, request.text), request.text, request.page) if request.text else None,
@@ -117,7 +128,7 @@ async def inspect(door: Door, request: Request, mode: Mode, watch: Watch | None 
     )
 
 
-def _named(request: Request) -> Architecture | None:
+def _named(request: InspectionRequest) -> Architecture | None:
     """The architecture that the request names; what cannot be is refused before anything starts: BadInput."""
     named = architecture(request.arch) if request.arch else None
     if named and request.text:
@@ -126,35 +137,35 @@ def _named(request: Request) -> Architecture | None:
 
 
 async def _found_and_described(
-    door: Door, request: Request, mode: Mode, compiled_mode: Mode
-) -> tuple[Versions, Call]:
+    worker: WorkerClient, request: InspectionRequest, runtime: Runtime, compiled_runtime: Runtime
+) -> tuple[Versions, InspectedCall]:
     """What the worker runs on, and the call. Workers take seconds to start: both modes' start together."""
     found: list[Versions] = []
 
     async def look() -> None:
-        found.append(await versions(door, compiled_mode))
+        found.append(await versions(worker, compiled_runtime))
 
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(look)
-            call = await _call_of(door, request, mode)
+            call = await _call_of(worker, request, runtime)
     except BaseExceptionGroup as problems:
         raise problems.exceptions[0] from None
     return found[0], call
 
 
-async def _call_of(door: Door, request: Request, mode: Mode) -> Call:
+async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Runtime) -> InspectedCall:
     """The call at the largest sizes that can be drawn, in the dtypes that are declared first."""
-    candidate = await describe(door, request.candidate, "candidate", mode, seconds=request.seconds)
-    declaring, description = await _declaring(door, request, candidate, mode)
+    candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=request.seconds)
+    declaring, description = await _declaring(worker, request, candidate, runtime)
     declaration = declaration_of(description, candidate, request.options)
     own = examples_case(description)
     if own is not None and not request.options.inputs:
-        return Call(declaring, own)
+        return InspectedCall(declaring, own)
     dims = timing_dims(declaration, at_least_bytes=0)
     name = point_name(dims) or "base"
     case = Case(name=name, group="asked", dims=dims, arguments=declaration.arguments(dims))
-    return Call(declaring, case, (*emptiness(case), *further_dtypes(declaration)))
+    return InspectedCall(declaring, case, (*emptiness(case), *further_dtypes(declaration)))
 
 
 def emptiness(case: Case) -> Iterator[str]:
@@ -176,23 +187,23 @@ def further_dtypes(declaration: Declaration) -> Iterator[str]:
 
 
 async def _declaring(
-    door: Door, request: Request, candidate: Description, mode: Mode
+    worker: WorkerClient, request: InspectionRequest, candidate: Description, runtime: Runtime
 ) -> tuple[Target | None, Description]:
     """The reference, which a candidate need not have to be inspected."""
     if request.reference is not None:
         return request.reference, await describe(
-            door, request.reference, "reference", mode, seconds=request.seconds
+            worker, request.reference, "reference", runtime, seconds=request.seconds
         )
     own = Target(path=request.candidate.path, init=request.candidate.init)
     if request.candidate.name is None:
         try:
-            return own, await describe(door, own, "reference", mode, seconds=request.seconds)
+            return own, await describe(worker, own, "reference", runtime, seconds=request.seconds)
         except TargetNotFound:
             return None, candidate
     return None, candidate
 
 
-def refuse_nothing(compiled: Compiled, request: Request, case: Case) -> None:
+def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -> None:
     """Raises TargetBroken where no kernel was reached, and why; that the call is empty comes first."""
     if compiled.kernels:
         return
@@ -245,7 +256,7 @@ def read(kernel: CompiledKernel, label: str, gpu: Architecture) -> InspectedKern
     assembly = read_ptx(texts.get("ptx", ""), file) if gpu.backend == "cuda" else None
     instructions = assembly or read_amdgcn(texts.get("amdgcn", ""), file)
     occupancy = occupancy_of(kernel.resources, kernel.num_warps, gpu)
-    reading = Reading(
+    reading = KernelReading(
         kernel=kernel,
         resources=kernel.resources,
         gpu=gpu,
@@ -303,7 +314,7 @@ def summary_of(kernels: Sequence[InspectedKernel], gpu: Architecture) -> str:
     return f"{said[:1].upper()}{said[1:]}.{more}"
 
 
-def next_step_of(kernels: Sequence[InspectedKernel], request: Request) -> str:
+def next_step_of(kernels: Sequence[InspectedKernel], request: InspectionRequest) -> str:
     for kernel in kernels:
         if kernel.compiled.failure is not None:
             failure = kernel.compiled.failure

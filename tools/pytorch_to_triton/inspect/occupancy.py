@@ -1,10 +1,10 @@
 """How many blocks of a kernel stay on a multiprocessor at a time, and what allows no further one."""
 
-from pytorch_to_triton.gpu.architectures import Architecture
-from pytorch_to_triton.schema.compiled import Limit, Occupancy, Resources
+from pytorch_to_triton.hardware.architectures import Architecture
+from pytorch_to_triton.schema.compiled import Limit, Occupancy, ResourceUsage
 
 
-def occupancy_of(resources: Resources, num_warps: int, gpu: Architecture) -> Occupancy:
+def occupancy_of(resources: ResourceUsage, num_warps: int, gpu: Architecture) -> Occupancy:
     """The theoretical occupancy of a kernel whose blocks have `num_warps` warps.
 
     What the hardware reaches depends on the grid and on how blocks end; a profiler measures it.

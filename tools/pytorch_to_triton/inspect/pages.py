@@ -3,7 +3,7 @@
 import re
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.gpu.architectures import Architecture
+from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.compiled import InspectedKernel, TextKind, TextPage
 
 PAGE_LINES = 200

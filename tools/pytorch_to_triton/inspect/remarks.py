@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pytorch_to_triton.gpu.architectures import KIB, Architecture
+from pytorch_to_triton.hardware.architectures import KIB, Architecture
 from pytorch_to_triton.inspect.ttgir import BlockAccess, Dot, Loop, ShortSum
-from pytorch_to_triton.schema.compiled import CompiledKernel, Instructions, Occupancy, Remark, Resources
+from pytorch_to_triton.schema.compiled import CompiledKernel, Instructions, Occupancy, Remark, ResourceUsage
 
 LOW_OCCUPANCY = 0.25
 WIDEST_BITS = 128
@@ -15,11 +15,11 @@ FEW_TERMS = 16
 
 
 @dataclass(frozen=True)
-class Reading:
+class KernelReading:
     """A compiled kernel, and what was read from its texts."""
 
     kernel: CompiledKernel
-    resources: Resources
+    resources: ResourceUsage
     gpu: Architecture
     instructions: Instructions
     occupancy: Occupancy
@@ -31,7 +31,7 @@ class Reading:
     """Lines of additions by atomics."""
 
 
-def remarks_on(reading: Reading) -> tuple[Remark, ...]:
+def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
     """All that apply, the weightiest first."""
     narrow = narrow_accesses(reading)
     return (
@@ -60,7 +60,7 @@ def refused(kernel: CompiledKernel) -> Remark:
     )
 
 
-def too_much_shared_memory(reading: Reading) -> Iterator[Remark]:
+def too_much_shared_memory(reading: KernelReading) -> Iterator[Remark]:
     used, most = reading.resources.shared_bytes, reading.gpu.shared_bytes_per_block
     if used > most:
         yield Remark(
@@ -72,7 +72,7 @@ def too_much_shared_memory(reading: Reading) -> Iterator[Remark]:
         )
 
 
-def spills(reading: Reading) -> Iterator[Remark]:
+def spills(reading: KernelReading) -> Iterator[Remark]:
     used = reading.resources
     if used.spill_store_bytes:
         read = "" if used.spill_load_bytes is None else f", and reads {used.spill_load_bytes} bytes back"
@@ -86,7 +86,7 @@ def spills(reading: Reading) -> Iterator[Remark]:
         )
 
 
-def dots_without_tensor_cores(reading: Reading) -> Iterator[Remark]:
+def dots_without_tensor_cores(reading: KernelReading) -> Iterator[Remark]:
     if not reading.dots or reading.instructions.matrix:
         return
     first = reading.dots[0]
@@ -105,7 +105,7 @@ def dots_without_tensor_cores(reading: Reading) -> Iterator[Remark]:
     )
 
 
-def narrow_accesses(reading: Reading) -> tuple[Remark, ...]:
+def narrow_accesses(reading: KernelReading) -> tuple[Remark, ...]:
     """Where a thread has neighbouring elements of a block and still moves less than it could at once."""
     threads = reading.kernel.num_warps * reading.gpu.warp_size
     remarks = {}
@@ -127,7 +127,7 @@ def narrow_accesses(reading: Reading) -> tuple[Remark, ...]:
     return tuple(remarks.values())
 
 
-def unknown_alignment(reading: Reading) -> Iterator[Remark]:
+def unknown_alignment(reading: KernelReading) -> Iterator[Remark]:
     """The arguments whose alignment the compiler would need for wide accesses."""
     pointers = [a for a in reading.kernel.arguments if a.type.startswith("*") and not a.divisible_by_16]
     whole = [
@@ -147,7 +147,7 @@ def unknown_alignment(reading: Reading) -> Iterator[Remark]:
     )
 
 
-def loops_without_async_copies(reading: Reading) -> Iterator[Remark]:
+def loops_without_async_copies(reading: KernelReading) -> Iterator[Remark]:
     if not reading.gpu.has_async_copies:
         return
     for loop in reading.loops:
@@ -166,7 +166,7 @@ def loops_without_async_copies(reading: Reading) -> Iterator[Remark]:
             )
 
 
-def low_precision_sums(reading: Reading) -> Iterator[Remark]:
+def low_precision_sums(reading: KernelReading) -> Iterator[Remark]:
     """Sums whose every addition rounds to a short type."""
     for total in reading.sums:
         if total.terms >= FEW_TERMS:
@@ -186,7 +186,7 @@ def low_precision_sums(reading: Reading) -> Iterator[Remark]:
             )
 
 
-def tf32_products(reading: Reading) -> Iterator[Remark]:
+def tf32_products(reading: KernelReading) -> Iterator[Remark]:
     lines = [dot.line for dot in reading.dots if dot.operands == "f32" and dot.precision == "tf32"]
     if lines:
         yield Remark(
@@ -199,7 +199,7 @@ def tf32_products(reading: Reading) -> Iterator[Remark]:
         )
 
 
-def sums_by_atomics(reading: Reading) -> Iterator[Remark]:
+def sums_by_atomics(reading: KernelReading) -> Iterator[Remark]:
     if lines := reading.float_atomics:
         yield Remark(
             kind="float_atomics",
@@ -211,7 +211,7 @@ def sums_by_atomics(reading: Reading) -> Iterator[Remark]:
         )
 
 
-def low_occupancy(reading: Reading) -> Iterator[Remark]:
+def low_occupancy(reading: KernelReading) -> Iterator[Remark]:
     found = reading.occupancy
     if not 0 < found.share < LOW_OCCUPANCY:
         return

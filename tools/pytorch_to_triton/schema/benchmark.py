@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from pytorch_to_triton.schema.timing import Ceilings, Flag, TimingTable
+from pytorch_to_triton.schema.timing import Ceilings, RedFlag, TimingTable
 from pytorch_to_triton.schema.value import Value
 
 Passes = Literal["forward", "backward", "both"]
@@ -27,7 +27,7 @@ class Conditions(Value):
     """The state of the device while it was timed."""
 
     driver: str | None
-    obtained: str
+    provenance: str
     """`NVML`, or why nothing could be read."""
     sm_clock_mhz: tuple[int, int] | None = None
     """Lowest and highest seen while timing."""
@@ -70,11 +70,11 @@ class Benchmark(Value):
     passes: Passes
     precision: str
     """What was set for everybody: `float32 products in float32 (TF32 off)`."""
-    obtained: str
+    provenance: str
     """`measured` or `estimated`, and how."""
     tables: tuple[TimingTable, ...]
     """One a size, in growing order of bytes."""
-    flags: tuple[Flag, ...]
+    flags: tuple[RedFlag, ...]
     """About the whole run; those of a size are in its table."""
     ceilings: Ceilings | None
     conditions: Conditions | None

@@ -25,7 +25,7 @@ class KernelArgument(Value):
     """The compiler knows that the address (in bytes) or the number is a multiple of 16."""
 
 
-class Resources(Value):
+class ResourceUsage(Value):
     """What a thread, or a block, of a kernel occupies."""
 
     registers: int
@@ -59,7 +59,7 @@ class CompiledKernel(Value):
     num_warps: int
     num_stages: int
     num_ctas: int
-    resources: Resources | None = None
+    resources: ResourceUsage | None = None
     """None where the compiler refused."""
     compile_seconds: float | None = None
     """None where Triton had it in its cache."""
@@ -68,7 +68,7 @@ class CompiledKernel(Value):
     """What the compiler said, with the kernel's file and line, where it refused."""
 
 
-class Access(Value):
+class MemoryInstruction(Value):
     """Instructions of one width that read or write global memory."""
 
     kind: Literal["load", "store", "async_copy"]
@@ -98,7 +98,7 @@ class MatrixInstruction(Value):
 class Instructions(Value):
     """What stands in a kernel's assembly."""
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[MemoryInstruction, ...]
     matrix: tuple[MatrixInstruction, ...]
     tma_loads: int
     """Block copies by the tensor memory accelerator, global to shared."""
@@ -189,7 +189,7 @@ class Inspection(Value):
     target: str
     arch: str
     dims: dict[str, int]
-    obtained: str
+    provenance: str
     """How every figure came about: `compiled`, by which Triton, for which GPU."""
     kernels: tuple[InspectedKernel, ...]
     notes: tuple[str, ...]

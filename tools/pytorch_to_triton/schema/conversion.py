@@ -47,7 +47,7 @@ class Conversion(Value):
     device: str
     notes: tuple[str, ...]
     """What the trace fixed or narrowed."""
-    obtained: str
+    provenance: str
     """How the figures came about."""
     replay: str = ""
     """The command that validates the kernel, else the last stage, again on the same inputs."""

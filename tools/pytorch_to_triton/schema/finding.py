@@ -39,15 +39,15 @@ class Finding(Value):
     """The line of source."""
     own_line: bool = True
     """The line itself is at fault; else it begins the function that is."""
-    subject: str = ""
+    pointer: str = ""
     """The pointer that it is about, as the kernel names it; empty: several, or none."""
     message: str
     """What is wrong here, and what comes of it."""
     proof: str = ""
     """What was seen, with its figures; empty where the source itself is the evidence."""
-    instead: str
+    suggestion: str
     """What to write."""
-    mend: str = ""
+    fix: str = ""
     """Code that can stand in place of the faulty one, where it can be written."""
     page: str = ""
     """Where the rule is explained."""
@@ -90,7 +90,7 @@ class Recommendation(Value):
     """Of the worst of them."""
     title: str
     """What is wrong, in one line."""
-    instead: str
+    suggestion: str
     """What to do, as the first finding says it."""
     places: tuple[str, ...]
     """`file.py:12` of each."""
@@ -121,7 +121,7 @@ class Examination(Value):
     kind: EvidenceKind
     summary: str
     """What came of it, in a sentence."""
-    obtained: str
+    provenance: str
     """How the figures came about; empty where there are none."""
     replay: str = ""
     """The command that does it again."""

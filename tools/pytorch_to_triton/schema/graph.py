@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pytorch_to_triton.schema.case import DType, Scalar
+from pytorch_to_triton.schema.dtype import DType, Scalar
 from pytorch_to_triton.schema.value import Value
 
 
@@ -104,7 +104,7 @@ class Node(Value):
     """Line of the caller's source that computes it."""
 
 
-class Output(Value):
+class GraphOutput(Value):
     """One tensor of the result; `path` as in `out`, `out[0]`, `out.a`."""
 
     path: str
@@ -112,7 +112,7 @@ class Output(Value):
     """The node or input that holds it."""
 
 
-class Choice(Value):
+class DtypeChoice(Value):
     """A number that the function chooses by a dtype, e.g. an eps; it stands among the constants as well."""
 
     name: str
@@ -136,14 +136,14 @@ class Graph(Value):
     fixed: tuple[str, ...]
     """Constants whose value shaped the trace: `run` accepts no other."""
     nodes: tuple[Node, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[GraphOutput, ...]
     structure: Literal["single", "tuple", "list", "dict"]
     """What the function returns."""
     dims: dict[str, int]
     """Every dim with the size at which it was traced."""
     guards: tuple[str, ...]
     """Conditions on dims that torch.export found, as expressions, e.g. `N % 2 == 0`."""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[DtypeChoice, ...] = ()
     alike: tuple[tuple[str, ...], ...] = ()
     """Inputs that have one dtype in every call: torch refuses mixtures."""
 

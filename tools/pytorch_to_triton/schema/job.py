@@ -11,7 +11,7 @@ Status = Literal["answered", "raised", "crashed", "timed_out", "cancelled", "los
 """lost: the process that the job was forked from has ended, and took the job with it."""
 
 
-class Mode(Value):
+class Runtime(Value):
     """Which worker does a job: the Python that runs it, and how Triton kernels run in it."""
 
     python: str

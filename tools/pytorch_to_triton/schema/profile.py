@@ -40,7 +40,7 @@ class Profile(Value):
 
     profiler: Profiler
     device: str
-    obtained: str
+    provenance: str
     """`measured`, by what and under which conditions."""
     kernels: tuple[KernelProfile, ...]
     """In the order of their time, longest first."""

@@ -13,7 +13,7 @@ class Ceilings(Value):
     """What a GPU can do at most, which nothing on it can beat for long."""
 
     device: str
-    obtained: Literal["measured", "estimated"]
+    provenance: Literal["measured", "estimated"]
     source: str
     """`driver 580.159, 2026-11-21`, or the data sheet."""
     copy_gbytes_per_s: float
@@ -22,7 +22,7 @@ class Ceilings(Value):
     """Dense products by operand dtype; `tf32` is float32 with TF32 on."""
 
 
-class Work(Value):
+class MinimalWork(Value):
     """What a call has to do at least."""
 
     bytes_moved: int
@@ -30,20 +30,20 @@ class Work(Value):
     flops: dict[str, int]
     """Floating-point operations of products, convolutions and attention by the dtype of their operands, and
     `float32` for all others; empty where unknown."""
-    obtained: str
+    provenance: str
     """How both came about, in words: `counted in the traced graph`, `declared in k.py`."""
     vector_flops: int = 0
     """Those of `flops["float32"]` that belong to no product: computed in float32 even where TF32 is on."""
 
 
-class Limit(Value):
+class Roofline(Value):
     """The roofline's answer: no kernel does this work faster on this device."""
 
     ms: float
     binds: Literal["memory", "compute"]
     bytes_ms: float
     flops_ms: float
-    obtained: Literal["measured", "estimated"]
+    provenance: Literal["measured", "estimated"]
     """Of the ceilings."""
 
 
@@ -92,7 +92,7 @@ FlagKind = Literal[
 """The worst first. Up to `noisy` they say how far figures can be trusted, then what the figures show."""
 
 
-class Flag(Value):
+class RedFlag(Value):
     """Something about a timing that a reader must know."""
 
     kind: FlagKind
@@ -114,10 +114,10 @@ class TimingTable(Value):
     timings: tuple[Timing, ...]
     failed: dict[str, str]
     """What could not be timed, with the exception."""
-    work: Work | None = None
-    limit: Limit | None = None
+    work: MinimalWork | None = None
+    limit: Roofline | None = None
     """None where this device's ceilings are not known."""
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[RedFlag, ...] = ()
 
     def of(self, label: str) -> Timing | None:
         """The timing of that label."""

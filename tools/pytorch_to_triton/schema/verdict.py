@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.value import Value
 
 Decision = Literal["passed", "failed", "undecided"]
@@ -21,7 +21,7 @@ Kind = Literal[
 """What kind of wrong a wrong output is; the first that fits, in this order of preference:
 what is returned, then where NaN and infinities are, then what the wrong values look like."""
 Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "diagonal", "scattered"]
-Breach = Literal[
+ViolationKind = Literal[
     "load_outside", "store_outside", "race", "overrun", "reads_uninitialised", "not_reproducible",
     "overwrites_results", "fails_gradcheck", "torch_operator", "no_triton_kernel", "output_without_kernel",
     "python_in_kernel",
@@ -32,7 +32,7 @@ Breach = Literal[
 what is not the work of a Triton kernel, then what reaches outside a kernel's business."""
 
 
-class Values(Value):
+class ElementValues(Value):
     """One element as each side has it; NaN and infinities as text."""
 
     index: tuple[int, ...]
@@ -50,21 +50,21 @@ class Mismatch(Value):
     kind: Kind
     where: Where | None
     """None where the kind is not about single elements."""
-    says: str
+    message: str
     """What and where, in a sentence or two."""
     causes: tuple[str, ...]
     """What the facts leave no doubt of; empty where several causes would look alike."""
-    first: Values | None
+    first: ElementValues | None
     """The first failing element."""
 
 
 class Violation(Value):
     """Something that a candidate did and may not do, however right its results are."""
 
-    breach: Breach
-    says: str
+    kind: ViolationKind
+    message: str
     """What happened, in a sentence."""
-    instead: str
+    suggestion: str
     """How to fix it."""
     file: str | None = None
     line: int | None = None
@@ -161,7 +161,7 @@ class Skip(Value):
     """Whether it is a size that the declaration names, and that no case of this run has for want of room."""
 
 
-class Conduct(Value):
+class Behavior(Value):
     """What the candidate did in all cases together."""
 
     kernels: dict[str, int]
@@ -188,7 +188,7 @@ class Verdict(Value):
     """What should be known, but is not wrong."""
     limits: tuple[Limit, ...] = ()
     """Up to where the candidate is right, where that ends beyond what the declaration claims."""
-    conduct: Conduct
+    behavior: Behavior
     smallest: str | None = None
     """The smallest case found that is wrong in the same way as the one that the summary tells of."""
     replay: str
@@ -196,5 +196,5 @@ class Verdict(Value):
     seed: int
     """Draws the same inputs again."""
     device: str
-    obtained: str
+    provenance: str
     """How the figures were obtained."""

@@ -5,15 +5,15 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.sizes import Point
-from pytorch_to_triton.validate.plan import NO_CHANGE, Plan, name_of
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.validate.plan import NO_CHANGE, PlanBuilder, name_of
 
 _NAMES_SHOWN = 3
 _SIMILAR = 0.4
 
 
-def case_named(plan: Plan, name: str) -> Case:
+def case_named(plan: PlanBuilder, name: str) -> Case:
     """The case of this name: as planned, else built from its sizes and its label.
 
     Raises BadInput for a dimension, a size or a label that does not fit, and where the case cannot be run.
@@ -35,7 +35,7 @@ def case_named(plan: Plan, name: str) -> Case:
     return plan.case(group, point, change)
 
 
-def _sizes_and_label(plan: Plan, name: str, planned: Collection[str]) -> tuple[Point, str]:
+def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> tuple[Point, str]:
     """The sizes that the name starts with, in the declaration's order, and what follows them."""
     dims, words, sizes = plan.declaration.dims, name.split(), Point()
     while words and "=" in words[0]:
@@ -57,7 +57,7 @@ def _sizes_and_label(plan: Plan, name: str, planned: Collection[str]) -> tuple[P
     return {dim: sizes[dim] for dim in dims}, " ".join(words)
 
 
-def _unknown_label(plan: Plan, label: str, planned: Collection[str], name: str) -> BadInput:
+def _unknown_label(plan: PlanBuilder, label: str, planned: Collection[str], name: str) -> BadInput:
     if label in plan.skipped:
         return BadInput(f"{label} is left out: {plan.skipped[label]}.", _nearest(name, planned))
     similar = get_close_matches(label, plan.labels, n=_NAMES_SHOWN, cutoff=_SIMILAR)

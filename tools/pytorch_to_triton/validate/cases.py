@@ -12,15 +12,16 @@ from itertools import permutations
 from random import Random
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.schema.case import FAR_OFFSET, ITEM_BYTES, Case, DType, Layout
-from pytorch_to_triton.schema.declaration import Declaration
-from pytorch_to_triton.schema.expression import names_in
-from pytorch_to_triton.schema.input_spec import ConstantSpec
-from pytorch_to_triton.schema.sizes import Point, largest_point, middle_point, smallest_point
+from pytorch_to_triton.inputs.case import FAR_OFFSET, Case, Layout
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.input_spec import ConstantSpec
+from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, smallest_point
+from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.case_names import case_named
-from pytorch_to_triton.validate.plan import NO_CHANGE, Change, Limits, Plan, name_of
+from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder, name_of
 from pytorch_to_triton.validate.special_values import (
     add_magnitudes,
     add_non_finite,
@@ -71,7 +72,7 @@ def plan_cases(
     planned up to `limit_span_bytes` a call; None: not at all. The seed draws further sizes; None: none.
     Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`.
     """
-    limits = Limits(limit_elements, limit_span_bytes)
+    limits = CaseSizeLimits(limit_elements, limit_span_bytes)
     plan = _planned(declaration, limits, seed, all_mixtures=all_mixtures)
     skipped = {what: why for what, why in plan.skipped.items() if what not in plan.untried}
     untried = (Skip(what=what, why=why, declared=True) for what, why in plan.untried.items())
@@ -93,12 +94,14 @@ def case_for(
     seed here; without it they are of group `asked`. Raises BadInput, with the nearest names, for an unknown
     label or dimension, a missing size, and sizes that cannot be run.
     """
-    limits = Limits(limit_elements, limit_span_bytes)
+    limits = CaseSizeLimits(limit_elements, limit_span_bytes)
     return case_named(_planned(declaration, limits, seed, all_mixtures=True), name)
 
 
-def _planned(declaration: Declaration, limits: Limits, seed: int | None, *, all_mixtures: bool) -> Plan:
-    plan = Plan(declaration, limits)
+def _planned(
+    declaration: Declaration, limits: CaseSizeLimits, seed: int | None, *, all_mixtures: bool
+) -> PlanBuilder:
+    plan = PlanBuilder(declaration, limits)
     base = plan.add_nearest("declared", middle_point(declaration.dims))
     if base is not None:
         _add_declared(plan, base)
@@ -122,7 +125,7 @@ def _planned(declaration: Declaration, limits: Limits, seed: int | None, *, all_
     return plan
 
 
-def _add_declared(plan: Plan, base: Point) -> None:
+def _add_declared(plan: PlanBuilder, base: Point) -> None:
     dims = plan.declaration.dims
     for name, sizes in dims.items():
         for size in sizes:
@@ -140,7 +143,7 @@ def _declared_points(declaration: Declaration) -> Iterator[Point]:
     return (point for point in points if not declaration.violated(point))
 
 
-def _add_repeats(plan: Plan, base: Point) -> None:
+def _add_repeats(plan: PlanBuilder, base: Point) -> None:
     """The middle and the largest declared case that fits, called a second time."""
     largest = max(plan.cases.values(), key=lambda case: case.elements)
     for point in (base, largest.dims):
@@ -162,7 +165,7 @@ def _further_dtypes(declaration: Declaration) -> list[Change]:
     ]
 
 
-def _add_dtypes(plan: Plan, base: Point, detail: Point, further: Sequence[Change]) -> None:
+def _add_dtypes(plan: PlanBuilder, base: Point, detail: Point, further: Sequence[Change]) -> None:
     """Further dtypes at the middle, both corners and an odd size; also small, huge, with inf and NaN."""
     dims = plan.declaration.dims
     odd = _odd_point(plan, detail)
@@ -176,7 +179,7 @@ def _add_dtypes(plan: Plan, base: Point, detail: Point, further: Sequence[Change
             add_non_finite(plan, detail, name, change)
 
 
-def _add_mixed(plan: Plan, base: Point, *, all_of_them: bool) -> None:
+def _add_mixed(plan: PlanBuilder, base: Point, *, all_of_them: bool) -> None:
     """Tensors that claim the same dtypes, one of them in another than the rest."""
     claims: dict[tuple[DType, ...], list[str]] = {}
     for name, tensor in plan.declaration.tensors().items():
@@ -212,7 +215,7 @@ def _all_short(names: Sequence[str], short: Sequence[DType]) -> Iterator[Change]
         yield Change(f"only {names[-1]} {dtype} among {others}", dtypes=mixture)
 
 
-def _odd_point(plan: Plan, base: Point) -> Point | None:
+def _odd_point(plan: PlanBuilder, base: Point) -> Point | None:
     """A planned odd size: of all dimensions where there is one, else of the last."""
     points = [case.dims for case in plan.cases.values() if case.group == "odd"]
     last = next(reversed(base), None)
@@ -220,7 +223,7 @@ def _odd_point(plan: Plan, base: Point) -> Point | None:
     return next(in_last, points[0] if points else None)
 
 
-def _add_together(plan: Plan, base: Point) -> None:
+def _add_together(plan: PlanBuilder, base: Point) -> None:
     """All sizes odd at once, each another one; then all sizes alike, where no declared case has that."""
     if len(base) < 2:
         return
@@ -241,7 +244,7 @@ def _is_alike(point: Point) -> bool:
     return len(set(point.values())) == 1
 
 
-def _odd_sizes(plan: Plan, base: Point, name: str) -> list[int]:
+def _odd_sizes(plan: PlanBuilder, base: Point, name: str) -> list[int]:
     """Odd sizes of one dimension, the next one first, and where requirements allow none an uneven one."""
     least = max(3, base[name] + 1 + base[name] % 2)
     odd = [least, *range(least + 2, least + 2 * _FURTHER_ODD + 1, 2), PRIME]
@@ -249,7 +252,7 @@ def _odd_sizes(plan: Plan, base: Point, name: str) -> list[int]:
     return odd if uneven is None else [*odd, uneven]
 
 
-def _add_generated(plan: Plan, base: Point) -> None:
+def _add_generated(plan: PlanBuilder, base: Point) -> None:
     """Odd, one-element and empty sizes, powers of two and long batches, one dimension at a time."""
     for name, size in base.items():
         largest = max(plan.declaration.dims[name])
@@ -267,7 +270,7 @@ def _add_generated(plan: Plan, base: Point) -> None:
             plan.add_nearest("batch", {**base, name: LONG_BATCH}, fixed=name)
 
 
-def _add_beyond(plan: Plan, base: Point) -> None:
+def _add_beyond(plan: PlanBuilder, base: Point) -> None:
     """Each dimension past twice the power of two that holds its largest declared size."""
     if not plan.declaration.inputs:
         plan.leave_out("sizes beyond the declared ones", "the target draws its own inputs")
@@ -286,7 +289,7 @@ def _step(sizes: Sequence[int]) -> int:
     return math.gcd(*sizes) or 1
 
 
-def _add_drawn(plan: Plan, seed: int) -> None:
+def _add_drawn(plan: PlanBuilder, seed: int) -> None:
     """Points that the seed draws, every size log-uniform between 1 and the largest declared one.
 
     The later draws are multiples as the declared sizes are, for requirements that allow no others.
@@ -307,7 +310,7 @@ def _add_drawn(plan: Plan, seed: int) -> None:
         plan.leave_out("sizes drawn at random", f"none of {_DRAWS_TRIED:,} draws was both allowed and new")
 
 
-def _uneven_size(plan: Plan, base: Point, name: str) -> int | None:
+def _uneven_size(plan: PlanBuilder, base: Point, name: str) -> int | None:
     """The next size that is no power of two, where requirements such as `N % 16 == 0` allow no odd one."""
     if not any(name in names_in(text) for text in plan.declaration.requires):
         return None
@@ -329,7 +332,7 @@ def _batches(declaration: Declaration) -> list[str]:
     return [name for name in declaration.dims if name in named]
 
 
-def _add_layouts(plan: Plan, base: Point) -> None:
+def _add_layouts(plan: PlanBuilder, base: Point) -> None:
     """Each tensor of one dimension or more in each memory layout; a vector has no transpose."""
     tensors = plan.declaration.tensors()
     if not plan.declaration.inputs:
@@ -339,7 +342,7 @@ def _add_layouts(plan: Plan, base: Point) -> None:
             plan.add("layout", base, Change(f"{name} {layout}", layouts={name: layout}))
 
 
-def _add_all_strided(plan: Plan, base: Point, further: Sequence[Change]) -> None:
+def _add_all_strided(plan: PlanBuilder, base: Point, further: Sequence[Change]) -> None:
     """No tensor contiguous, at an odd size; the same in each further dtype."""
     tensors = plan.declaration.tensors().items()
     layouts: dict[str, Layout] = {
@@ -353,7 +356,7 @@ def _add_all_strided(plan: Plan, base: Point, further: Sequence[Change]) -> None
             plan.add("layout", point, Change(label, dtypes=change.dtypes, layouts=layouts))
 
 
-def _add_far(plan: Plan, base: Point) -> None:
+def _add_far(plan: PlanBuilder, base: Point) -> None:
     """Each tensor at offsets past 2^31 elements, one at a time, at the smallest sizes that leave it rows."""
     dims = plan.declaration.dims
     few = {
@@ -362,8 +365,8 @@ def _add_far(plan: Plan, base: Point) -> None:
     }
     point = few if plan.problem(few) is None else base
     for name in plan.declaration.tensors():
-        claimed = _largest_elements(plan.declaration, name) > FAR_OFFSET
-        change = Change(f"{name} far", layouts={name: "far"}, claimed=claimed)
+        declared = _largest_elements(plan.declaration, name) > FAR_OFFSET
+        change = Change(f"{name} far", layouts={name: "far"}, declared=declared)
         plan.know("far", change)
         if why := plan.problem(point, change):
             plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
@@ -380,7 +383,7 @@ def _largest_elements(declaration: Declaration, name: str) -> int:
     return max(found)
 
 
-def _add_options(plan: Plan, base: Point) -> None:
+def _add_options(plan: PlanBuilder, base: Point) -> None:
     """Each float constant that is not 0 at another value: one that a kernel has written into it shows."""
     for name, spec in plan.declaration.inputs.items():
         if isinstance(spec, ConstantSpec) and isinstance(spec.value, float):

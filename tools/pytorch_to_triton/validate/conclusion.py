@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from pytorch_to_triton.schema.case import Group
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Limit, Skip, Violation, Where
-from pytorch_to_triton.validate.conduct import cut, times
+from pytorch_to_triton.validate.behavior import cut, times
 from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
 from pytorch_to_triton.validate.limits import limits_in
 
@@ -27,7 +27,7 @@ ONLY: dict[Group, str] = {
 """What to say when all wrong cases are of one group."""
 WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
 WITHHELD = "the reference is not there"
-"""What a candidate is told that calls the reference (worker/stub.py)."""
+"""What a candidate is told that calls the reference (worker/loading/stub.py)."""
 BRIEF = 120
 """Characters of a reason that stands in a sentence."""
 LIMITS_SHOWN = 4
@@ -49,12 +49,12 @@ def decide(
     """
     if violations or any(result.status in WRONG for result in results):
         return "failed"
-    claimed = [result for result in results if result.group in CLAIMED or result.name in asked]
-    passed = [result for result in claimed if result.status in ("passed", "limited")]
+    declared = [result for result in results if result.group in CLAIMED or result.name in asked]
+    passed = [result for result in declared if result.status in ("passed", "limited")]
     # A candidate may have had a hand in it.
     if any(result.status == "lost" for result in results):
         return "undecided"
-    return "passed" if passed and len(passed) == len(claimed) else "undecided"
+    return "passed" if passed and len(passed) == len(declared) else "undecided"
 
 
 def summary_of(
@@ -151,7 +151,7 @@ def sentence(text: str) -> str:
 def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation]) -> str:
     wrong = wrong_of(results)
     verb = "is" if len(wrong) == 1 else "are"
-    beside = " ".join(violation.says for violation in violations)
+    beside = " ".join(violation.message for violation in violations)
     if not wrong:
         return f"Right values in {times(len(results), 'case')}, but the rules are broken: {beside}"
     case = most_telling(wrong)
@@ -159,13 +159,13 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
     of_all = f"{len(wrong)} of {times(len(results), 'case')}"
     head = f"Breaks the rules in {of_all}" if only_conduct else f"{of_all} {verb} wrong"
     told = f"{head}, as in {case.name}: {case.why}"
-    new = [violation.says for violation in violations if core_of(violation.says) not in told]
+    new = [violation.message for violation in violations if core_of(violation.message) not in told]
     return " ".join([told + "." * bool(new and not told.endswith(".")), *new])
 
 
-def core_of(says: str) -> str:
+def core_of(message: str) -> str:
     """A violation as the exception tells it that stopped the candidate."""
-    return says.removeprefix("The candidate ").partition(" (line")[0].rstrip(".")
+    return message.removeprefix("The candidate ").partition(" (line")[0].rstrip(".")
 
 
 def next_step_of(
@@ -181,20 +181,20 @@ def next_step_of(
         return undecided_step(results)
     wrong = wrong_of(results)
     if not wrong:
-        return f"{violations[0].instead} Fix it {AGAIN}"
+        return f"{violations[0].suggestion} Fix it {AGAIN}"
     case = most_telling(wrong)
     others_pass = any(result.status == "passed" for result in results)
     if (only := only_group(wrong)) in ONLY and not case.violations and others_pass:
         return f"{ONLY[only]} Fix it {AGAIN}"
-    if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].says)):
-        return f"{case.violations[0].instead} Fix it {AGAIN}"
+    if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].message)):
+        return f"{case.violations[0].suggestion} Fix it {AGAIN}"
     if case.mismatches:
         causes = case.mismatches[0].causes
         if causes:
             return f"Likely cause: {causes[0]} Fix it {AGAIN}"
         return f"{SPECIAL} {AGAIN}" if only_group(wrong) == "special" else f"{NO_CAUSE}, {AGAIN}"
     if violations:
-        return f"{violations[0].instead} Fix it {AGAIN}"
+        return f"{violations[0].suggestion} Fix it {AGAIN}"
     if WITHHELD in case.why:
         return f"Compute it in a kernel: {WITHHELD} while the candidate runs. Fix it {AGAIN}"
     return f"Fix the kernel so that it returns on every case, {AGAIN}"
@@ -234,7 +234,7 @@ def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
     def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, bool, int]:
         named = any(mismatch.kind != "values" for mismatch in result.mismatches)
         local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
-        broken = any(violation.breach in MEMORY for violation in result.violations)
+        broken = any(violation.kind in MEMORY for violation in result.violations)
         size = sum(output.elements for output in result.outputs)
         return result.group in CLAIMED, result.group != "far", broken, named, local, size
 

@@ -2,21 +2,22 @@
 
 from dataclasses import dataclass
 
-from pytorch_to_triton.schema.case import Case, ConstantArgument, Group
+from pytorch_to_triton.inputs.case import Case, ConstantArgument
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.job import Failure
-from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, OutputFigures, Violation
-from pytorch_to_triton.validate.conduct import Policy, accesses_of, violations_of
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, OutputFigures, Violation, ViolationKind
+from pytorch_to_triton.validate.behavior import Policy, accesses_of, violations_of
+from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics
 from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.observation import Observation
-from pytorch_to_triton.validate.statistics import CaseStatistics, OutputStatistics
 
 CLAIMED: tuple[Group, ...] = ("declared", "reduced", "dtype")
 """Groups of cases that the declaration asks for; the others are generated."""
 
 
 @dataclass(frozen=True)
-class Attempt:
+class RunOutcome:
     """What came of running one side on one case: `ok`, or how it ended and why."""
 
     status: CaseStatus | None
@@ -26,17 +27,17 @@ class Attempt:
     """The exception, where one was raised."""
 
 
-OK = Attempt(status=None)
+OK = RunOutcome(status=None)
 RARE = 10
 """Where PyTorch is far off in one element of so many at most, such as a row or two, it rounded badly, and the
 truth will do."""
 NO_POLICY = Policy()
-MEMORY: tuple[Breach, ...] = ("load_outside", "store_outside", "race", "overrun")
+MEMORY: tuple[ViolationKind, ...] = ("load_outside", "store_outside", "race", "overrun")
 """Breaches that may be why a candidate did not return."""
 INPUTS_CHANGED = Violation(
-    breach="inputs_changed",
-    says="The files that hold the inputs were changed while the candidate ran.",
-    instead="Keep to the tensors that run is given.",
+    kind="inputs_changed",
+    message="The files that hold the inputs were changed while the candidate ran.",
+    suggestion="Keep to the tensors that run is given.",
 )
 
 
@@ -47,16 +48,16 @@ def reference_failed(case: Case, why: str) -> CaseResult:
 
 
 def candidate_failed(
-    case: Case, attempt: Attempt, seen: Observation | None = None, policy: Policy = NO_POLICY
+    case: Case, attempt: RunOutcome, seen: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
     """The candidate did not return, so what it had not launched by then counts for nothing."""
     assert attempt.status is not None
     found = violations_of(case, seen, policy) if seen else ()
-    violations = tuple(violation for violation in found if violation.breach not in UNLAUNCHED)
+    violations = tuple(violation for violation in found if violation.kind not in UNLAUNCHED)
     limit = refusal(case, attempt.failure, violations) if attempt.failure else None
     if limit is not None:
         return CaseResult(name=case.name, group=case.group, status="limited", why=attempt.why, limit=limit)
-    memory = [violation.says for violation in violations if violation.breach in MEMORY]
+    memory = [violation.message for violation in violations if violation.kind in MEMORY]
     why = " ".join([attempt.why + "." * bool(memory and not attempt.why.endswith(".")), *memory])
     return CaseResult(name=case.name, group=case.group, status=attempt.status, why=why, violations=violations)
 
@@ -74,15 +75,15 @@ def judge_case(
     violations = violations_of(case, seen, policy) if seen else ()
     if any(mismatch.kind == "unwritten" for mismatch in mismatches):
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
-        violations = tuple(v for v in violations if v.breach != "output_without_kernel")
+        violations = tuple(v for v in violations if v.kind != "output_without_kernel")
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)
     if limit is not None and violations:
         limit, mismatches = None, ()
-    corrupting = [v.says for v in violations if v.breach in MEMORY]
-    others = [v.says for v in violations if v.breach not in MEMORY]
-    wrong = [*corrupting, *(m.says for m in mismatches), *others]
+    corrupting = [v.message for v in violations if v.kind in MEMORY]
+    others = [v.message for v in violations if v.kind not in MEMORY]
+    wrong = [*corrupting, *(m.message for m in mismatches), *others]
     status: CaseStatus = "failed" if wrong else "passed"
     why = " ".join(wrong)
     if limit is not None:
@@ -124,10 +125,10 @@ def unsettled(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
     return "passed", ""
 
 
-def apart(output: OutputStatistics, count: int, says: str) -> str:
+def apart(output: OutputStatistics, count: int, message: str) -> str:
     return (
         f"PyTorch's own {output.path} is too far from the float64 result to judge by in {count} of "
-        f"{output.elements} elements, and {says}."
+        f"{output.elements} elements, and {message}."
     )
 
 

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytorch_to_triton.schema.case import Case, Group, tensors_in
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.job import Failure
-from pytorch_to_triton.schema.verdict import Breach, CaseResult, CaseStatus, Limit, Violation
-from pytorch_to_triton.validate.conduct import OVERFLOW, cut, overflows
-from pytorch_to_triton.validate.statistics import CaseStatistics
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Limit, Violation, ViolationKind
+from pytorch_to_triton.validate.behavior import OVERFLOW, cut, overflows
+from pytorch_to_triton.validate.error_statistics import CaseStatistics
 
 ANY_EXCEPTION: tuple[Group, ...] = ("layout", "far", "empty", "batch", "beyond", "option", "mixed")
 """Beyond what a declaration claims: an exception, whichever, keeps a caller from wrong results."""
@@ -24,9 +25,9 @@ BROKEN_DEVICE = re.compile(
 )
 """Errors of CUDA that are no refusals: memory was touched that is not there."""
 NAMES_DTYPES = re.compile(r"dtype|float(16|32|64)|bfloat16|float8|half|double", re.I)
-UNLAUNCHED: tuple[Breach, ...] = ("no_triton_kernel", "output_without_kernel")
+UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
 """Breaches that a call does not show before it returns."""
-CONSEQUENCES: tuple[Breach, ...] = (
+CONSEQUENCES: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",
 )  # fmt: skip
 """Breaches that may follow from an offset that has lost its upper bits."""
@@ -151,7 +152,7 @@ def far_limited(result: CaseResult, case: Case, strided: Collection[str]) -> Cas
         return result
     [tensor] = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
     wrapped = sorted((v for v in result.violations if overflows(v)), key=lambda v: v.line or 0)
-    others = [v for v in result.violations if v.breach not in (*CONSEQUENCES, *UNLAUNCHED)]
+    others = [v for v in result.violations if v.kind not in (*CONSEQUENCES, *UNLAUNCHED)]
     if others or not (wrapped or tensor in strided):
         return result
     first = wrapped[0] if wrapped else None
@@ -190,7 +191,7 @@ def insisted(result: CaseResult, case: Case, strictness: Strictness) -> CaseResu
 def refused(result: CaseResult, case: Case, strictness: Strictness) -> bool:
     if case.group == "far":
         overflown = result.limit is not None and result.limit.up_to == FAR_REACH
-        return overflown and (strictness.int64_offsets or case.claimed)
+        return overflown and (strictness.int64_offsets or case.declared)
     says_so = not result.mismatches and NAMES_DTYPES.search(result.why)
     return case.group == "mixed" and strictness.mixed_dtypes and not says_so
 

@@ -11,20 +11,20 @@ from typing import Any
 
 import anyio
 
-from pytorch_to_triton.gpu.sanitizer import Sanitized, Tool, find_sanitizer
-from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.job import Mode
-from pytorch_to_triton.schema.verdict import Breach, CaseResult, Violation
-from pytorch_to_triton.validate.conduct import violations_of
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitizer, sanitized
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
+from pytorch_to_triton.validate.behavior import violations_of
 from pytorch_to_triton.validate.judge import MEMORY, OK
+from pytorch_to_triton.validate.lane import Gone, Item, Lane, attempt_of
 from pytorch_to_triton.validate.observation import Observation
-from pytorch_to_triton.validate.reference import Prepared
+from pytorch_to_triton.validate.reference_process import Prepared
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
-from pytorch_to_triton.validate.side import Gone, Item, Side, attempt_of
-from pytorch_to_triton.validate.trial import Candidate, Trial, request_for
+from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
-SEEN_HERE: tuple[Breach, ...] = (*MEMORY, "output_without_kernel")
+SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
 """Of a device it is not known what a kernel stored, only what it was given."""
 FAR_CASES = 2
 """Where an offset overflows, a device says no more than that an access was illegal."""
@@ -48,7 +48,7 @@ class MemoryCheck:
         found = self.by_case.get(result.name, ())
         if not found:
             return result
-        said = " ".join(violation.says for violation in found)
+        said = " ".join(violation.message for violation in found)
         changes: dict[str, Any] = {
             "violations": (*found, *result.violations),
             "why": f"{said} {result.why}".rstrip(),
@@ -68,7 +68,7 @@ class MemoryCheck:
 
 
 async def check_memory(
-    trial: Trial, cases: Sequence[Case], tools: Sequence[Tool], found: MemoryCheck
+    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], found: MemoryCheck
 ) -> None:
     """Look at the small ones among the cases again; the trial is one on a device."""
     small = chosen(cases)
@@ -82,17 +82,19 @@ async def check_memory(
     found.notes = notes_of(reports, len(small), tools)
 
 
-def interpreted(mode: Mode) -> Mode:
+def interpreted(runtime: Runtime) -> Runtime:
     """The same Python, with kernels under the interpreter."""
-    return mode.model_copy(update={"interpreter": True, "devices": None})
+    return runtime.model_copy(update={"interpreter": True, "devices": None})
 
 
-async def look_under_the_interpreter(trial: Trial, cases: Sequence[Case], found: MemoryCheck) -> None:
+async def look_under_the_interpreter(
+    trial: ValidationTrial, cases: Sequence[Case], found: MemoryCheck
+) -> None:
     """Guarded runs on CPU tensors, of which only what they say about memory counts."""
     side = f"{trial.candidate.side}-guarded"
     await trial.reference.stage(trial.candidate.target, side)
-    setting = replace(trial.setting, mode=interpreted(trial.setting.mode))
-    guarded = Candidate.of(setting, trial.candidate.target, side, trial.candidate.secret)
+    setting = replace(trial.setting, runtime=interpreted(trial.setting.runtime))
+    guarded = CandidateWorkers.of(setting, trial.candidate.target, side, trial.candidate.secret)
     (lane,) = guarded.lanes
     try:
         for case in cases:
@@ -102,7 +104,7 @@ async def look_under_the_interpreter(trial: Trial, cases: Sequence[Case], found:
         await guarded.close()
 
 
-async def look_at(trial: Trial, lane: Side, case: Case, found: MemoryCheck) -> None:
+async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryCheck) -> None:
     """One guarded call."""
     prepared = await trial.reference.prepared(case)
     try:
@@ -112,7 +114,7 @@ async def look_at(trial: Trial, lane: Side, case: Case, found: MemoryCheck) -> N
         attempt = attempt_of(item)
         seen = Observation.model_validate(item.get("facts") or {})
         violations = violations_of(case, seen, trial.policy)
-        found.by_case[case.name] = tuple(v for v in violations if v.breach in SEEN_HERE)
+        found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except Gone as gone:
         attempt = gone.attempt
     finally:
@@ -122,7 +124,7 @@ async def look_at(trial: Trial, lane: Side, case: Case, found: MemoryCheck) -> N
 
 
 async def look_under_the_sanitizer(
-    trial: Trial, cases: Sequence[Case], tools: Sequence[Tool], reports: dict[Tool, Sanitized]
+    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], reports: dict[Tool, Sanitized]
 ) -> None:
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
@@ -132,12 +134,14 @@ async def look_under_the_sanitizer(
     job = job.model_copy(update={"arguments": {**job.arguments, "red_zone_bytes": 0}})
     seconds = setting.seconds * (len(requests) + 1)
 
-    async def watch(tool: Tool) -> None:
-        reports[tool] = await setting.door.sanitized(job, requests, setting.mode, tool, seconds=seconds)
+    async def check(tool: Tool) -> None:
+        reports[tool] = await sanitized(
+            setting.worker.folders, job, requests, setting.runtime, tool, seconds=seconds
+        )
 
     async with anyio.create_task_group() as group:
         for tool in tools if requests else ():
-            group.start_soon(watch, tool)
+            group.start_soon(check, tool)
     for case, _ in prepared:
         await reference.done_with(case)
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pytorch_to_triton.schema.verdict import Kind, Mismatch, Values
-from pytorch_to_triton.validate.causes import CAUSES, causes_of
+from pytorch_to_triton.schema.verdict import ElementValues, Kind, Mismatch
+from pytorch_to_triton.validate.error_statistics import CaseStatistics, Diagnostics, OutputStatistics
+from pytorch_to_triton.validate.likely_causes import CAUSES, causes_of
 from pytorch_to_triton.validate.place import place_of
-from pytorch_to_triton.validate.statistics import CaseStatistics, Facts, OutputStatistics
 
 AFTER_THE_CALL = " after the call"
 EXPLAINED = 2.0**-6
@@ -48,8 +48,10 @@ def different(output: OutputStatistics) -> Mismatch:
     """Type, dtype, shape or device is not PyTorch's."""
     ours, theirs = output.candidate, output.pytorch
     if output.transposed:
-        says = f"{output.path} is transposed: shape {show(ours.shape)} for {show(theirs.shape)}, same values."
-        return whole(output.path, "transposed", says)
+        message = (
+            f"{output.path} is transposed: shape {show(ours.shape)} for {show(theirs.shape)}, same values."
+        )
+        return whole(output.path, "transposed", message)
     traits: dict[str, tuple[Kind, object, object]] = {
         "type": ("type", ours.type, theirs.type),
         "dtype": ("dtype", ours.dtype, theirs.dtype),
@@ -60,9 +62,9 @@ def different(output: OutputStatistics) -> Mismatch:
     return whole(output.path, kind, f"{output.path} has {kind} {got}; PyTorch's has {wanted}.")
 
 
-def whole(path: str, kind: Kind, says: str) -> Mismatch:
+def whole(path: str, kind: Kind, message: str) -> Mismatch:
     """A mismatch that is not about single elements."""
-    return Mismatch(output=path, kind=kind, where=None, says=says, causes=CAUSES[kind], first=None)
+    return Mismatch(output=path, kind=kind, where=None, message=message, causes=CAUSES[kind], first=None)
 
 
 def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismatch:
@@ -71,55 +73,61 @@ def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismat
     assert facts is not None
     place = place_of(facts)
     rule = next(rule for rule in RULES if rule.fits(facts))
-    first = Values(index=facts.first, **facts.values)
+    first = ElementValues(index=facts.first, **facts.values)
     ours = "unwritten" if rule.kind == "unwritten" else number(first.candidate)
-    says = (
+    message = (
         f"{output.path} is wrong {place.words}: {rule.words(facts)}. First at {list(facts.first)}: "
         f"{ours}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
     )
     causes = causes_of(rule.kind, facts, place, known)
     return Mismatch(
-        output=output.path, kind=rule.kind, where=place.where, says=says, causes=causes, first=first
+        output=output.path, kind=rule.kind, where=place.where, message=message, causes=causes, first=first
     )
 
 
 @dataclass(frozen=True)
-class Rule:
+class MismatchRule:
     """A kind of wrong values: when it fits, and how it is told."""
 
     kind: Kind
-    fits: Callable[[Facts], bool]
-    words: Callable[[Facts], str]
+    fits: Callable[[Diagnostics], bool]
+    words: Callable[[Diagnostics], str]
 
 
 RULES = (
-    Rule("transposed", lambda f: f.transposed, lambda f: "it holds the right values transposed"),
-    Rule(
+    MismatchRule("transposed", lambda f: f.transposed, lambda f: "it holds the right values transposed"),
+    MismatchRule(
         "unwritten",
         lambda f: f.unwritten == f.flat.count,
         lambda f: "never written, it holds what was in memory before",
     ),
-    Rule(
+    MismatchRule(
         "not_propagated",
         lambda f: f.truth_not_finite == f.flat.count,
         lambda f: "NaN or infinity is due there, and something else is returned",
     ),
-    Rule("nan_only", lambda f: f.failing_nan == f.flat.count, lambda f: "NaN instead of numbers"),
-    Rule("infinite", lambda f: f.failing_inf == f.flat.count, lambda f: "infinities instead of numbers"),
-    Rule("all_zero", lambda f: f.failing_zero == f.flat.count, lambda f: "zero instead of numbers"),
-    Rule("equals_input", lambda f: bool(f.equals_input), lambda f: f"it equals the input {f.equals_input}"),
-    Rule("constant", lambda f: f.constant and f.flat.size > 1, lambda f: "every element has the same value"),
-    Rule(
+    MismatchRule("nan_only", lambda f: f.failing_nan == f.flat.count, lambda f: "NaN instead of numbers"),
+    MismatchRule(
+        "infinite", lambda f: f.failing_inf == f.flat.count, lambda f: "infinities instead of numbers"
+    ),
+    MismatchRule("all_zero", lambda f: f.failing_zero == f.flat.count, lambda f: "zero instead of numbers"),
+    MismatchRule(
+        "equals_input", lambda f: bool(f.equals_input), lambda f: f"it equals the input {f.equals_input}"
+    ),
+    MismatchRule(
+        "constant", lambda f: f.constant and f.flat.size > 1, lambda f: "every element has the same value"
+    ),
+    MismatchRule(
         "constant_factor",
         lambda f: is_constant_error(f) and explained(f.factor_leaves) and not explained(f.offset_leaves),
         lambda f: f"the right values times a constant {f.factor:.6g}",
     ),
-    Rule(
+    MismatchRule(
         "constant_offset",
         lambda f: is_constant_error(f) and explained(f.offset_leaves) and not explained(f.factor_leaves),
         lambda f: f"the right values plus a constant {f.offset:.6g}",
     ),
-    Rule(
+    MismatchRule(
         "low_precision",
         lambda f: f.rounded_to is not None or is_imprecise(f),
         lambda f: (
@@ -128,7 +136,7 @@ RULES = (
             else f"off by a few digits, {f.relative_error:.2g} of its size"
         ),
     ),
-    Rule("values", lambda f: True, lambda f: "other values"),
+    MismatchRule("values", lambda f: True, lambda f: "other values"),
 )
 """The first that fits is told."""
 
@@ -137,12 +145,12 @@ def explained(leaves: float | None) -> bool:
     return leaves is not None and leaves < EXPLAINED
 
 
-def is_constant_error(facts: Facts) -> bool:
+def is_constant_error(facts: Diagnostics) -> bool:
     """Whether enough elements fail, in a place of their own, for a factor or offset to be no chance."""
     return facts.flat.count >= FEWEST and place_of(facts).where != "scattered"
 
 
-def is_imprecise(facts: Facts) -> bool:
+def is_imprecise(facts: Diagnostics) -> bool:
     """A small error all over, rather than a large one in places."""
     small = facts.relative_error is not None and facts.relative_error < LOW_PRECISION
     return small and all(axis.count * 2 > axis.size for axis in facts.along)

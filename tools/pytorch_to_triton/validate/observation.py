@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 from pytorch_to_triton.schema.value import Value
 
 
-class Launch(Value):
+class ObservedLaunch(Value):
     """A Triton kernel that was launched."""
 
     kernel: str
@@ -20,7 +20,7 @@ class Launch(Value):
     """What its source uses and the compiler would refuse, though the interpreter runs it."""
 
 
-class Fault(Value):
+class MemoryFault(Value):
     """A load or store that no kernel may do, seen by the guarded interpreter."""
 
     kind: str
@@ -85,10 +85,10 @@ class Observation(Value):
     """What was seen in one case."""
 
     operators: dict[str, int] = Field(default_factory=dict)
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[ObservedLaunch, ...] = ()
     untouched: tuple[str, ...] = ()
     """Outputs, not empty, that no Triton kernel was given."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[MemoryFault, ...] = ()
     strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
     aliases: tuple[Alias, ...] = ()
@@ -106,7 +106,7 @@ class Observation(Value):
         return self.model_copy(update={"aliases": kept})
 
 
-class Trespass(Value):
+class SandboxViolation(Value):
     """Something that the candidate's code tried and was refused."""
 
     kind: str
@@ -122,7 +122,7 @@ class Patch(Value):
     now: str
 
 
-class Flag(Value):
+class ChangedSetting(Value):
     """A setting of the whole process that has changed."""
 
     name: str
@@ -140,9 +140,9 @@ class Leftover(Value):
 class Traces(Value):
     """What a candidate left in its process."""
 
-    trespasses: tuple[Trespass, ...] = ()
+    sandbox_violations: tuple[SandboxViolation, ...] = ()
     patches: tuple[Patch, ...] = ()
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[ChangedSetting, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pytorch_to_triton.schema.verdict import Where
-from pytorch_to_triton.validate.statistics import Facts, Spread
+from pytorch_to_triton.validate.error_statistics import Diagnostics, Spread
 
 DENSE = 0.5
 """Share of a pattern's elements that must fail before it is named: a wrong value may be right by chance."""
@@ -24,7 +24,7 @@ class Place:
     words: str
 
 
-def place_of(facts: Facts) -> Place:
+def place_of(facts: Diagnostics) -> Place:
     """The simplest pattern that the failing elements fill."""
     if facts.flat.count == facts.flat.size:
         return Place("everywhere", "in every element")
@@ -64,7 +64,7 @@ def along_axis(axis: Spread, name: str) -> Place:
     return Place("range", f"in {axis.count} of {axis.size} {name}s, from {axis.first} to {axis.last}")
 
 
-def in_memory_order(facts: Facts) -> Place:
+def in_memory_order(facts: Diagnostics) -> Place:
     """No dimension explains them; perhaps their order in memory does."""
     flat = facts.flat
     if is_tail(flat):

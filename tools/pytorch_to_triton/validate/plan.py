@@ -7,21 +7,21 @@ from itertools import islice
 from typing import Any
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.schema.case import (
+from pytorch_to_triton.inputs.case import (
     Argument,
     Case,
     ConstantArgument,
-    DType,
     Fill,
-    Group,
     Layout,
     ListArgument,
     TensorArgument,
     tensors_in,
 )
-from pytorch_to_triton.schema.declaration import Declaration
-from pytorch_to_triton.schema.expression import point_name
-from pytorch_to_triton.schema.sizes import Point, Sizes, nearby
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.sizes import Point, Sizes, nearby
+from pytorch_to_triton.schema.case_group import Group
+from pytorch_to_triton.schema.dtype import DType
 
 AGAIN = "called again"
 """The label of a repeat."""
@@ -43,7 +43,7 @@ class Change:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
-    claimed: bool = False
+    declared: bool = False
     """As in Case: the declaration reaches what the change tries."""
 
     def applied(self, argument: Argument) -> Argument:
@@ -69,17 +69,17 @@ NO_CHANGE = Change()
 
 
 @dataclass(frozen=True)
-class Limits:
+class CaseSizeLimits:
     """The largest case: elements over all its tensors, and what far ones may span; None: no far ones."""
 
     elements: int
     span_bytes: int | None
 
 
-class Plan:
+class PlanBuilder:
     """Cases and skips by name, as they are found."""
 
-    def __init__(self, declaration: Declaration, limits: Limits) -> None:
+    def __init__(self, declaration: Declaration, limits: CaseSizeLimits) -> None:
         self.declaration = declaration
         self.limits = limits
         self.cases: dict[str, Case] = {}
@@ -164,7 +164,7 @@ class Plan:
             arguments=self._arguments(point, change),
             label=change.label,
             again_after=name_of(point) if group == "repeat" else None,
-            claimed=change.claimed,
+            declared=change.declared,
         )
 
     def problem(self, point: Point, change: Change = NO_CHANGE) -> str | None:

@@ -4,14 +4,14 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.schema.command_line import assignments, program, repeated
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.command_line import assignments, program, repeated
+from pytorch_to_triton.schema.job import Runtime
 
 if TYPE_CHECKING:
-    from pytorch_to_triton.validate.validate import Request
+    from pytorch_to_triton.validate.validate import ValidationRequest
 
 
-def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
+def command(request: "ValidationRequest", runtime: Runtime, seed: int, case: str | None) -> str:
     """As it would be typed; `case` None: all those that the request names, or all of the plan."""
     words = [*program(), "validate", str(request.candidate)]
     if request.reference:
@@ -26,10 +26,10 @@ def command(request: "Request", mode: Mode, seed: int, case: str | None) -> str:
     words += ["--thorough"] * request.thorough
     words += ["--require-int64-offsets"] * request.require_int64_offsets
     words += ["--require-mixed-dtypes"] * request.require_mixed_dtypes
-    words += ["--device", "interpreter" if mode.interpreter else "cuda"]
+    words += ["--device", "interpreter" if runtime.interpreter else "cuda"]
     if request.seconds != type(request).model_fields["seconds"].default:
         words += ["--timeout", f"{request.seconds:g}"]
-    words += ["--python", mode.python] if mode.python != sys.executable else []
+    words += ["--python", runtime.python] if runtime.python != sys.executable else []
     words += ["--seed", str(seed)]
     for name in (case,) if case else request.cases:
         words += ["--case", name]

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from pytorch_to_triton.gpu.sanitizer_report import Hazard
-from pytorch_to_triton.schema.case import Case, DType, Layout, tensors_in
-from pytorch_to_triton.schema.verdict import Breach, Violation
-from pytorch_to_triton.validate.conduct import OVERFLOW, times
+from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
+from pytorch_to_triton.profilers.sanitizer_report import Hazard
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.verdict import Violation, ViolationKind
+from pytorch_to_triton.validate.behavior import OVERFLOW, times
 
 ELEMENTS = 2**16
 """Largest case: under the tool a kernel is many times slower, and sizes beyond a few blocks show no more."""
@@ -14,7 +15,7 @@ LAYOUTS: tuple[Layout, ...] = ("transposed", "sliced", "offset")
 """Those in which a tensor's elements do not lie where a careless kernel looks for them."""
 FAR_BYTES = 2**30
 """An access so far from every allocation has lost the upper bits of its offset."""
-ACCESSES: dict[str, tuple[Breach, str]] = {
+ACCESSES: dict[str, tuple[ViolationKind, str]] = {
     "read": ("load_outside", "loads"),
     "write": ("store_outside", "stores"),
     "atomic": ("store_outside", "atomically changes"),
@@ -72,20 +73,26 @@ def _violation(hazard: Hazard) -> Violation | None:
     if hazard.kind in ACCESSES and hazard.space == "global":
         return _outside(hazard)
     if hazard.kind == "race":
-        says = f"{_where(hazard)} races on shared memory: {hazard.detail} ({times(hazard.count, 'hazard')})."
-        instead = "Put a barrier between the write and the read, such as tl.debug_barrier()."
-        return Violation(breach="race", says=says, instead=instead, file=hazard.file, line=hazard.line)
+        message = (
+            f"{_where(hazard)} races on shared memory: {hazard.detail} ({times(hazard.count, 'hazard')})."
+        )
+        suggestion = "Put a barrier between the write and the read, such as tl.debug_barrier()."
+        return Violation(
+            kind="race", message=message, suggestion=suggestion, file=hazard.file, line=hazard.line
+        )
     return None
 
 
 def _outside(hazard: Hazard) -> Violation:
-    breach, does = ACCESSES[hazard.kind]
+    kind, does = ACCESSES[hazard.kind]
     place = "at a misaligned address" if hazard.misaligned else "outside of every tensor"
     told = BOUNDS.sub("", hazard.detail)
     at = f", {told}" if told else ""
     size = times(hazard.size_bytes or 1, "byte")
-    says = f"{_where(hazard)} {does} {size} {place}{at} ({times(hazard.count, 'thread')})."
-    return Violation(breach=breach, says=says, instead=_instead(hazard), file=hazard.file, line=hazard.line)
+    message = f"{_where(hazard)} {does} {size} {place}{at} ({times(hazard.count, 'thread')})."
+    return Violation(
+        kind=kind, message=message, suggestion=_instead(hazard), file=hazard.file, line=hazard.line
+    )
 
 
 def _instead(hazard: Hazard) -> str:

@@ -3,21 +3,21 @@
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.declaration import Declaration
-from pytorch_to_triton.schema.expression import point_name
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.cases import case_for
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
-from pytorch_to_triton.validate.plan import Limits
-from pytorch_to_triton.validate.trial import Trial
+from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.trial import ValidationTrial
 
 SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
 """Sizes that each dimension is tried at: tiny ones, and those just past a block."""
 
 
 async def shrunk(
-    trial: Trial, declaration: Declaration, results: Sequence[CaseResult], limits: Limits
+    trial: ValidationTrial, declaration: Declaration, results: Sequence[CaseResult], limits: CaseSizeLimits
 ) -> str | None:
     """The name of the smallest case found, None where there is nothing to shrink.
 
@@ -39,7 +39,7 @@ async def shrunk(
     return case.name if case.name != telling.name else None
 
 
-def with_smaller(declaration: Declaration, case: Case, dim: str, limits: Limits) -> Iterator[Case]:
+def with_smaller(declaration: Declaration, case: Case, dim: str, limits: CaseSizeLimits) -> Iterator[Case]:
     """The case at smaller sizes of one dimension, the smallest first."""
     for size in SMALL:
         if size < case.dims[dim]:
@@ -48,7 +48,7 @@ def with_smaller(declaration: Declaration, case: Case, dim: str, limits: Limits)
                 yield smaller
 
 
-def rebuilt(declaration: Declaration, name: str, limits: Limits) -> Case | None:
+def rebuilt(declaration: Declaration, name: str, limits: CaseSizeLimits) -> Case | None:
     """The case of that name, None where there is none."""
     try:
         return case_for(declaration, name, limit_elements=limits.elements, limit_span_bytes=limits.span_bytes)
@@ -62,4 +62,4 @@ def same_mistake(result: CaseResult, telling: CaseResult) -> bool:
 
 
 def mistakes(result: CaseResult) -> set[str]:
-    return {m.kind for m in result.mismatches} | {v.breach for v in result.violations}
+    return {m.kind for m in result.mismatches} | {v.kind for v in result.violations}

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from pytorch_to_triton.schema.case import DType, Fill
-from pytorch_to_triton.schema.input_spec import INTEGERS, TensorSpec
-from pytorch_to_triton.schema.sizes import Point
-from pytorch_to_triton.validate.plan import Change, Plan
+from pytorch_to_triton.inputs.case import Fill
+from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.validate.plan import Change, PlanBuilder
 
 _FILLS: tuple[Fill, ...] = (
     "zeros", "ones", "equal_rows", "large", "small", "tiny", "denormal", "negative", "negative_zero",
@@ -17,7 +18,7 @@ _TENSORS_NON_FINITE = 2
 _WITHOUT_INFINITY: tuple[DType, ...] = ("float8_e4m3fn",)
 
 
-def add_specials(plan: Plan, base: Point) -> None:
+def add_specials(plan: PlanBuilder, base: Point) -> None:
     """Special values: in all floating tensors at once; inf and NaN also in one tensor at a time.
 
     Huge ones only in the first: the product of two huge tensors overflows whatever the kernel does next, and
@@ -47,7 +48,7 @@ def add_specials(plan: Plan, base: Point) -> None:
         _add_where_infinite(plan, base, Change(f"minus inf row in {name}", fills={name: "minus_inf_row"}))
 
 
-def add_non_finite(plan: Plan, base: Point, name: str, change: Change | None = None) -> None:
+def add_non_finite(plan: PlanBuilder, base: Point, name: str, change: Change | None = None) -> None:
     """inf, then NaN, in the tensor `name`; `change` says in which dtypes, if not in the first ones."""
     change = change or Change()
     for fill in _NON_FINITE:
@@ -55,7 +56,7 @@ def add_non_finite(plan: Plan, base: Point, name: str, change: Change | None = N
         _add_where_infinite(plan, base, Change(label, dtypes=change.dtypes, fills={name: fill}))
 
 
-def add_magnitudes(plan: Plan, base: Point, change: Change) -> None:
+def add_magnitudes(plan: PlanBuilder, base: Point, change: Change) -> None:
     """Small values in all tensors of a further dtype, and huge ones in the first.
 
     Squares that overflow float16 alone, and an eps that is chosen by dtype, show nowhere else.
@@ -67,7 +68,7 @@ def add_magnitudes(plan: Plan, base: Point, change: Change) -> None:
         plan.add("special", base, Change(f"{change.label} {label}", dtypes=change.dtypes, fills=filled))
 
 
-def _add_non_finite_together(plan: Plan, base: Point, names: Sequence[str]) -> None:
+def _add_non_finite_together(plan: PlanBuilder, base: Point, names: Sequence[str]) -> None:
     """inf, then NaN, in several tensors at once, so that they meet: inf - inf, inf + -inf, NaN and NaN."""
     infinite = [name for name in names if _dtype_of(plan, name) not in _WITHOUT_INFINITY]
     signs: tuple[Fill, Fill] = ("inf_ends", "inf_opposed")
@@ -78,7 +79,7 @@ def _add_non_finite_together(plan: Plan, base: Point, names: Sequence[str]) -> N
         plan.add("special", base, Change("nan in all", fills=dict.fromkeys(names, "nan_ends")))
 
 
-def _add_where_infinite(plan: Plan, base: Point, change: Change) -> None:
+def _add_where_infinite(plan: PlanBuilder, base: Point, change: Change) -> None:
     """Adds the case unless it asks for infinities of a dtype that has none."""
     for name, fill in change.fills.items():
         dtype = change.dtypes.get(name, _dtype_of(plan, name))
@@ -88,11 +89,11 @@ def _add_where_infinite(plan: Plan, base: Point, change: Change) -> None:
     plan.add("special", base, change)
 
 
-def _dtype_of(plan: Plan, name: str) -> DType:
+def _dtype_of(plan: PlanBuilder, name: str) -> DType:
     return plan.declaration.tensors()[name].dtypes[0]
 
 
-def free_tensors(plan: Plan) -> dict[str, TensorSpec]:
+def free_tensors(plan: PlanBuilder) -> dict[str, TensorSpec]:
     """The floating tensors that may hold any value, by name."""
     tensors = plan.declaration.tensors().items()
     return {name: spec for name, spec in tensors if is_floating(spec.dtypes[0]) and spec.low is None}

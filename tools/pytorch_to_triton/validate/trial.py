@@ -11,25 +11,25 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 from pydantic import JsonValue
 
-from pytorch_to_triton.gpu.together import together
-from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.schema.case import Case, tensors_in
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.together import together
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
-from pytorch_to_triton.validate.conduct import Policy
+from pytorch_to_triton.validate.behavior import Policy
+from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.judge import (
     OK,
-    Attempt,
+    RunOutcome,
     candidate_failed,
     judge_case,
     reference_failed,
 )
+from pytorch_to_triton.validate.lane import Gone, Item, Lane, Losses, attempt_of
 from pytorch_to_triton.validate.observation import Observation, Traces
-from pytorch_to_triton.validate.reference import Prepared, Reference
-from pytorch_to_triton.validate.setting import Setting
-from pytorch_to_triton.validate.side import Gone, Item, Losses, Side, attempt_of
-from pytorch_to_triton.validate.statistics import CaseStatistics
+from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
+from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
 NEEDS = ("triton.experimental.gluon",)
 """What Triton imports at a process's first launch."""
@@ -46,7 +46,7 @@ like are found out; and they share what is compiled."""
 
 
 @dataclass
-class Candidate:
+class CandidateWorkers:
     """The processes that run one candidate on the cases that they are handed."""
 
     target: Target
@@ -54,10 +54,12 @@ class Candidate:
     """Its name in the exchange folder."""
     secret: tuple[Path, ...]
     """Files and folders that are none of its business."""
-    lanes: list[Side]
+    lanes: list[Lane]
 
     @staticmethod
-    def of(setting: Setting, target: Target, side: str, secret: tuple[Path, ...]) -> "Candidate":
+    def of(
+        setting: ValidationSetting, target: Target, side: str, secret: tuple[Path, ...]
+    ) -> "CandidateWorkers":
         """On a device several processes; under the interpreter one, whose calls come in order."""
         arguments: dict[str, JsonValue] = {
             "target": target.model_dump(mode="json"),
@@ -66,12 +68,12 @@ class Candidate:
             "red_zone_bytes": None,
         }
         losses = Losses()
-        count = 1 if setting.mode.interpreter else device_lanes()
+        count = 1 if setting.runtime.interpreter else device_lanes()
         jobs = [
-            Job(kind="subject", arguments={**arguments, "turn": turn}, needs=NEEDS) for turn in range(count)
+            Job(kind="candidate", arguments={**arguments, "turn": turn}, needs=NEEDS) for turn in range(count)
         ]
-        lanes = [Side(setting.door, setting.mode, job, target, setting.seconds, losses) for job in jobs]
-        return Candidate(target, side, secret, lanes)
+        lanes = [Lane(setting.worker, setting.runtime, job, target, setting.seconds, losses) for job in jobs]
+        return CandidateWorkers(target, side, secret, lanes)
 
     @property
     def traces(self) -> list[Traces]:
@@ -95,14 +97,14 @@ class Candidate:
 
 
 @dataclass
-class Trial:
+class ValidationTrial:
     """A candidate that is being validated."""
 
-    setting: Setting
+    setting: ValidationSetting
     policy: Policy
-    reference: Reference
-    candidate: Candidate
-    watch: Watch | None
+    reference: ReferenceProcess
+    candidate: CandidateWorkers
+    listener: ProgressListener | None
     observations: list[Observation] = field(default_factory=list)
     """What was seen of each call."""
 
@@ -110,7 +112,7 @@ class Trial:
         """Run both sides on the cases, and judge each, in their order."""
         done: dict[str, CaseResult] = {}
         for batch in batches(cases):
-            done |= await Run(self, len(cases), done).of(batch)
+            done |= await TrialRun(self, len(cases), done).of(batch)
         return [done[case.name] for case in cases]
 
     async def finish(self, results: Sequence[CaseResult], last: Case | None) -> list[CaseResult]:
@@ -124,10 +126,10 @@ class Trial:
 
 
 @dataclass
-class Run:
+class TrialRun:
     """Some cases on their way: prepared one after the other, called in lanes, compared as they return."""
 
-    trial: Trial
+    trial: ValidationTrial
     total: int
     done: dict[str, CaseResult]
     prepared: dict[str, Prepared] = field(default_factory=dict)
@@ -156,7 +158,7 @@ class Run:
                 await self.finished(case, without_reference(case, found.attempt))
             self.ready[case.name].set()
 
-    async def call(self, lane: Side, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
+    async def call(self, lane: Lane, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
         """Call the candidate on whole units, each case as soon as it is prepared."""
         async with units:
             async for unit in units:
@@ -166,9 +168,9 @@ class Run:
                         attempt, item = await self.called(lane, case)
                         group.start_soon(self.conclude, case, attempt, item)
 
-    async def called(self, lane: Side, case: Case) -> tuple[Attempt, Item]:
-        if self.trial.watch:
-            await self.trial.watch.progress(len(self.done), self.total, f"candidate: {case.name}")
+    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Item]:
+        if self.trial.listener:
+            await self.trial.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
             item = await lane.answer(self.request(case))
         except Gone as gone:
@@ -178,14 +180,14 @@ class Run:
     def request(self, case: Case) -> Item:
         """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
-        twice = case.group in ("declared", "reduced") or not self.trial.setting.mode.interpreter
+        twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
         request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
         if before is not None and before.attempt is OK:
             request["again"] = before.request["id"]
         return request
 
-    async def conclude(self, case: Case, attempt: Attempt, item: Item) -> None:
+    async def conclude(self, case: Case, attempt: RunOutcome, item: Item) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
         seen = Observation.model_validate(item.get("facts") or {})
@@ -194,7 +196,7 @@ class Run:
         if attempt is not OK:
             return await self.finished(case, candidate_failed(case, attempt, seen, trial.policy))
         found = await trial.reference.compared(case, trial.candidate.side)
-        if isinstance(found, Attempt):
+        if isinstance(found, RunOutcome):
             return await self.finished(case, without_reference(case, found))
         statistics = CaseStatistics.model_validate(found)
         return await self.finished(case, judge_case(case, statistics, seen, trial.policy))
@@ -215,7 +217,7 @@ def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
     return {"id": prepared.request["id"], "name": case.name, "far": far, "twice": twice, "again": None}
 
 
-def without_reference(case: Case, attempt: Attempt) -> CaseResult:
+def without_reference(case: Case, attempt: RunOutcome) -> CaseResult:
     """The reference has no result; where our own machinery is why, that says nothing about anybody."""
     if attempt.status == "lost":
         return CaseResult(name=case.name, group=case.group, status="lost", why=f"It {attempt.why}")

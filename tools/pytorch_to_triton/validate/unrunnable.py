@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from pytorch_to_triton.errors import BadInput, TargetBroken
-from pytorch_to_triton.gpu.first_call import CORRECT_IT
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.targets.first_call import CORRECT_IT
 from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.judge import CLAIMED
 
@@ -31,16 +31,16 @@ def refuse_unrunnable_reference(
 
     One that fails at other cases only leaves them undecided, and so do cases that were `asked` for by name.
     """
-    claimed = [result for result in results if result.group in CLAIMED]
-    if asked or not claimed or claimed[0].status != "reference_raised" or "NoGradient" in claimed[0].why:
+    declared = [result for result in results if result.group in CLAIMED]
+    if asked or not declared or declared[0].status != "reference_raised" or "NoGradient" in declared[0].why:
         return
-    why, count = claimed[0].why, sum(result.status == "reference_raised" for result in claimed)
+    why, count = declared[0].why, sum(result.status == "reference_raised" for result in declared)
     hint = next((hint for words, hint in HINTS.items() if why.startswith(words)), None)
     if hint is None:
         return
     told = why.removeprefix("The reference ").strip(" :.")
     raise TargetBroken(
-        f"The reference {reference} {told}, at {claimed[0].name} and in {count} of {len(claimed)} declared "
+        f"The reference {reference} {told}, at {declared[0].name} and in {count} of {len(declared)} declared "
         "cases.",
         hint,
     )

@@ -7,21 +7,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.room import refuse_too_large
-from pytorch_to_triton.gpu.sanitizer import Tool
-from pytorch_to_triton.gpu.target import EXAMPLES_CASE, declaration_of, describe, examples_case
-from pytorch_to_triton.gpu.together import together
-from pytorch_to_triton.gpu.versions import versions
-from pytorch_to_triton.gpu.watch import Watch
-from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.profilers.sanitizer import Tool
 from pytorch_to_triton.schema.description import Description, Example
-from pytorch_to_triton.schema.job import Mode
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
+from pytorch_to_triton.targets.describe import EXAMPLES_CASE, declaration_of, describe, examples_case
+from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.validate.behavior import Policy, conduct_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
 from pytorch_to_triton.validate.conclusion import (
     decide,
@@ -31,19 +32,18 @@ from pytorch_to_triton.validate.conclusion import (
     summary_of,
     wrong_of,
 )
-from pytorch_to_triton.validate.conduct import Policy, conduct_of, notes_of, violations_of_traces
-from pytorch_to_triton.validate.exchange import exchange_folder
+from pytorch_to_triton.validate.exchange_folder import exchange_folder
 from pytorch_to_triton.validate.judge import CLAIMED
+from pytorch_to_triton.validate.lane import Gone
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
-from pytorch_to_triton.validate.plan import Limits
-from pytorch_to_triton.validate.reference import Reference
+from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.setting import Setting
 from pytorch_to_triton.validate.shrink import shrunk
-from pytorch_to_triton.validate.side import Gone
-from pytorch_to_triton.validate.trial import Candidate, Trial, device_lanes
+from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, device_lanes
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
+from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
@@ -61,7 +61,7 @@ SPAN_SHARE = 0.3
 """Share of a device's free memory that one tensor with huge strides may span: two are held at a time."""
 
 
-class Request(Value):
+class ValidationRequest(Value):
     """What to validate, and how."""
 
     candidate: Target
@@ -74,7 +74,7 @@ class Request(Value):
     seconds: float = 120.0
     """How long one call of the reference or of the candidate may take, compilation included."""
     limit_elements: int | None = None
-    """Elements of the largest case; None: what suits the mode."""
+    """Elements of the largest case; None: what suits the runtime."""
     cases: tuple[str, ...] = ()
     """Names of the cases to run; none: all of the plan."""
     allow_torch: frozenset[str] = frozenset()
@@ -92,37 +92,44 @@ class Request(Value):
     """Whether compute-sanitizer watches small cases too, on a device: it takes some seconds."""
 
 
-async def validate(door: Door, request: Request, mode: Mode, watch: Watch | None = None) -> Verdict:
+async def validate(
+    worker: WorkerClient,
+    request: ValidationRequest,
+    runtime: Runtime,
+    listener: ProgressListener | None = None,
+) -> Verdict:
     """Run the candidate on every planned case, compare it with the reference, and see how it does it.
 
     The truth is the reference in float64; the candidate may err twice as much as PyTorch itself does at the
     case's dtype, and a little more. What the candidate does is in the verdict, be it a crash; a target or a
-    declaration that cannot be used is refused: BadInput. Raises EnvironmentLacks where `mode` needs a device
-    that is not there.
+    declaration that cannot be used is refused: BadInput. Raises EnvironmentMissing where `runtime` needs a
+    device that is not there.
     """
-    async with opened(door, request, mode) as validation:
-        return await validation.verdict(request, "candidate", watch)
+    async with opened(worker, request, runtime) as validation:
+        return await validation.verdict(request, "candidate", listener)
 
 
 @asynccontextmanager
-async def opened(door: Door, request: Request, mode: Mode) -> "AsyncIterator[Validation]":
+async def opened(
+    worker: WorkerClient, request: ValidationRequest, runtime: Runtime
+) -> "AsyncIterator[Validation]":
     """Everything about the request but its candidate, for as long as the block lasts.
 
     Any number of candidates are judged by it, also at once: inputs are generated and the truth is computed
     once for all. Raises as `validate` does.
     """
-    if not mode.interpreter:
-        door.warm(interpreted(mode))  # which is needed too, and takes seconds to start
-        if not (await versions(door, mode)).devices:
-            raise EnvironmentLacks(
+    if not runtime.interpreter:
+        worker.warm(interpreted(runtime))  # which is needed too, and takes seconds to start
+        if not (await versions(worker, runtime)).devices:
+            raise EnvironmentMissing(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
             )
     target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
-    description = await describe(door, target, "reference", mode, seconds=request.seconds)
+    description = await describe(worker, target, "reference", runtime, seconds=request.seconds)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     with exchange_folder() as folder:
-        setting = Setting(door, mode, request.seconds, folder, seed, request.backward)
-        reference = Reference.of(setting, target, request.candidate)
+        setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
+        reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
             free = (await reference.side.start())["free_bytes"]
             yield Validation(setting, reference, description, limits_of(request, free))
@@ -136,26 +143,28 @@ async def opened(door: Door, request: Request, mode: Mode) -> "AsyncIterator[Val
 class Validation:
     """A reference, and what candidates are compared with it on."""
 
-    setting: Setting
-    reference: Reference
+    setting: ValidationSetting
+    reference: ReferenceProcess
     description: Description
-    limits: Limits
+    limits: CaseSizeLimits
 
-    async def verdict(self, request: Request, side: str, watch: Watch | None = None) -> Verdict:
+    async def verdict(
+        self, request: ValidationRequest, side: str, listener: ProgressListener | None = None
+    ) -> Verdict:
         """What a candidate does; `side` names it among those of this validation."""
         setting, limits = self.setting, self.limits
         candidate = await describe(
-            setting.door, request.candidate, "candidate", setting.mode, seconds=setting.seconds
+            setting.worker, request.candidate, "candidate", setting.runtime, seconds=setting.seconds
         )
         declaration = declaration_of(self.description, candidate, request.options)
-        await refuse_too_large(setting.door, declaration, setting.mode)
+        await refuse_too_large(setting.worker, declaration, setting.runtime)
         plan = planned(self.description, request, declaration, limits, setting.seed)
         plan = chosen(plan, request, declaration, limits)
         refuse_empty(plan)
         await self.reference.stage(request.candidate, side)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
-        runner = Candidate.of(setting, request.candidate, side, secret)
-        trial = Trial(setting, Policy(request.allow_torch), self.reference, runner, watch)
+        runner = CandidateWorkers.of(setting, request.candidate, side, secret)
+        trial = ValidationTrial(setting, Policy(request.allow_torch), self.reference, runner, listener)
         memory = MemoryCheck()
         try:
             found = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory)
@@ -163,7 +172,7 @@ class Validation:
             results = with_limits(found, plan.cases, strictness_of(request))
             smallest = None
             if not request.cases:
-                apart = replace(trial, observations=[], watch=None)
+                apart = replace(trial, observations=[], listener=None)
                 smallest = await shrunk(apart, declaration, results, limits)
         finally:
             await runner.close()
@@ -171,35 +180,39 @@ class Validation:
 
 
 async def tried(
-    trial: Trial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
+    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
 ) -> list[CaseResult]:
     """The result of each case; on a device, meanwhile, what it does not show of memory."""
     results: list[CaseResult] = []
     async with together() as group:
-        if not trial.setting.mode.interpreter:
+        if not trial.setting.runtime.interpreter:
             group.start_soon(check_memory, trial, cases, tools, memory)
         results = await trial.run(cases)
     results = await trial.finish(results, cases[-1] if cases else None)
     return [memory.merged(result) for result in results]
 
 
-def strictness_of(request: Request) -> Strictness:
+def strictness_of(request: ValidationRequest) -> Strictness:
     """The limits that the caller does not accept."""
     return Strictness(request.require_int64_offsets, request.require_mixed_dtypes)
 
 
-def limits_of(request: Request, free_bytes: int | None) -> Limits:
+def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLimits:
     """What fits: a device's free memory bounds what is tried on it; None: there is no device."""
     if free_bytes is None:
-        return Limits(request.limit_elements or INTERPRETER_ELEMENTS, INTERPRETER_SPAN_BYTES)
+        return CaseSizeLimits(request.limit_elements or INTERPRETER_ELEMENTS, INTERPRETER_SPAN_BYTES)
     processes = CANDIDATES_AT_ONCE * device_lanes()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
-    return Limits(elements, int(free_bytes * SPAN_SHARE))
+    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE))
 
 
 def planned(
-    reference: Description, request: Request, declaration: Declaration, limits: Limits, seed: int
+    reference: Description,
+    request: ValidationRequest,
+    declaration: Declaration,
+    limits: CaseSizeLimits,
+    seed: int,
 ) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it draws itself.
 
@@ -228,7 +241,9 @@ def planned(
     return CasePlan(cases=(own, *generated, *others), skipped=plan.skipped)
 
 
-def chosen(plan: CasePlan, request: Request, declaration: Declaration, limits: Limits) -> CasePlan:
+def chosen(
+    plan: CasePlan, request: ValidationRequest, declaration: Declaration, limits: CaseSizeLimits
+) -> CasePlan:
     """The plan's cases that the request names, and others that it spells out; without names the whole plan.
 
     Raises BadInput for a name that stands for no case.
@@ -257,16 +272,16 @@ def elements_of(example: Example) -> int:
 class Findings:
     """What a verdict is made of, beside the trial."""
 
-    request: Request
+    request: ValidationRequest
     plan: CasePlan
     results: tuple[CaseResult, ...]
     memory: MemoryCheck
     smallest: str | None
 
 
-def verdict_of(found: Findings, trial: Trial) -> Verdict:
+def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     setting, results = trial.setting, found.results
-    interpreter = setting.mode.interpreter
+    interpreter = setting.runtime.interpreter
     violations = (*found.memory.violations, *violations_of_traces(trial.candidate.traces))
     decision = decide(results, violations, found.request.cases)
     wrong = wrong_of(results)
@@ -290,12 +305,12 @@ def verdict_of(found: Findings, trial: Trial) -> Verdict:
         violations=violations,
         notes=notes,
         limits=limits_in(results),
-        conduct=conduct_of(trial.observations),
+        behavior=conduct_of(trial.observations),
         smallest=found.smallest,
-        replay=command(found.request, setting.mode, setting.seed, telling),
+        replay=command(found.request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
-        obtained=f"measured: every output compared with float64, {how}",
+        provenance=f"measured: every output compared with float64, {how}",
     )
 
 
@@ -313,8 +328,8 @@ def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
     loose = [r.name for r in passed if any(not output.meets_loose for output in r.outputs)]
     strict = [r.name for r in passed if any(not output.meets_strict for output in r.outputs)]
     told = []
-    claimed = [o for r in results if r.group in CLAIMED for o in r.outputs if o.elements > 1]
-    if claimed and all(output.constant for output in claimed):
+    declared = [o for r in results if r.group in CLAIMED for o in r.outputs if o.elements > 1]
+    if declared and all(output.constant for output in declared):
         told.append("The reference returns one and the same value everywhere: agreeing with it says little.")
     if loose:
         told.append(f"As exact as PyTorch, but outside the loose tolerance (judge.py) in: {few(loose)}.")

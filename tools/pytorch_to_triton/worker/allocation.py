@@ -12,7 +12,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.dlpack import from_dlpack, to_dlpack  # type: ignore[attr-defined]
 
-from .tensors import storage_bytes
+from .calls.tensors import storage_bytes
 
 Record = dict[str, Any]
 

@@ -30,11 +30,11 @@ def main(arguments: list[str]) -> int:
     """Exit status: 0 served or answered, 1 the job raised, 2 wrong arguments."""
     load_package()
     match arguments:
-        case ["--serve", mode]:
-            importlib.import_module(f"{PACKAGE}.forkserver").serve(json.loads(mode))
+        case ["--serve", runtime]:
+            importlib.import_module(f"{PACKAGE}.fork_server").serve(json.loads(runtime))
             return 0
         case [folder] if (Path(folder) / "job.json").is_file():
-            return 0 if importlib.import_module(f"{PACKAGE}.job").rerun(Path(folder).resolve()) else 1
+            return 0 if importlib.import_module(f"{PACKAGE}.perform").rerun(Path(folder).resolve()) else 1
         case _:
             print(__doc__, file=sys.stderr)
             return 2

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .redirect import in_original_terms, original
+from .loading.redirect import in_original_terms, original
 
 
 def describe_failure(error: BaseException, during: str) -> dict[str, Any]:

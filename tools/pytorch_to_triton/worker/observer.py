@@ -8,36 +8,36 @@ from typing import Any
 
 import torch
 
-from .exchange import Call
-from .integrity.conduct import Conduct
-from .integrity.flags import Flags
+from .calls.exchange import CallInputs
+from .guarded_memory import GuardedMemory
 from .integrity.hooks import Hooks
 from .integrity.launches import Launches
 from .integrity.leftovers import Leftovers, adopt_orphans
 from .integrity.operators import Operators
 from .integrity.patches import Patches
 from .integrity.readings import Readings
-from .integrity.tensors import aliases
+from .integrity.returned_tensors import aliases
+from .integrity.sandbox import Sandbox
+from .integrity.settings import Settings
 from .interpreter.bounds import Range
-from .interpreter.guard import Guard
-from .memory import Memory
-from .mode import as_on_a_gpu, interpreting
-from .redirect import original
+from .interpreter.memory_guard import MemoryGuard
+from .loading.redirect import original
+from .runtime import as_on_a_gpu, interpreting
 
 Fact = dict[str, Any]
 
 
 @dataclass
-class Sight:
+class CallObservation:
     """What was seen during one call."""
 
     operators: Operators
     launches: Launches
-    guard: Guard
+    guard: MemoryGuard
     armed: list[str] = field(default_factory=list)
     """What would have run the author's code later; it no longer does."""
 
-    def facts(self, outputs: Mapping[str, Any], call: Call, memory: Memory) -> Fact:
+    def facts(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Fact:
         """As plain JSON; `outputs` are the leaves that the call returned, by path."""
         tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
         for path, tensor in tensors.items():
@@ -67,9 +67,9 @@ class Observer:
 
     def __init__(self, secret: list[Path], kept: list[Path], tell: Callable[[Fact], None]) -> None:
         adopt_orphans()
-        self.conduct = Conduct(secret, kept, tell)
+        self.conduct = Sandbox(secret, kept, tell)
         self.patches = Patches()
-        self.flags = Flags()
+        self.flags = Settings()
         self.leftovers = Leftovers()
 
     @contextmanager
@@ -79,13 +79,13 @@ class Observer:
             yield
 
     @contextmanager
-    def calling(self, memory: Memory, call: Call) -> Iterator[Sight]:
+    def calling(self, memory: GuardedMemory, call: CallInputs) -> Iterator[CallObservation]:
         """While the candidate is called once."""
-        guard = Guard(lambda: (Range(*found) for found in memory.ranges()))
+        guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()))
         # The interpreter tells what a kernel wrote to; of a device it is known what a kernel was given.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
         at_launch = self.patches.note_interpreter if interpreting() else lambda: None
-        sight = Sight(operators, Launches(operators, at_launch), guard)
+        sight = CallObservation(operators, Launches(operators, at_launch), guard)
         with ExitStack() as stack:
             stack.enter_context(self.conduct.watching())
             stack.enter_context(as_on_a_gpu())
@@ -104,7 +104,7 @@ class Observer:
     def traces(self) -> Fact:
         """What the candidate has changed in this process so far, and what it did that is refused."""
         return {
-            "trespasses": [in_original_file(fact) for fact in self.conduct.facts],
+            "sandbox_violations": [in_original_file(fact) for fact in self.conduct.facts],
             "patches": self.patches.changed(),
             "flags": self.flags.changed(),
             "leftovers": self.leftovers.found(),

@@ -4,15 +4,15 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.source import SourceKernel
 
 _TL = "triton.language."
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class MaskBound:
     """`offsets < size` or `offsets <= size`, a part of a mask."""
 
     comparison: ast.Compare
@@ -21,7 +21,7 @@ class Bound:
     inclusive: bool
 
 
-def bounds(mask: ast.expr | None, kernel: Kernel) -> Iterator[Bound]:
+def bounds(mask: ast.expr | None, kernel: SourceKernel) -> Iterator[MaskBound]:
     """The upper bounds that a mask sets; `n > offsets` is one, too."""
     for condition in conjuncts(mask, kernel) if mask else ():
         if not isinstance(condition, ast.Compare):
@@ -30,12 +30,12 @@ def bounds(mask: ast.expr | None, kernel: Kernel) -> Iterator[Bound]:
         for left, op, right in zip(sides, condition.ops, sides[1:], strict=False):
             match op:
                 case ast.Lt() | ast.LtE():
-                    yield Bound(condition, left, right, inclusive=isinstance(op, ast.LtE))
+                    yield MaskBound(condition, left, right, inclusive=isinstance(op, ast.LtE))
                 case ast.Gt() | ast.GtE():
-                    yield Bound(condition, right, left, inclusive=isinstance(op, ast.GtE))
+                    yield MaskBound(condition, right, left, inclusive=isinstance(op, ast.GtE))
 
 
-def conjuncts(mask: ast.expr, kernel: Kernel) -> Iterator[ast.expr]:
+def conjuncts(mask: ast.expr, kernel: SourceKernel) -> Iterator[ast.expr]:
     """The conditions that must all hold where the mask does."""
     plain = values(kernel).bare(mask)
     match plain:
@@ -49,7 +49,7 @@ def conjuncts(mask: ast.expr, kernel: Kernel) -> Iterator[ast.expr]:
             yield plain
 
 
-def addends(value: ast.expr, kernel: Kernel) -> list[ast.expr]:
+def addends(value: ast.expr, kernel: SourceKernel) -> list[ast.expr]:
     """The parts that a sum adds up, each without casts and new axes.
 
     Names are followed; what a loop adds to a pointer, as in `ptrs += BLOCK`, is left out.
@@ -63,7 +63,7 @@ def addends(value: ast.expr, kernel: Kernel) -> list[ast.expr]:
     return [plain]
 
 
-def block_start(part: ast.expr, kernel: Kernel) -> tuple[int, str] | None:
+def block_start(part: ast.expr, kernel: SourceKernel) -> tuple[int, str] | None:
     """The axis and the block size of `tl.program_id(axis) * BLOCK`."""
     known = values(kernel)
     match known.bare(part):
@@ -76,7 +76,7 @@ def block_start(part: ast.expr, kernel: Kernel) -> tuple[int, str] | None:
     return None
 
 
-def program_axis(part: ast.expr, kernel: Kernel) -> int | None:
+def program_axis(part: ast.expr, kernel: SourceKernel) -> int | None:
     """The axis of `tl.program_id(axis)`, where the part is nothing else."""
     call = values(kernel).bare(part)
     if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}program_id":
@@ -84,7 +84,7 @@ def program_axis(part: ast.expr, kernel: Kernel) -> int | None:
     return None
 
 
-def range_length(part: ast.expr, kernel: Kernel) -> str | None:
+def range_length(part: ast.expr, kernel: SourceKernel) -> str | None:
     """`BLOCK` of `tl.arange(0, BLOCK)`, where the part is nothing else."""
     call = values(kernel).bare(part)
     if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}arange":
@@ -94,18 +94,18 @@ def range_length(part: ast.expr, kernel: Kernel) -> str | None:
     return None
 
 
-def is_block(value: ast.expr, kernel: Kernel) -> bool:
+def is_block(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether the value may be made from a tl.arange of this function: a block rather than a scalar."""
     return any(path == f"{_TL}arange" for path, _ in kernel.flow.calls(value))
 
 
-def is_loaded(node: ast.AST, kernel: Kernel) -> bool:
+def is_loaded(node: ast.AST, kernel: SourceKernel) -> bool:
     """Whether it is a value from memory."""
     path = kernel.scope.path(node.func) or "" if isinstance(node, ast.Call) else ""
     return path == f"{_TL}load" or path.startswith(f"{_TL}atomic_")
 
 
-def _start(name: ast.Name, kernel: Kernel) -> ast.expr | None:
+def _start(name: ast.Name, kernel: SourceKernel) -> ast.expr | None:
     """What a name holds before a loop adds to it; None where that is not all that happens to it."""
     held = values(kernel).definitions(name)
     starts = [one for one in held if not _adds_to(one, name.id)]

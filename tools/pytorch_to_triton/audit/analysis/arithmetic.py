@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
-from pytorch_to_triton.api.scope import parameters_of
 from pytorch_to_triton.audit.analysis.definitions import Definition, Definitions
-from pytorch_to_triton.audit.analysis.dtypes import (
+from pytorch_to_triton.audit.analysis.operations import Operation, operation_of
+from pytorch_to_triton.audit.analysis.promotion import (
     FLOATS,
     INTEGERS,
     LITERAL,
@@ -16,8 +16,8 @@ from pytorch_to_triton.audit.analysis.dtypes import (
     divided,
     promoted,
 )
-from pytorch_to_triton.audit.analysis.operations import Operation, operation_of
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.triton_api.name_scope import parameters_of
 
 _EXPONENTIAL = ("exp", "exp2", "log", "log2", "log1p", "sigmoid", "tanh")
 _FUNCTIONS = (*_EXPONENTIAL, "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "erf")
@@ -29,15 +29,15 @@ _KEEPS_DTYPE = (*_RESHAPING, "sum", "max", "min", "abs", "trans", "zeros_like")
 
 
 @lru_cache(maxsize=256)
-def values(kernel: Kernel) -> "Values":
+def values(kernel: SourceKernel) -> "KernelValues":
     """The values of a kernel, which several rules ask for."""
-    return Values(kernel)
+    return KernelValues(kernel)
 
 
-class Values:
+class KernelValues:
     """The values of one kernel."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: SourceKernel) -> None:
         self.kernel = kernel
         self._definitions = Definitions(kernel.node.body, parameters_of(kernel.node))
         self._dtypes: dict[ast.AST, str | None] = {}

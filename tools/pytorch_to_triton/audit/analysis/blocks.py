@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arguments import shape_of, whole_number
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.analysis.call_arguments import shape_of, whole_number
+from pytorch_to_triton.audit.source import SourceKernel
 
 
 class Kind(IntEnum):
@@ -55,13 +55,13 @@ _METHODS = frozenset({"to", "exp", "log", "sqrt", "abs", "sin", "cos", "rsqrt", 
 _STATIC = ast.Is | ast.IsNot | ast.In | ast.NotIn
 
 
-def kind(value: ast.expr, kernel: Kernel) -> Kind:
+def kind(value: ast.expr, kernel: SourceKernel) -> Kind:
     """What an expression in the body of a kernel certainly is."""
     return _kind(value, kernel, kinds(kernel))
 
 
 @lru_cache(maxsize=16)
-def kinds(kernel: Kernel) -> Mapping[str, Kind]:
+def kinds(kernel: SourceKernel) -> Mapping[str, Kind]:
     """What each name certainly is that the body assigns, wherever it is read.
 
     Names start as blocks and are lowered to the least that is assigned to them, until nothing changes.
@@ -76,12 +76,12 @@ def kinds(kernel: Kernel) -> Mapping[str, Kind]:
     return found
 
 
-def runs_for_sure(node: ast.AST, kernel: Kernel) -> bool:
+def runs_for_sure(node: ast.AST, kernel: SourceKernel) -> bool:
     """Whether the compiler certainly meets a node: no condition around it is decided when compiling."""
     return all(kind(test, kernel) > Kind.UNKNOWN for test in kernel.flow.conditions(node))
 
 
-def _assigned(name: str, kernel: Kernel) -> tuple[ast.expr, ...]:
+def _assigned(name: str, kernel: SourceKernel) -> tuple[ast.expr, ...]:
     """What plain assignments give a name; empty where anything else binds it."""
     bindings = kernel.scope.bindings[name]
     feeds = kernel.flow.feeds(name)
@@ -93,7 +93,7 @@ def _assigned(name: str, kernel: Kernel) -> tuple[ast.expr, ...]:
     )
 
 
-def _kind(value: ast.expr, kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
+def _kind(value: ast.expr, kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
     match value:
         case ast.Name(id=name):
             return names.get(name, Kind.UNKNOWN)
@@ -116,7 +116,7 @@ def _kind(value: ast.expr, kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
     return Kind.UNKNOWN
 
 
-def _kind_of_call(call: ast.Call, kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
+def _kind_of_call(call: ast.Call, kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
     path = kernel.scope.path(call.func)
     if path is None:
         match call.func:
@@ -137,7 +137,7 @@ def _kind_of_call(call: ast.Call, kernel: Kernel, names: Mapping[str, Kind]) -> 
     return Kind.BLOCK if path == "triton.language.dot" else Kind.UNKNOWN
 
 
-def _most(values: Iterable[ast.expr], kernel: Kernel, names: Mapping[str, Kind]) -> Kind:
+def _most(values: Iterable[ast.expr], kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
     return max((_kind(value, kernel, names) for value in values), default=Kind.UNKNOWN)
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.api.scope import Scope, own_nodes, parameters_of
-from pytorch_to_triton.audit.source import Function, Kernel, Launch, SourceFile
+from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes, parameters_of
 
 _TRIAL = re.compile(
     r"(?:^|_)(?:test|tests|conftest|bench|benchmark|profile|main|demo|check|verify|example)(?:_|$)"
@@ -43,9 +43,9 @@ BENCHMARKS = ("*bench*.py",)
 """How files of tests and of benchmarks are called."""
 
 
-def launchers(file: SourceFile) -> Mapping[Function, list[Launch]]:
+def launchers(file: SourceFile) -> Mapping[Function, list[LaunchSite]]:
     """The functions that launch kernels of the file, with what they launch."""
-    found: defaultdict[Function, list[Launch]] = defaultdict(list)
+    found: defaultdict[Function, list[LaunchSite]] = defaultdict(list)
     for launch in file.launches:
         if launch.function:
             found[launch.function].append(launch)
@@ -83,7 +83,7 @@ def has_comment(function: Function, file: SourceFile) -> bool:
     return ast.get_docstring(function) is not None or any("#" in line for line in around)
 
 
-def makes_tensor(value: ast.expr | None, scope: Scope) -> bool:
+def makes_tensor(value: ast.expr | None, scope: NameScope) -> bool:
     """Whether an expression certainly makes a tensor: `torch.empty_like(x)`, `x.contiguous()`."""
     match value:
         case ast.Call(func=func) if scope.path(func) in _MADE:
@@ -107,7 +107,7 @@ def tensor_parameters(function: Function) -> frozenset[str]:
     return frozenset(names & used)
 
 
-def stored(kernel: Kernel) -> frozenset[str]:
+def stored(kernel: SourceKernel) -> frozenset[str]:
     """The parameters that a kernel writes through."""
     return frozenset(access.pointer for access in kernel.accesses if access.writes and access.pointer)
 

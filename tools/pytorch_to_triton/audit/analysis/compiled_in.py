@@ -2,8 +2,8 @@
 
 import ast
 
-from pytorch_to_triton.audit.analysis.arguments import argument
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.analysis.call_arguments import argument
+from pytorch_to_triton.audit.source import SourceKernel
 
 _COMPILED = frozenset(
     {"arange", "zeros", "full", "static_range", "static_assert", "reshape", "view", "broadcast_to"}
@@ -13,7 +13,7 @@ _FILLED = frozenset({"zeros", "full"})
 _BUILTINS = frozenset({"range", "min", "max"})
 
 
-def is_compiled_in(kernel: Kernel, name: str) -> bool:
+def is_compiled_in(kernel: SourceKernel, name: str) -> bool:
     """Whether a parameter decides shapes or branches, or leaves the kernel's sight."""
     # What is loaded is known to a run only, wherever it was loaded from.
     loads = {access.call for access in kernel.accesses}
@@ -28,7 +28,7 @@ def is_compiled_in(kernel: Kernel, name: str) -> bool:
     return False
 
 
-def _needed(call: ast.Call, kernel: Kernel) -> list[ast.expr]:
+def _needed(call: ast.Call, kernel: SourceKernel) -> list[ast.expr]:
     """The arguments of a call that have to be known when the kernel is compiled, or may have to be."""
     path = kernel.scope.path(call.func)
     function = (path or "").rpartition(".")[2]

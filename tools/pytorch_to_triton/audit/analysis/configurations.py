@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import argument
-from pytorch_to_triton.audit.analysis.tuning import setting
-from pytorch_to_triton.audit.source import Kernel, SourceFile
+from pytorch_to_triton.audit.analysis.autotune_keys import setting
+from pytorch_to_triton.audit.analysis.call_arguments import argument
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 
 OPTIONS = frozenset(
     {
@@ -106,12 +106,12 @@ class Configuration:
         return argument(self.call, _POSITIONS.index("num_warps"), "num_warps")
 
 
-def is_plain(kernel: Kernel) -> bool:
+def is_plain(kernel: SourceKernel) -> bool:
     """Whether nothing but triton.jit, triton.autotune and triton.heuristics changes what a launch passes."""
     return kernel.plain and kernel.decorators.keys() <= _KNOWN
 
 
-def configurations(kernel: Kernel) -> tuple[Configuration, ...]:
+def configurations(kernel: SourceKernel) -> tuple[Configuration, ...]:
     """All that autotuning chooses from; empty where they are not spelled out in the file."""
     configs = setting(kernel, "configs")
     calls = _calls(configs, kernel.file) if configs else None

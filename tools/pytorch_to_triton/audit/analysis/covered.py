@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import argument
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.programs import grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 _TL = "triton.language."
 _LOOPS = frozenset({"range", f"{_TL}range", f"{_TL}static_range"})
@@ -21,12 +21,12 @@ class Cover:
 
     size: ast.expr
     """In the launching function."""
-    launch: Launch
+    launch: LaunchSite
     is_whole: bool
     """One block holds all: it is as long as the next power of two."""
 
 
-def passed(name: str, kernel: Kernel, deepest: int = _DEEPEST) -> Iterator[tuple[Launch, ast.expr]]:
+def passed(name: str, kernel: SourceKernel, deepest: int = _DEEPEST) -> Iterator[tuple[LaunchSite, ast.expr]]:
     """What launches of the file pass for a parameter, also of a function that kernels call."""
     for launch in kernel.launches:
         if (value := launch.given(kernel).get(name)) is not None:
@@ -39,7 +39,7 @@ def passed(name: str, kernel: Kernel, deepest: int = _DEEPEST) -> Iterator[tuple
                 yield from passed(outer, found.kernel, deepest - 1)
 
 
-def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Kernel) -> Iterator[Cover]:
+def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:
     """The sizes that blocks of a length cover where an access stands; none where that cannot be told."""
     stepped = [
         size
@@ -59,12 +59,12 @@ def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: Kernel
                 yield Cover(tiled, launch, is_whole=False)
 
 
-def _walked(loop: ast.For | ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+def _walked(loop: ast.For | ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
     """The parameter that a loop walks over in steps of a length."""
     return _counted(loop.iter, length, kernel) if isinstance(loop, ast.For) else _until(loop, length, kernel)
 
 
-def _counted(source: ast.expr, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+def _counted(source: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
     """n of `range(0, n, BLOCK)` and of `range(tl.cdiv(n, BLOCK))`."""
     if not isinstance(source, ast.Call) or not _is_range(source, kernel) or not 0 < len(source.args) <= 3:
         return None
@@ -75,7 +75,7 @@ def _counted(source: ast.expr, length: ast.expr, kernel: Kernel) -> ast.Name | N
     return _parameter(size, kernel) if size is not None else None
 
 
-def _until(loop: ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None:
+def _until(loop: ast.While, length: ast.expr, kernel: SourceKernel) -> ast.Name | None:
     """n of `while k < n`, where the loop adds the length to k."""
     match loop.test:
         case ast.Compare(left=ast.Name(id=counter), ops=[ast.Lt()], comparators=[end]):
@@ -87,13 +87,13 @@ def _until(loop: ast.While, length: ast.expr, kernel: Kernel) -> ast.Name | None
     return None
 
 
-def _is_range(node: ast.AST, kernel: Kernel) -> bool:
+def _is_range(node: ast.AST, kernel: SourceKernel) -> bool:
     if not isinstance(node, ast.Call):
         return False
     return (kernel.scope.path(node.func) or ast.unparse(node.func)) in _LOOPS
 
 
-def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: Kernel) -> bool:
+def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from what the loop counts, or from a name that the loop adds to."""
     origins = kernel.flow.origins(address)
     names = {node.id for node in origins if isinstance(node, ast.Name)}
@@ -111,7 +111,7 @@ def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: Kernel) ->
     return bool(names & (counted | moved))
 
 
-def _is_moved(value: ast.expr, name: str, kernel: Kernel) -> bool:
+def _is_moved(value: ast.expr, name: str, kernel: SourceKernel) -> bool:
     """`ptrs + BLOCK` and tl.advance(block, ...), of the name itself."""
     match value:
         case ast.BinOp(left=ast.Name(id=own), op=ast.Add()):
@@ -121,7 +121,7 @@ def _is_moved(value: ast.expr, name: str, kernel: Kernel) -> bool:
     return False
 
 
-def _divided(end: ast.expr, length: ast.expr, kernel: Kernel) -> ast.expr | None:
+def _divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.expr | None:
     """K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`."""
     match end:
         case ast.Call(args=[size, block]) if (kernel.scope.path(end.func) or "").endswith(".cdiv"):
@@ -135,7 +135,7 @@ def _divided(end: ast.expr, length: ast.expr, kernel: Kernel) -> ast.expr | None
     return None
 
 
-def _uses(step: ast.expr, length: ast.expr, kernel: Kernel) -> bool:
+def _uses(step: ast.expr, length: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a step is the length, or made from it and nothing but factors."""
     if ast.unparse(kernel.flow.resolved(step)) == ast.unparse(length):
         return True
@@ -144,12 +144,12 @@ def _uses(step: ast.expr, length: ast.expr, kernel: Kernel) -> bool:
     )
 
 
-def _parameter(size: ast.expr, kernel: Kernel) -> ast.Name | None:
+def _parameter(size: ast.expr, kernel: SourceKernel) -> ast.Name | None:
     size = values(kernel).bare(size)
     return size if isinstance(size, ast.Name) and size.id in kernel.parameters else None
 
 
-def _held_whole(length: str, kernel: Kernel, launch: Launch) -> ast.expr | None:
+def _held_whole(length: str, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
     """n where a block is triton.next_power_of_2(n) long, by the launch or by triton.heuristics."""
     given = launch.given(kernel).get(length)
     if given is not None:
@@ -163,7 +163,7 @@ def _held_whole(length: str, kernel: Kernel, launch: Launch) -> ast.expr | None:
     return None
 
 
-def _by_heuristic(body: ast.expr, kernel: Kernel, launch: Launch) -> ast.expr | None:
+def _by_heuristic(body: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> ast.expr | None:
     """n where a heuristic is `triton.next_power_of_2(args["n"])`."""
     match _next_power(body, launch):
         case ast.Subscript(slice=ast.Constant(value=str(name))):
@@ -171,7 +171,7 @@ def _by_heuristic(body: ast.expr, kernel: Kernel, launch: Launch) -> ast.expr | 
     return None
 
 
-def _next_power(value: ast.expr, launch: Launch) -> ast.expr | None:
+def _next_power(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
     match value:
         case ast.Call(args=[size]) if launch.scope.path(value.func) == "triton.next_power_of_2":
             return size
@@ -182,7 +182,7 @@ def _next_power(value: ast.expr, launch: Launch) -> ast.expr | None:
     return None
 
 
-def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: Kernel) -> bool:
+def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * BLOCK`; where a loop around it starts or ends does not count."""
     for node in kernel.flow.origins(address, stop=lambda node: _is_range(node, kernel)):
         match node:
@@ -193,13 +193,13 @@ def _is_placed_by_program(length: ast.Name, address: ast.expr, kernel: Kernel) -
     return False
 
 
-def _is_of_program(value: ast.expr, kernel: Kernel) -> bool:
+def _is_of_program(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a value is made from a program id and is no block, whose factor is a stride."""
     paths = {path for path, _ in kernel.flow.calls(value)}
     return f"{_TL}program_id" in paths and f"{_TL}arange" not in paths
 
 
-def _tiled(length: str, kernel: Kernel, launch: Launch) -> Iterator[ast.expr]:
+def _tiled(length: str, kernel: SourceKernel, launch: LaunchSite) -> Iterator[ast.expr]:
     """The sizes that the grid divides by the block, rounded up."""
     for element in grid_of(launch) or ():
         for node in launch.flow.origins(element):

@@ -3,8 +3,8 @@
 import ast
 import re
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _NEVER_NEGATIVE = re.compile(
     r"len|count|num|size|idx|index|indices|pos|offs|cu_|mask|flag|seg|abs|scale|prob|hist|token|expert|id(?:s|x)?(?:_|$)",
@@ -13,7 +13,7 @@ _NEVER_NEGATIVE = re.compile(
 """Names of pointers to what is no less than zero: lengths, places, counts."""
 
 
-def is_decisive(extreme: ast.expr, load: Access, kernel: Kernel) -> bool:
+def is_decisive(extreme: ast.expr, load: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether lanes that a load left out may well decide a maximum or minimum, and so a result.
 
     Not where it loads lengths, places and the like, nor where the maximum only keeps exponentials small and
@@ -41,7 +41,7 @@ def _is_exponential(call: ast.Call) -> bool:
     return False
 
 
-def _is_summed(value: ast.expr, found: Values) -> bool:
+def _is_summed(value: ast.expr, found: KernelValues) -> bool:
     """Whether tl.sum adds a value up; a function that kernels call leaves that to them."""
     sums = [call for call in found.operations if call.name == "sum"]
     if not sums and not found.kernel.is_launched:
@@ -49,7 +49,7 @@ def _is_summed(value: ast.expr, found: Values) -> bool:
     return any(value in found.origins(*call.operands) for call in sums)
 
 
-def is_masked_later(value: ast.expr, found: Values) -> bool:
+def is_masked_later(value: ast.expr, found: KernelValues) -> bool:
     """Whether tl.where chooses from a value, or a comparison is multiplied with it."""
     if value in found.selected:
         return True
@@ -62,7 +62,7 @@ def is_masked_later(value: ast.expr, found: Values) -> bool:
     return False
 
 
-def _is_mask(value: ast.expr, found: Values) -> bool:
+def _is_mask(value: ast.expr, found: KernelValues) -> bool:
     match found.bare(value):
         case ast.Compare():
             return True

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from pytorch_to_triton.api.scope import Scope, children, own_nodes
+from pytorch_to_triton.triton_api.name_scope import NameScope, children, own_nodes
 
 Stop = Callable[[ast.AST], bool]
 
@@ -22,7 +22,7 @@ def nowhere(_: ast.AST) -> bool:
 class Flow:
     """The assignments of one function's body, and what stands around each of its nodes."""
 
-    def __init__(self, body: Sequence[ast.stmt], scope: Scope) -> None:
+    def __init__(self, body: Sequence[ast.stmt], scope: NameScope) -> None:
         self._body = body
         self._scope = scope
         self._made_from: dict[ast.AST, Sequence[ast.AST]] = {}

@@ -4,10 +4,10 @@ import ast
 from dataclasses import dataclass
 from itertools import product
 
-from pytorch_to_triton.audit.analysis.declared import dtypes_of
-from pytorch_to_triton.audit.analysis.sizes import declaration_of
-from pytorch_to_triton.audit.source import Kernel
-from pytorch_to_triton.schema.input_spec import INTEGERS, TensorSpec, default_range
+from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
+from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
+from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec, default_range
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Interval:
         return least <= self.low and self.high < end
 
 
-def held_by(pointer: str, kernel: Kernel) -> Interval | None:
+def held_by(pointer: str, kernel: SourceKernel) -> Interval | None:
     """What a declared input may hold that launches pass for a pointer; None where nothing is declared."""
     dtypes = dtypes_of(pointer, kernel)
     declaration = declaration_of(kernel.file)

@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
+from pytorch_to_triton.audit.analysis.launched_tensors import asked_of, callers_parameters, tensors_of
 from pytorch_to_triton.audit.analysis.movement import is_scalar
-from pytorch_to_triton.audit.analysis.tensors import asked_of, callers_parameters, tensors_of
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 _SETTLES = frozenset(
     {"stride", "contiguous", "is_contiguous", "view", "reshape", "flatten", "as_strided", "to_local"}
@@ -17,7 +17,7 @@ _ASKS_LITTLE = frozenset(
 _BUILTINS = frozenset({"len", "isinstance", "type", "print"})
 
 
-def unsettled(launch: Launch, kernel: Kernel) -> Iterator[str]:
+def unsettled(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
     """The caller's tensors whose layout nothing in the launching function touches."""
     handed_on = _handed_on(launch)
     for parameter, name in tensors_of(launch, kernel).items():
@@ -28,7 +28,7 @@ def unsettled(launch: Launch, kernel: Kernel) -> Iterator[str]:
             yield name
 
 
-def _handed_on(launch: Launch) -> frozenset[str]:
+def _handed_on(launch: LaunchSite) -> frozenset[str]:
     """The names that other functions are given, which may look at the layout, or that are assigned on."""
     found: set[str] = set()
     for node in own_nodes(launch.function.body if launch.function else []):

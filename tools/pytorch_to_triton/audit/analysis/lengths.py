@@ -2,13 +2,13 @@
 
 import ast
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.configurations import configurations
-from pytorch_to_triton.audit.analysis.sizes import constant
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.analysis.launch_sizes import constant
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 
-def most_lanes(length: str, kernel: Kernel, launch: Launch) -> int | None:
+def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | None:
     """The most that a length of the kernel comes to; None where nothing bounds it."""
     if length not in kernel.parameters:
         return int(length) if length.isdigit() else _of_file(length, kernel)
@@ -27,7 +27,7 @@ def most_lanes(length: str, kernel: Kernel, launch: Launch) -> int | None:
     return _default(length, kernel)
 
 
-def _of_file(name: str, kernel: Kernel) -> int | None:
+def _of_file(name: str, kernel: SourceKernel) -> int | None:
     """What a constant of the file comes to, `BLOCK = tl.constexpr(1024)` among them."""
     binding = kernel.file.scope.find(name)
     match binding.value if binding else None:
@@ -39,7 +39,7 @@ def _of_file(name: str, kernel: Kernel) -> int | None:
             return whole_number(value)
 
 
-def _default(parameter: str, kernel: Kernel) -> int | None:
+def _default(parameter: str, kernel: SourceKernel) -> int | None:
     given = kernel.node.args
     plain = [one.arg for one in (*given.posonlyargs, *given.args)]
     defaults = dict(zip(reversed(plain), reversed(given.defaults), strict=False))
@@ -49,7 +49,7 @@ def _default(parameter: str, kernel: Kernel) -> int | None:
     return whole_number(defaults.get(parameter))
 
 
-def _most(value: ast.expr, launch: Launch) -> int | None:
+def _most(value: ast.expr, launch: LaunchSite) -> int | None:
     """What a value comes to, or the number that `min(1024, ...)` keeps it from passing."""
     if (number := constant(value, launch)) is not None:
         return number

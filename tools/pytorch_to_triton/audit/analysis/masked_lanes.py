@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton.audit.analysis.addresses import is_block
-from pytorch_to_triton.audit.analysis.arguments import whole_number
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _FUNCTIONS: Mapping[str, Callable[[float], float]] = {
     "exp": math.exp,
@@ -37,17 +37,17 @@ Content = float | str
 class Lanes:
     """A block some lanes of which were not loaded."""
 
-    load: Access
+    load: KernelAccess
     hold: Content
     """What is in those lanes."""
 
 
-def lanes(value: ast.expr, kernel: Kernel) -> Lanes | None:
+def lanes(value: ast.expr, kernel: SourceKernel) -> Lanes | None:
     """The lanes of a value that a mask left out; None where there are none, or where it cannot be told."""
     return _lanes(value, kernel, depth=_DEEPEST)
 
 
-def is_masked_along(load: Access, axis: ast.expr | None, kernel: Kernel) -> bool:
+def is_masked_along(load: KernelAccess, axis: ast.expr | None, kernel: SourceKernel) -> bool:
     """Whether the mask leaves out lanes of the axis that a reduction sums up; no axis: of any."""
     if load.mask is None or not is_block(load.mask, kernel):
         return False
@@ -63,7 +63,7 @@ def is_masked_along(load: Access, axis: ast.expr | None, kernel: Kernel) -> bool
     return any(place == (number % own_rank) for place, own_rank in places)
 
 
-def is_never_negative(value: ast.expr, kernel: Kernel) -> bool:
+def is_never_negative(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a value is an absolute one, a square, a power of e or the like."""
     known = values(kernel)
     value = known.bare(value)
@@ -82,7 +82,7 @@ def is_never_negative(value: ast.expr, kernel: Kernel) -> bool:
     return bool(called and called.name in _FUNCTIONS) or (number is not None and number >= 0)
 
 
-def _lanes(value: ast.expr, kernel: Kernel, *, depth: int) -> Lanes | None:
+def _lanes(value: ast.expr, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     known = values(kernel)
     value = _followed(value, kernel)
     if depth <= 0:
@@ -104,7 +104,7 @@ def _lanes(value: ast.expr, kernel: Kernel, *, depth: int) -> Lanes | None:
     return None
 
 
-def _followed(value: ast.expr, kernel: Kernel) -> ast.expr:
+def _followed(value: ast.expr, kernel: SourceKernel) -> ast.expr:
     """Names and casts are followed; what changes the shape is not."""
     known = values(kernel)
     while True:
@@ -115,13 +115,13 @@ def _followed(value: ast.expr, kernel: Kernel) -> ast.expr:
         value = called.operands[0]
 
 
-def _load(value: ast.expr, kernel: Kernel) -> Access | None:
+def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     return next(
         (access for access in kernel.accesses if access.call is value and access.name == "load"), None
     )
 
 
-def _loaded(load: Access, kernel: Kernel) -> Lanes | None:
+def _loaded(load: KernelAccess, kernel: SourceKernel) -> Lanes | None:
     if load.mask is None or not is_block(load.mask, kernel):
         return None
     if load.other is None:
@@ -142,7 +142,7 @@ def _applied(called: Operation, held: Lanes) -> Lanes | None:
         return None
 
 
-def _combined(value: ast.BinOp, kernel: Kernel, *, depth: int) -> Lanes | None:
+def _combined(value: ast.BinOp, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     one, other = _lanes(value.left, kernel, depth=depth), _lanes(value.right, kernel, depth=depth)
     held = one or other
     if held is None:
@@ -170,7 +170,9 @@ def _of_both(op: ast.operator, one: Content, other: Content) -> Content | None:
     return None
 
 
-def _of_left(op: ast.operator, held: Lanes, right: ast.expr, kernel: Kernel, *, depth: int) -> Content | None:
+def _of_left(
+    op: ast.operator, held: Lanes, right: ast.expr, kernel: SourceKernel, *, depth: int
+) -> Content | None:
     hold = held.hold
     number = values(kernel).number(right)
     if number is not None:
@@ -188,7 +190,9 @@ def _of_left(op: ast.operator, held: Lanes, right: ast.expr, kernel: Kernel, *, 
     return NOT_ZERO if isinstance(op, ast.Mult | ast.Div) else None
 
 
-def _of_right(op: ast.operator, left: ast.expr, held: Lanes, kernel: Kernel, *, depth: int) -> Content | None:
+def _of_right(
+    op: ast.operator, left: ast.expr, held: Lanes, kernel: SourceKernel, *, depth: int
+) -> Content | None:
     hold = held.hold
     if isinstance(op, ast.Add | ast.Mult):
         return _of_left(op, held, left, kernel, depth=depth)
@@ -217,7 +221,7 @@ def _computed(op: ast.operator, one: float, other: float) -> float | None:
         return None
 
 
-def _is_total(value: ast.expr, load: Access, kernel: Kernel, *, depth: int) -> bool:
+def _is_total(value: ast.expr, load: KernelAccess, kernel: SourceKernel, *, depth: int) -> bool:
     """Whether it is the sum or the maximum of all that a block holds, or a multiple: not zero but by chance.
 
     What is summed up along one axis of several is another block, unless it is the load's own rows.
@@ -236,7 +240,7 @@ def _is_total(value: ast.expr, load: Access, kernel: Kernel, *, depth: int) -> b
     return not any(_adds_axis(node) for node in known.origins(value))
 
 
-def _accumulated(name: ast.Name, kernel: Kernel, *, depth: int) -> Lanes | None:
+def _accumulated(name: ast.Name, kernel: SourceKernel, *, depth: int) -> Lanes | None:
     """Of a name that starts at zero and that a loop adds blocks to."""
     known = values(kernel)
     found: list[Lanes] = []
@@ -254,7 +258,7 @@ def _accumulated(name: ast.Name, kernel: Kernel, *, depth: int) -> Lanes | None:
     return found[0] if found else None
 
 
-def _axes_of_ranges(value: ast.expr, kernel: Kernel) -> Iterator[tuple[int, int]]:
+def _axes_of_ranges(value: ast.expr, kernel: SourceKernel) -> Iterator[tuple[int, int]]:
     """For each `[:, None]` of what holds a range, the axis that it is on and how many axes there are."""
     for node in values(kernel).origins(value):
         match node:

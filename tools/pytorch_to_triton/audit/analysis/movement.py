@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arguments import argument, shape_of, whole_number
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."
 _SAME_PLACES = frozenset({_TL + "max_contiguous", _TL + "multiple_of", _TL + "expand_dims", _TL + "cast"})
@@ -38,7 +38,7 @@ class Term:
         return tuple(one for one in self.factors if not (isinstance(one, ast.Call) or _is_one(one)))
 
 
-def terms(address: ast.expr, kernel: Kernel) -> tuple[Term, ...] | None:
+def terms(address: ast.expr, kernel: SourceKernel) -> tuple[Term, ...] | None:
     """The products that an address sums up; None where a tl.arange goes through anything else than sums,
     products and remainders."""
     products = _products(address, kernel, frozenset())
@@ -62,7 +62,7 @@ def bound_in(*nodes: ast.AST) -> frozenset[str]:
     )
 
 
-def is_scalar(kernel: Kernel, *values: ast.AST) -> bool:
+def is_scalar(kernel: SourceKernel, *values: ast.AST) -> bool:
     """Whether nothing that the values are made from can be a block: no range, no call of unknown outcome.
 
     The parameters of a launched kernel are scalars and pointers.
@@ -70,18 +70,18 @@ def is_scalar(kernel: Kernel, *values: ast.AST) -> bool:
     return all(_is_scalar(node, kernel, _scalars(kernel)) for value in values for node in ast.walk(value))
 
 
-def is_entry(kernel: Kernel) -> bool:
+def is_entry(kernel: SourceKernel) -> bool:
     """Whether it certainly is launched, and not called by another kernel."""
     return kernel.is_launched or any(path == _TL + "program_id" for path, _ in kernel.calls())
 
 
-def accesses_in(kernel: Kernel, node: ast.AST) -> tuple[Access, ...]:
+def accesses_in(kernel: SourceKernel, node: ast.AST) -> tuple[KernelAccess, ...]:
     """The accesses of a part of a kernel."""
     inside = {*ast.walk(node)}
     return tuple(access for access in kernel.accesses if access.call in inside)
 
 
-def calls_unknown(kernel: Kernel, node: ast.AST) -> bool:
+def calls_unknown(kernel: SourceKernel, node: ast.AST) -> bool:
     """Whether a part of a kernel calls what may access memory out of sight."""
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
@@ -94,7 +94,7 @@ def calls_unknown(kernel: Kernel, node: ast.AST) -> bool:
     return False
 
 
-def escapes(kernel: Kernel, parameter: str) -> bool:
+def escapes(kernel: SourceKernel, parameter: str) -> bool:
     """Whether a pointer may be accessed otherwise than by the kernel's `accesses`."""
     loads = {access.call for access in kernel.accesses}
     for node in kernel.nodes:
@@ -110,7 +110,7 @@ def escapes(kernel: Kernel, parameter: str) -> bool:
     return any(access.pointer is None for access in kernel.accesses)
 
 
-def statements_between(kernel: Kernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:
+def statements_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> Sequence[ast.stmt] | None:
     """The statements from one node's to another's, both included; None where they are not in one list so."""
     one, other = _statement(kernel, first), _statement(kernel, second)
     around = kernel.flow.parents.get(one) if one else None
@@ -123,13 +123,13 @@ def statements_between(kernel: Kernel, first: ast.AST, second: ast.AST) -> Seque
     return None
 
 
-def dims(value: ast.expr, kernel: Kernel) -> Dims | None:
+def dims(value: ast.expr, kernel: SourceKernel) -> Dims | None:
     """The sizes of a block, as its source spells them; None where even their number is not known."""
     return _dims(value, kernel, frozenset())
 
 
 @lru_cache(maxsize=16)
-def _scalars(kernel: Kernel) -> frozenset[str]:
+def _scalars(kernel: SourceKernel) -> frozenset[str]:
     """The names of a kernel that certainly hold no block: all, less those that something else reaches."""
     parts = {
         name: [
@@ -146,7 +146,7 @@ def _scalars(kernel: Kernel) -> frozenset[str]:
     return names
 
 
-def _is_scalar(node: ast.AST, kernel: Kernel, names: frozenset[str]) -> bool:
+def _is_scalar(node: ast.AST, kernel: SourceKernel, names: frozenset[str]) -> bool:
     """Whether one node, for itself, is no block."""
     match node:
         case ast.Call(func=func):
@@ -159,7 +159,9 @@ def _is_scalar(node: ast.AST, kernel: Kernel, names: frozenset[str]) -> bool:
     return True
 
 
-def _products(node: ast.expr, kernel: Kernel, seen: frozenset[str]) -> list[tuple[ast.expr, ...]] | None:
+def _products(
+    node: ast.expr, kernel: SourceKernel, seen: frozenset[str]
+) -> list[tuple[ast.expr, ...]] | None:
     match node:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
             first, second = _products(left, kernel, seen), _products(right, kernel, seen)
@@ -183,7 +185,7 @@ def _products(node: ast.expr, kernel: Kernel, seen: frozenset[str]) -> list[tupl
 
 
 def _products_of_name(
-    name: ast.Name, kernel: Kernel, seen: frozenset[str]
+    name: ast.Name, kernel: SourceKernel, seen: frozenset[str]
 ) -> list[tuple[ast.expr, ...]] | None:
     """Those of what the name stands for: one assignment, and what is added to it later."""
     feeds = kernel.flow.feeds(name.id)
@@ -196,7 +198,7 @@ def _products_of_name(
     return None if None in parts else [product for part in parts for product in part or []]
 
 
-def _is_range(node: ast.expr, kernel: Kernel) -> bool:
+def _is_range(node: ast.expr, kernel: SourceKernel) -> bool:
     return isinstance(node, ast.Call) and kernel.scope.path(node.func) == _TL + "arange"
 
 
@@ -218,7 +220,7 @@ def _is_whole_axis(part: ast.expr) -> bool:
     return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
 
 
-def _statement(kernel: Kernel, node: ast.AST) -> ast.stmt | None:
+def _statement(kernel: SourceKernel, node: ast.AST) -> ast.stmt | None:
     """The innermost statement that a node stands in."""
     around = (node, *kernel.flow.around(node))
     return next((outer for outer in around if isinstance(outer, ast.stmt)), None)
@@ -231,7 +233,7 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
             yield field
 
 
-def _dims(node: ast.expr, kernel: Kernel, seen: frozenset[str]) -> Dims | None:
+def _dims(node: ast.expr, kernel: SourceKernel, seen: frozenset[str]) -> Dims | None:
     match node:
         case ast.Constant():
             return ()
@@ -250,7 +252,7 @@ def _dims(node: ast.expr, kernel: Kernel, seen: frozenset[str]) -> Dims | None:
     return None
 
 
-def _dims_of_call(call: ast.Call, kernel: Kernel, seen: frozenset[str]) -> Dims | None:
+def _dims_of_call(call: ast.Call, kernel: SourceKernel, seen: frozenset[str]) -> Dims | None:
     path = kernel.scope.path(call.func) or ""
     if path == _TL + "arange":
         low, high = argument(call, 0, "start"), argument(call, 1, "end")
@@ -267,7 +269,7 @@ def _dims_of_call(call: ast.Call, kernel: Kernel, seen: frozenset[str]) -> Dims 
     return None
 
 
-def _dims_of_name(name: ast.Name, kernel: Kernel, seen: frozenset[str]) -> Dims | None:
+def _dims_of_name(name: ast.Name, kernel: SourceKernel, seen: frozenset[str]) -> Dims | None:
     feeds = kernel.flow.feeds(name.id)
     if name.id in kernel.parameters:
         return () if is_entry(kernel) and not feeds else None

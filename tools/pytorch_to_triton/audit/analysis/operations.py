@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from pytorch_to_triton.api.scope import Scope
+from pytorch_to_triton.triton_api.name_scope import NameScope
 
 _METHODS = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sum", "max", "min", "abs", "to"})
 _MODULES = ("math", "standard", "extra.libdevice", "extra.cuda.libdevice", "core")
@@ -27,7 +27,7 @@ class Operation:
         return self.operands[position] if named is None and position < len(self.operands) else named
 
 
-def operation_of(call: ast.Call, scope: Scope) -> Operation | None:
+def operation_of(call: ast.Call, scope: NameScope) -> Operation | None:
     """The call as an operation; None where it calls something else."""
     if any(isinstance(one, ast.Starred) for one in call.args):
         return None

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import argument
-from pytorch_to_triton.audit.analysis.arithmetic import Values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.padding import Padding, is_padded_along, masked_load
 
 
@@ -19,7 +19,7 @@ class PaddedSum:
     padding: Padding
 
 
-def padded_sums(found: Values) -> Iterator[PaddedSum]:
+def padded_sums(found: KernelValues) -> Iterator[PaddedSum]:
     """Each tl.sum of squared differences from a mean, or of exponentials, of a load that is padded."""
     for call in found.operations:
         if call.name != "sum" or not call.operands or call.call in found.selected:
@@ -31,7 +31,7 @@ def padded_sums(found: Values) -> Iterator[PaddedSum]:
                 yield PaddedSum(call.call, term, padding)
 
 
-def _counted(found: Values, term: ast.expr) -> ast.Call | None:
+def _counted(found: KernelValues, term: ast.expr) -> ast.Call | None:
     """The masked load of which the term is not zero in the lanes that the mask leaves out."""
     if exponent := found.operand(term, "exp", "exp2"):
         load = masked_load(found, exponent) or _shifted(found, exponent)
@@ -40,7 +40,7 @@ def _counted(found: Values, term: ast.expr) -> ast.Call | None:
     return _shifted(found, difference) if difference is not None else None
 
 
-def _shifted(found: Values, value: ast.expr) -> ast.Call | None:
+def _shifted(found: KernelValues, value: ast.expr) -> ast.Call | None:
     """The load of `load - m`, where m is what a reduction made, the same for all lanes."""
     match found.bare(value):
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
@@ -48,7 +48,7 @@ def _shifted(found: Values, value: ast.expr) -> ast.Call | None:
     return None
 
 
-def _is_reduced(found: Values, value: ast.expr) -> bool:
+def _is_reduced(found: KernelValues, value: ast.expr) -> bool:
     """Whether the value is a tl.sum or tl.max, or such a one divided by a number."""
     value = found.bare(value)
     if quotient := found.quotient(value):
@@ -56,6 +56,6 @@ def _is_reduced(found: Values, value: ast.expr) -> bool:
     return found.is_a(value, "sum", "max")
 
 
-def _fills_with_zero(found: Values, load: ast.Call) -> bool:
+def _fills_with_zero(found: KernelValues, load: ast.Call) -> bool:
     other = argument(load, 2, "other")
     return other is None or found.number(other) == 0

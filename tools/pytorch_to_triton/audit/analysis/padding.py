@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
-from pytorch_to_triton.audit.analysis.arithmetic import Values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.operations import Operation
 
 
@@ -21,7 +21,7 @@ class Padding:
     """How many axes the mask has."""
 
 
-def masked_load(values: Values, value: ast.expr) -> ast.Call | None:
+def masked_load(values: KernelValues, value: ast.expr) -> ast.Call | None:
     """The load that a value comes from unchanged, where it has a mask."""
     bare = values.bare(value)
     found = values.operation(bare)
@@ -30,7 +30,7 @@ def masked_load(values: Values, value: ast.expr) -> ast.Call | None:
     return None
 
 
-def paddings(values: Values, load: ast.Call) -> Iterator[Padding]:
+def paddings(values: KernelValues, load: ast.Call) -> Iterator[Padding]:
     """What the mask of a load leaves out beyond the end of the data."""
     mask = argument(load, 1, "mask")
     for part in _conjuncts(values, mask) if mask else ():
@@ -46,7 +46,7 @@ def paddings(values: Values, load: ast.Call) -> Iterator[Padding]:
             yield Padding(width, end, *_axis_and_rank(values, part))
 
 
-def is_padded_along(values: Values, load: ast.Call, reduction: Operation) -> Padding | None:
+def is_padded_along(values: KernelValues, load: ast.Call, reduction: Operation) -> Padding | None:
     """The padding of a load that certainly lies along the axis of a reduction."""
     spelled = reduction.option(1, "axis")
     all_axes = spelled is None or (isinstance(spelled, ast.Constant) and spelled.value is None)
@@ -57,7 +57,7 @@ def is_padded_along(values: Values, load: ast.Call, reduction: Operation) -> Pad
     return None
 
 
-def _conjuncts(values: Values, mask: ast.expr) -> Iterator[ast.expr]:
+def _conjuncts(values: KernelValues, mask: ast.expr) -> Iterator[ast.expr]:
     """`a`, `b` and `c` of `a & (b & c)`; the new axes of each are kept."""
     resolved = values.resolved(mask)
     match resolved:
@@ -71,7 +71,7 @@ def _conjuncts(values: Values, mask: ast.expr) -> Iterator[ast.expr]:
             yield resolved
 
 
-def _width(values: Values, lanes: ast.expr) -> ast.expr | None:
+def _width(values: KernelValues, lanes: ast.expr) -> ast.expr | None:
     """BLOCK where the lanes are tl.arange(0, BLOCK), or that plus an offset."""
     arange = [
         one
@@ -85,7 +85,7 @@ def _width(values: Values, lanes: ast.expr) -> ast.expr | None:
     return width if is_name and values.number(start) == 0 else None
 
 
-def _axis_and_rank(values: Values, compare: ast.expr) -> tuple[int | None, int]:
+def _axis_and_rank(values: KernelValues, compare: ast.expr) -> tuple[int | None, int]:
     """0 and 2 for lanes[:, None] < end, 1 and 2 for lanes[None, :], 0 and 1 for lanes without new axes."""
     indices = [
         node.slice.elts
@@ -96,7 +96,7 @@ def _axis_and_rank(values: Values, compare: ast.expr) -> tuple[int | None, int]:
     return min(axes, default=0) if len(axes) < 2 else None, max(map(len, indices), default=1)
 
 
-def _launched_alike(values: Values, width: ast.expr, end: ast.expr) -> bool:
+def _launched_alike(values: KernelValues, width: ast.expr, end: ast.expr) -> bool:
     """Whether a launch in the file passes the same for the width as for the end."""
     match width, end:
         case ast.Name(id=one), ast.Name(id=other):
@@ -105,5 +105,5 @@ def _launched_alike(values: Values, width: ast.expr, end: ast.expr) -> bool:
     return False
 
 
-def _given(values: Values) -> list[dict[str, ast.expr]]:
+def _given(values: KernelValues) -> list[dict[str, ast.expr]]:
     return [{**launch.given(values.kernel)} for launch in values.kernel.launches]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.api.scope import own_nodes
-from pytorch_to_triton.audit.analysis.arguments import whole_number
-from pytorch_to_triton.audit.source import Launch
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.source import LaunchSite
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Extent:
     """From 0, from the end where negative; None: all elements."""
 
 
-def size_of(value: ast.expr, launch: Launch) -> Extent | None:
+def size_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     """The size that a value certainly is; names are followed, `rows, cols = x.shape` among them."""
     value = launch.flow.resolved(value)
     match value:
@@ -40,7 +40,7 @@ def _spelled(value: ast.expr) -> Extent | None:
     return None
 
 
-def stride_of(value: ast.expr, launch: Launch) -> Extent | None:
+def stride_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
     """The stride that a value certainly is; names are followed."""
     value = launch.flow.resolved(value)
     match value:
@@ -61,7 +61,7 @@ def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
 
 
 @lru_cache(maxsize=64)
-def _unpacked(launch: Launch) -> Mapping[str, Extent]:
+def _unpacked(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names that a shape is unpacked into, with the sizes that they are."""
     found: dict[str, Extent] = {}
     for node in own_nodes(launch.function.body if launch.function else []):
@@ -90,7 +90,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
 
 
 @lru_cache(maxsize=64)
-def _unpacked_strides(launch: Launch) -> Mapping[str, Extent]:
+def _unpacked_strides(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names of `sm, sn = x.stride()`."""
     found: dict[str, Extent] = {}
     for node in own_nodes(launch.function.body if launch.function else []):

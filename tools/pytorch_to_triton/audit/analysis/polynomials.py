@@ -4,9 +4,9 @@ import ast
 from collections import Counter
 from collections.abc import Mapping
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.source import SourceKernel
 
 Monomial = tuple[int, ...]
 """The keys of the factors, in order; () of the constant."""
@@ -17,7 +17,7 @@ _DEEPEST = 20
 _MOST_TERMS = 64
 
 
-def polynomial(value: ast.expr, kernel: Kernel, pointer: str | None = None) -> Polynomial | None:
+def polynomial(value: ast.expr, kernel: SourceKernel, pointer: str | None = None) -> Polynomial | None:
     """The value as a sum of products, a pointer and clamps left out; None where it has too many."""
     return _polynomial(value, kernel, pointer, _DEEPEST)
 
@@ -29,7 +29,9 @@ def difference(one: Polynomial, other: Polynomial) -> Polynomial:
     return _without_zeros(found)
 
 
-def _polynomial(value: ast.expr, kernel: Kernel, pointer: str | None, deepest: int) -> Polynomial | None:
+def _polynomial(
+    value: ast.expr, kernel: SourceKernel, pointer: str | None, deepest: int
+) -> Polynomial | None:
     known = values(kernel)
     value = known.bare(value)
     if (number := whole_number(value)) is not None:

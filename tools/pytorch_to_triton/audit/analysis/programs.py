@@ -4,9 +4,9 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 _TL = "triton.language."
 
@@ -19,7 +19,7 @@ class Division:
     block: ast.expr
 
 
-def grid_of(launch: Launch) -> tuple[ast.expr, ...] | None:
+def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
     """The elements of its grid, by a lambda or a function, too; None where they are not spelt out."""
     grid = launch.flow.resolved(launch.grid)
     match grid:
@@ -30,7 +30,7 @@ def grid_of(launch: Launch) -> tuple[ast.expr, ...] | None:
     return _elements(grid)
 
 
-def rounded_up(element: ast.expr, launch: Launch) -> Division | None:
+def rounded_up(element: ast.expr, launch: LaunchSite) -> Division | None:
     """The division where an element of a grid is `triton.cdiv(size, block)` or is spelt out as such."""
     match launch.flow.resolved(element):
         case ast.Call(func=ast.Name(id="cdiv") | ast.Attribute(attr="cdiv"), args=[size, block]):
@@ -46,7 +46,7 @@ def rounded_up(element: ast.expr, launch: Launch) -> Division | None:
     return None
 
 
-def rounded_down(element: ast.expr, launch: Launch) -> Division | None:
+def rounded_down(element: ast.expr, launch: LaunchSite) -> Division | None:
     """The division where an element of a grid is `size // block`, or that but at least one program."""
     match _without_floor(launch.flow.resolved(element), launch):
         case ast.BinOp(
@@ -67,7 +67,7 @@ def rounded_down(element: ast.expr, launch: Launch) -> Division | None:
     return None
 
 
-def _without_floor(element: ast.expr, launch: Launch) -> ast.expr:
+def _without_floor(element: ast.expr, launch: LaunchSite) -> ast.expr:
     """n // B of `max(1, n // B)`, `n // B or 1`, `int(n // B)` and `n // B if n > B else 1`."""
     match element:
         case ast.Call(func=ast.Name(id="max"), args=[one, other], keywords=[]):
@@ -84,7 +84,7 @@ def _without_floor(element: ast.expr, launch: Launch) -> ast.expr:
     return element
 
 
-def parameters_for(block: ast.expr, kernel: Kernel, launch: Launch) -> frozenset[str]:
+def parameters_for(block: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> frozenset[str]:
     """The tl.constexpr parameters that a size in a grid may be: `meta["BLOCK"]`, or what is passed alike."""
     match block:
         case ast.Subscript(slice=ast.Constant(value=str(name))) if name in kernel.constexprs:
@@ -93,18 +93,18 @@ def parameters_for(block: ast.expr, kernel: Kernel, launch: Launch) -> frozenset
     return frozenset(name for name in kernel.constexprs & given.keys() if alike(given[name], block, launch))
 
 
-def alike(one: ast.expr, other: ast.expr, launch: Launch) -> bool:
+def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
     """Whether two expressions of a launching function are spelt alike, names followed."""
     first, second = launch.flow.resolved(one), launch.flow.resolved(other)
     return ast.unparse(first) == ast.unparse(second)
 
 
-def program_axes(kernel: Kernel, *given: ast.AST) -> frozenset[int]:
+def program_axes(kernel: SourceKernel, *given: ast.AST) -> frozenset[int]:
     """The grid's axes whose program ids the values may be made from, loads at such places included."""
     return _read_in(kernel.flow.origins(*given), kernel)
 
 
-def is_opaque(kernel: Kernel, *given: ast.AST) -> bool:
+def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
     """Whether the values may differ between programs in ways that cannot be told.
 
     That is what other functions return, what atomics return, and program ids of an axis that is not literal.
@@ -115,7 +115,7 @@ def is_opaque(kernel: Kernel, *given: ast.AST) -> bool:
 
 
 @lru_cache(maxsize=256)
-def shared_axes(access: Access, kernel: Kernel) -> frozenset[int]:
+def shared_axes(access: KernelAccess, kernel: SourceKernel) -> frozenset[int]:
     """The grid's axes along which all programs certainly write to the same places, but other values.
 
     The value is made from such an axis's program id, or loaded by it, and neither the address nor the mask
@@ -135,7 +135,7 @@ def shared_axes(access: Access, kernel: Kernel) -> frozenset[int]:
     return free if free and not is_opaque(kernel, *place) else frozenset()
 
 
-def is_updated(access: Access, kernel: Kernel) -> bool:
+def is_updated(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether the value that is written is made from what was loaded at the same place."""
     if access.value is None:
         return False
@@ -145,7 +145,7 @@ def is_updated(access: Access, kernel: Kernel) -> bool:
     return any(one.call in made_from and known.same(one.address, access.address) for one in loaded)
 
 
-def is_wide(axis: int, launch: Launch) -> bool:
+def is_wide(axis: int, launch: LaunchSite) -> bool:
     """Whether the grid is known to have this axis, and nothing says that it is 1 along it."""
     grid = grid_of(launch)
     if grid is None or axis >= len(grid):
@@ -162,19 +162,19 @@ def is_wide(axis: int, launch: Launch) -> bool:
     )
 
 
-def _read_in(nodes: frozenset[ast.AST], kernel: Kernel) -> frozenset[int]:
+def _read_in(nodes: frozenset[ast.AST], kernel: SourceKernel) -> frozenset[int]:
     """The axes of the tl.program_id calls among some nodes."""
     return frozenset(axis for call, axis in program_ids(kernel) if axis is not None and call in nodes)
 
 
 @lru_cache(maxsize=64)
-def program_ids(kernel: Kernel) -> tuple[tuple[ast.Call, int | None], ...]:
+def program_ids(kernel: SourceKernel) -> tuple[tuple[ast.Call, int | None], ...]:
     """Each tl.program_id call of a kernel with its axis."""
     calls = (call for path, call in kernel.calls() if path == f"{_TL}program_id")
     return tuple((call, whole_number(argument(call, 0, "axis"))) for call in calls)
 
 
-def _passed(block: ast.expr, launch: Launch) -> ast.expr:
+def _passed(block: ast.expr, launch: LaunchSite) -> ast.expr:
     """What the launch passes for `meta["BLOCK"]`; else the block itself."""
     match block:
         case ast.Subscript(slice=ast.Constant(value=str(name))):
@@ -203,7 +203,7 @@ def _returned(node: ast.AST) -> tuple[ast.expr, ...] | None:
     return None
 
 
-def _is_opaque_call(call: ast.Call, kernel: Kernel) -> bool:
+def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
     path = kernel.scope.path(call.func)
     if path == f"{_TL}program_id":
         return whole_number(argument(call, 0, "axis")) is None

@@ -3,13 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.source import SourceKernel
 
 Seen = frozenset[ast.AST]
 
 
-def is_unbounded(found: Values, value: ast.AST) -> bool:
+def is_unbounded(found: KernelValues, value: ast.AST) -> bool:
     """Whether a value certainly grows with loaded data: nothing is subtracted and nothing limits it.
 
     The parameter of a helper does where every call in the file passes such a value.
@@ -17,7 +17,7 @@ def is_unbounded(found: Values, value: ast.AST) -> bool:
     return _grows(found, value, frozenset()) is True
 
 
-def calls_of(kernel: Kernel) -> Iterator[tuple[Values, ast.Call]]:
+def calls_of(kernel: SourceKernel) -> Iterator[tuple[KernelValues, ast.Call]]:
     """Where other kernels of the file call this one, each with the values of its caller."""
     name = kernel.node.name
     for caller in kernel.file.kernels:
@@ -29,7 +29,7 @@ def calls_of(kernel: Kernel) -> Iterator[tuple[Values, ast.Call]]:
                         yield values(caller), node
 
 
-def _grows(found: Values, value: ast.AST, seen: Seen) -> bool | None:
+def _grows(found: KernelValues, value: ast.AST, seen: Seen) -> bool | None:
     """None: a factor or a constant, which says nothing."""
     if isinstance(value, ast.expr):
         value = found.bare(value)
@@ -64,7 +64,7 @@ def _grows(found: Values, value: ast.AST, seen: Seen) -> bool | None:
     return False
 
 
-def _is_negated_square(found: Values, value: ast.expr) -> bool:
+def _is_negated_square(found: KernelValues, value: ast.expr) -> bool:
     """Whether the value is a product with a minus sign in which something is squared, `-x * x / 2`."""
     factors = [*_factors(found, value)]
     is_negated = any(isinstance(one, ast.USub) or _is_negative(found, one) for one in factors)
@@ -72,7 +72,7 @@ def _is_negated_square(found: Values, value: ast.expr) -> bool:
     return is_negated and (repeated or any(_has_square(found, one) for one in factors))
 
 
-def _factors(found: Values, value: ast.expr) -> Iterator[ast.AST]:
+def _factors(found: KernelValues, value: ast.expr) -> Iterator[ast.AST]:
     """The factors of a product or quotient, and a minus sign for each one that is negated."""
     match found.bare(value):
         case ast.UnaryOp(op=ast.USub() as minus, operand=operand) if found.number(value) is None:
@@ -87,17 +87,17 @@ def _factors(found: Values, value: ast.expr) -> Iterator[ast.AST]:
             yield factor
 
 
-def _is_negative(found: Values, factor: ast.AST) -> bool:
+def _is_negative(found: KernelValues, factor: ast.AST) -> bool:
     number = found.number(factor) if isinstance(factor, ast.expr) else None
     return number is not None and number < 0
 
 
-def _has_square(found: Values, factor: ast.AST) -> bool:
+def _has_square(found: KernelValues, factor: ast.AST) -> bool:
     terms = found.terms(factor) if isinstance(factor, ast.expr) else ()
     return any(found.squared(term) is not None for term in terms)
 
 
-def _passed_grows(kernel: Kernel, name: str, seen: Seen) -> bool | None:
+def _passed_grows(kernel: SourceKernel, name: str, seen: Seen) -> bool | None:
     """Whether all calls of a helper pass a value that grows for a parameter."""
     place = kernel.parameters.index(name)
     passed = [
@@ -108,7 +108,7 @@ def _passed_grows(kernel: Kernel, name: str, seen: Seen) -> bool | None:
     return bool(passed) and _all([_grows(caller, value, seen) for caller, value in passed])
 
 
-def _result_grows(found: Values, call: ast.Call, seen: Seen) -> bool | None:
+def _result_grows(found: KernelValues, call: ast.Call, seen: Seen) -> bool | None:
     made = found.operation(call)
     if made is None:
         return None if isinstance(call.func, ast.Name) and call.func.id == "float" else False

@@ -13,15 +13,15 @@ from pytorch_to_triton.audit.analysis.movement import (
     names_in,
     statements_between,
 )
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two loads of one place, with nothing between them that changes it."""
 
-    first: Access
-    second: Access
+    first: KernelAccess
+    second: KernelAccess
     fills_alike: bool
     """Both give the same values where the mask is off."""
     stores_between: bool
@@ -33,13 +33,13 @@ class Pair:
 
 
 @lru_cache(maxsize=16)
-def repeated_loads(kernel: Kernel) -> tuple[Pair, ...]:
+def repeated_loads(kernel: SourceKernel) -> tuple[Pair, ...]:
     """The pairs in one list of statements, in source order."""
     loads = [access for access in kernel.accesses if access.name == "load" and access.pointer]
     return tuple(_pairs(kernel, loads))
 
 
-def _pairs(kernel: Kernel, loads: Sequence[Access]) -> Iterator[Pair]:
+def _pairs(kernel: SourceKernel, loads: Sequence[KernelAccess]) -> Iterator[Pair]:
     for first, second in combinations(loads, 2):
         if not _same_place(first, second):
             continue
@@ -51,7 +51,7 @@ def _pairs(kernel: Kernel, loads: Sequence[Access]) -> Iterator[Pair]:
             yield Pair(first, second, _text(first.other) == _text(second.other), bool(stores))
 
 
-def _same_place(first: Access, second: Access) -> bool:
+def _same_place(first: KernelAccess, second: KernelAccess) -> bool:
     return first.pointer == second.pointer and all(
         _text(one) == _text(other)
         for one, other in ((first.address, second.address), (first.mask, second.mask))
@@ -59,8 +59,8 @@ def _same_place(first: Access, second: Access) -> bool:
 
 
 def _stores(
-    kernel: Kernel, first: Access, second: Access, between: Sequence[ast.stmt]
-) -> list[Access] | None:
+    kernel: SourceKernel, first: KernelAccess, second: KernelAccess, between: Sequence[ast.stmt]
+) -> list[KernelAccess] | None:
     """The stores between two loads; None where they may not give the same values."""
     needed = names_in(first.address, *([first.mask] if first.mask else []))
     if needed & bound_in(*between[:-1]) or any(_nested(one, first, second) for one in between):
@@ -76,12 +76,12 @@ def _stores(
     return writes
 
 
-def _may_write(kernel: Kernel, statement: ast.stmt) -> bool:
+def _may_write(kernel: SourceKernel, statement: ast.stmt) -> bool:
     """Whether a statement calls what may write to memory out of sight."""
     return calls_unknown(kernel, statement) and not _only_computes(kernel, statement)
 
 
-def _only_computes(kernel: Kernel, statement: ast.stmt) -> bool:
+def _only_computes(kernel: SourceKernel, statement: ast.stmt) -> bool:
     """Whether all that a statement calls beyond Triton is the file's own functions that access no memory."""
     for node in ast.walk(statement):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -96,7 +96,7 @@ def _only_computes(kernel: Kernel, statement: ast.stmt) -> bool:
     )
 
 
-def _touches(helper: Kernel, call: ast.Call) -> bool:
+def _touches(helper: SourceKernel, call: ast.Call) -> bool:
     path = helper.scope.path(call.func) or ""
     pure = path.startswith("triton.language.") and not path.endswith(
         (".store", ".debug_barrier", ".inline_asm_elementwise", ".make_tensor_descriptor")
@@ -105,13 +105,13 @@ def _touches(helper: Kernel, call: ast.Call) -> bool:
     return not (pure or method) or ".atomic_" in path
 
 
-def _paths(kernel: Kernel, statement: ast.stmt) -> Iterator[str]:
+def _paths(kernel: SourceKernel, statement: ast.stmt) -> Iterator[str]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call):
             yield kernel.scope.path(node.func) or ""
 
 
-def _nested(statement: ast.stmt, first: Access, second: Access) -> bool:
+def _nested(statement: ast.stmt, first: KernelAccess, second: KernelAccess) -> bool:
     """Whether one of the loads stands in a branch or a loop below the statement."""
     compound = isinstance(statement, ast.If | ast.For | ast.While)
     return compound and any(node in (first.call, second.call) for node in ast.walk(statement))

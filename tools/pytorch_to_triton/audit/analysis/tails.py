@@ -5,22 +5,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.covered import Cover, covers, passed
 from pytorch_to_triton.audit.analysis.flow import Stop, nowhere
-from pytorch_to_triton.audit.analysis.guards import is_guarded, is_padded
-from pytorch_to_triton.audit.analysis.passed import size_of
-from pytorch_to_triton.audit.analysis.programs import parameters_for
-from pytorch_to_triton.audit.analysis.sizes import (
+from pytorch_to_triton.audit.analysis.launch_sizes import (
     DeclaredSize,
     constant,
     declared_size,
     literal_sizes,
 )
+from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.analysis.programs import parameters_for
+from pytorch_to_triton.audit.analysis.size_guards import is_guarded, is_padded
 from pytorch_to_triton.audit.analysis.unmasked import clamps, is_elsewhere_masked
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
 _TL = "triton.language."
@@ -40,7 +40,7 @@ class Tail:
     """The size in the file that has one."""
 
 
-def tail_of(access: Access, kernel: Kernel) -> Tail | None:
+def tail_of(access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     """The worst tail that an access certainly reaches without a mask; None where none is known of."""
     if is_trial(kernel.file) or is_elsewhere_masked(access, kernel) or _is_peeled(access, kernel):
         return None
@@ -56,7 +56,7 @@ def tail_of(access: Access, kernel: Kernel) -> Tail | None:
     )
 
 
-def _is_peeled(access: Access, kernel: Kernel) -> bool:
+def _is_peeled(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it is in a loop over whole blocks, and the last block follows with a mask."""
     around = kernel.flow.loops(access.call)
     return bool(around) and any(
@@ -68,7 +68,7 @@ def _is_peeled(access: Access, kernel: Kernel) -> bool:
     )
 
 
-def _open_lengths(access: Access, kernel: Kernel) -> Iterator[ast.expr]:
+def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.expr]:
     """The lengths of the ranges in an address that neither a mask nor a clamp bounds."""
     if any(isinstance(one, ast.Starred) for one in access.call.args):
         return
@@ -90,7 +90,7 @@ def _open_lengths(access: Access, kernel: Kernel) -> Iterator[ast.expr]:
             yield length
 
 
-def _ranges(value: ast.expr, kernel: Kernel, stop: Stop = nowhere) -> Iterator[ast.expr]:
+def _ranges(value: ast.expr, kernel: SourceKernel, stop: Stop = nowhere) -> Iterator[ast.expr]:
     """The ends of the tl.arange that a value is made from."""
     calls = [node for node in kernel.flow.origins(value, stop=stop) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
@@ -99,22 +99,22 @@ def _ranges(value: ast.expr, kernel: Kernel, stop: Stop = nowhere) -> Iterator[a
             yield end
 
 
-def _ends(kernel: Kernel) -> Iterator[ast.expr]:
+def _ends(kernel: SourceKernel) -> Iterator[ast.expr]:
     for path, call in kernel.calls():
         if path == f"{_TL}arange" and (end := argument(call, 1, "end")) is not None:
             yield end
 
 
-def _is_tied(length: ast.expr, masked: frozenset[str], kernel: Kernel) -> bool:
+def _is_tied(length: ast.expr, masked: frozenset[str], kernel: SourceKernel) -> bool:
     """Whether a mask names the length itself, as `offsets < end` with `end = start + BLOCK` does."""
     return isinstance(length, ast.Name) and length.id in masked and length.id not in kernel.constexprs
 
 
-def _names(value: ast.expr, kernel: Kernel) -> frozenset[str]:
+def _names(value: ast.expr, kernel: SourceKernel) -> frozenset[str]:
     return frozenset(node.id for node in kernel.flow.origins(value) if isinstance(node, ast.Name))
 
 
-def _block_shape(address: ast.expr, kernel: Kernel) -> Sequence[ast.expr] | None:
+def _block_shape(address: ast.expr, kernel: SourceKernel) -> Sequence[ast.expr] | None:
     """The lengths of a block pointer; None where the address is something else."""
     for path, call in kernel.flow.calls(address):
         if path == f"{_TL}make_block_ptr":
@@ -143,7 +143,7 @@ class _Blocks:
         return self.is_whole or bool(self.lengths)
 
 
-def _judged(cover: Cover, length: ast.expr, access: Access, kernel: Kernel) -> Tail | None:
+def _judged(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
     """The tail of a size, None where something keeps it from being one that cannot be told."""
     launch = cover.launch
     size, block = ast.unparse(cover.size), ast.unparse(length)
@@ -168,7 +168,7 @@ def _judged(cover: Cover, length: ast.expr, access: Access, kernel: Kernel) -> T
     return Tail(size, block, "high") if extent or _varies(cover.size, launch) else None
 
 
-def _varies(size: ast.expr, launch: Launch) -> bool:
+def _varies(size: ast.expr, launch: LaunchSite) -> bool:
     """Whether a size is one that the caller passes, or a size of a tensor with something added."""
     match launch.flow.resolved(size):
         case ast.Name():
@@ -178,7 +178,7 @@ def _varies(size: ast.expr, launch: Launch) -> bool:
     return False
 
 
-def _is_chunk(cover: Cover, kernel: Kernel) -> bool:
+def _is_chunk(cover: Cover, kernel: SourceKernel) -> bool:
     """Whether the size is itself the length of a block, which smaller ones divide."""
     launched = kernel.file.kernel_of(cover.launch)
     names = parameters_for(cover.size, launched, cover.launch) if launched else frozenset()
@@ -191,13 +191,13 @@ def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
     return blocks.are_known and declared.is_always(blocks.fit, upto)
 
 
-def _tensors(cover: Cover, access: Access, kernel: Kernel) -> list[ast.expr]:
+def _tensors(cover: Cover, access: KernelAccess, kernel: SourceKernel) -> list[ast.expr]:
     """What the launch passes for the pointer."""
     given = passed(access.pointer, kernel) if access.pointer else ()
     return [value for launch, value in given if launch is cover.launch]
 
 
-def _lengths(length: ast.expr, cover: Cover, kernel: Kernel) -> Sequence[int]:
+def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[int]:
     """What a length may be, by literals, by the launch and by the autotuner's configurations."""
     literal = whole_number(length)
     if literal is not None or not isinstance(length, ast.Name):

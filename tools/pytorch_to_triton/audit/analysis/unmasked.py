@@ -4,15 +4,15 @@ import ast
 from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.passed import size_of
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."
 _CLAMPS = frozenset({"where", "minimum", "clamp"})
 
 
-def may_overrun(access: Access, kernel: Kernel) -> bool:
+def may_overrun(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether nothing in the source keeps a block's offsets within the tensor.
 
     What keeps them is a mask, a remainder, a clamp, a range of literal length, or one whose length every
@@ -33,7 +33,7 @@ def _hides_arguments(call: ast.Call) -> bool:
     )
 
 
-def is_elsewhere_masked(access: Access, kernel: Kernel) -> bool:
+def is_elsewhere_masked(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it is in a branch, and the kernel has masked accesses through the same pointer.
 
     Not where every launch in the file says with a literal that the branch is the one to take.
@@ -49,12 +49,12 @@ def is_elsewhere_masked(access: Access, kernel: Kernel) -> bool:
 
 
 @lru_cache(maxsize=64)
-def clamps(kernel: Kernel) -> frozenset[ast.AST]:
+def clamps(kernel: SourceKernel) -> frozenset[ast.AST]:
     """The values of a kernel that a remainder or a clamp keeps within something."""
     return frozenset(node for node in kernel.nodes if _is_clamp(node, kernel))
 
 
-def _is_always_taken(test: ast.expr, access: Access, kernel: Kernel) -> bool:
+def _is_always_taken(test: ast.expr, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether a flag that decides for the access is a literal in every launch, and no heuristic sets it."""
     if not isinstance(test, ast.Name) or not kernel.launches or "triton.heuristics" in kernel.decorators:
         return False
@@ -62,7 +62,7 @@ def _is_always_taken(test: ast.expr, access: Access, kernel: Kernel) -> bool:
     return all(isinstance(one, ast.Constant) and one.value is True for one in given)
 
 
-def _is_clamp(node: ast.AST, kernel: Kernel) -> bool:
+def _is_clamp(node: ast.AST, kernel: SourceKernel) -> bool:
     match node:
         case ast.BinOp(op=ast.Mod()):
             return True
@@ -71,12 +71,12 @@ def _is_clamp(node: ast.AST, kernel: Kernel) -> bool:
     return False
 
 
-def _length(call: ast.Call, kernel: Kernel) -> ast.expr | None:
+def _length(call: ast.Call, kernel: SourceKernel) -> ast.expr | None:
     """Where a tl.arange ends."""
     return argument(call, 1, "end") if kernel.scope.path(call.func) == f"{_TL}arange" else None
 
 
-def _is_exact(length: ast.expr, kernel: Kernel) -> bool:
+def _is_exact(length: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a literal, or a size that all launches pass as it is."""
     if whole_number(length) is not None:
         return True

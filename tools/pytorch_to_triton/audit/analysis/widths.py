@@ -2,11 +2,11 @@
 
 import ast
 
-from pytorch_to_triton.audit.analysis.arguments import argument
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.definitions import Definition
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 _INTEGER = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod
 _INT64 = "triton.language.int64"
@@ -14,12 +14,12 @@ _EITHER = ("maximum", "minimum")
 _KEEPS = ("reshape", "view", "broadcast_to", "expand_dims", "trans", "abs", "max", "min", "sum")
 
 
-def is_int64(value: ast.expr, kernel: Kernel) -> bool:
+def is_int64(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a value is certainly int64, or something wider where it meets a float or a pointer."""
     return _is_int64(value, values(kernel), frozenset())
 
 
-def _is_int64(value: Definition, found: Values, seen: frozenset[ast.AST]) -> bool:
+def _is_int64(value: Definition, found: KernelValues, seen: frozenset[ast.AST]) -> bool:
     if value in seen:
         # What a loop carries keeps its type: the value that it starts with decides.
         return True
@@ -37,7 +37,7 @@ def _is_int64(value: Definition, found: Values, seen: frozenset[ast.AST]) -> boo
     return False
 
 
-def _is_made_int64(called: Operation, found: Values, seen: frozenset[ast.AST]) -> bool:
+def _is_made_int64(called: Operation, found: KernelValues, seen: frozenset[ast.AST]) -> bool:
     match called.name:
         case "to" | "cast":
             return _names_int64(called.option(1, "dtype"), found)
@@ -54,5 +54,5 @@ def _is_made_int64(called: Operation, found: Values, seen: frozenset[ast.AST]) -
     return False
 
 
-def _names_int64(dtype: ast.expr | None, found: Values) -> bool:
+def _names_int64(dtype: ast.expr | None, found: KernelValues) -> bool:
     return dtype is not None and found.kernel.scope.path(dtype) == _INT64

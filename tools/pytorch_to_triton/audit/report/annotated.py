@@ -21,7 +21,7 @@ _PLAIN, _MARKED = "row", "row marked"
 
 
 @dataclass(frozen=True)
-class Entry:
+class LinkedFinding:
     """A finding and the name that links reach it by."""
 
     finding: Finding
@@ -37,7 +37,7 @@ class Stretch:
     folded: bool
 
 
-def annotated(file: Path, source: str | None, entries: Sequence[Entry], folder: Path) -> str:
+def annotated(file: Path, source: str | None, entries: Sequence[LinkedFinding], folder: Path) -> str:
     """The file with a card below each line that has findings; where there is no source, the cards alone."""
     lines = lines_of(source) if source is not None else []
     marked = sorted({entry.finding.line for entry in entries if 1 <= entry.finding.line <= len(lines)})
@@ -88,7 +88,7 @@ def _row(number: int, line: str, kind: str) -> str:
     return f'<span class="{kind}">{told}\n</span>'
 
 
-def card(entry: Entry) -> str:
+def card(entry: LinkedFinding) -> str:
     """All that a finding says, below its line."""
     finding = entry.finding
     inside = f" in {code(finding.kernel)}" if finding.kernel else ""
@@ -103,7 +103,7 @@ def card(entry: Entry) -> str:
     ]
     if finding.proof:
         said += ['<p class="label">Seen</p>', block(finding.proof, "What was seen")]
-    said += ['<p class="label">Instead</p>', f"<p>{text(finding.instead)}</p>"]
-    if finding.mend:
-        said.append(block(finding.mend, "Code to write instead"))
+    said += ['<p class="label">Instead</p>', f"<p>{text(finding.suggestion)}</p>"]
+    if finding.fix:
+        said.append(block(finding.fix, "Code to write instead"))
     return "\n".join((*said, "</article>"))

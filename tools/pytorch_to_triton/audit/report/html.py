@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from pytorch_to_triton.audit.registry import Rule
-from pytorch_to_triton.audit.report.annotated import Entry, annotated
+from pytorch_to_triton.audit.report.annotated import LinkedFinding, annotated
 from pytorch_to_triton.audit.report.elements import badge, block, code, items, table, text
 from pytorch_to_triton.audit.report.tables import (
     Table,
@@ -37,7 +37,7 @@ from pytorch_to_triton.audit.report.wording import (
     verdict_of,
 )
 from pytorch_to_triton.benchmark.flags import all_flags, told
-from pytorch_to_triton.benchmark.report import brief_table
+from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport, Finding
 
@@ -53,7 +53,9 @@ _PICTURED = {
 
 def html(report: AuditReport, sources: Mapping[Path, str]) -> str:
     """The page; `sources` has the text of files with findings, the pictures of timings are read from disk."""
-    entries = [Entry(finding, f"finding-{number}") for number, finding in enumerate(report.findings, 1)]
+    entries = [
+        LinkedFinding(finding, f"finding-{number}") for number, finding in enumerate(report.findings, 1)
+    ]
     sections: tuple[tuple[str, Callable[[], Iterator[str]]], ...] = (
         ("Summary", lambda: _summary(report)),
         ("Findings", lambda: _findings(report, entries)),
@@ -113,7 +115,7 @@ def _summary(report: AuditReport) -> Iterator[str]:
         yield f"<p>{known}</p>"
 
 
-def _findings(report: AuditReport, entries: Sequence[Entry]) -> Iterator[str]:
+def _findings(report: AuditReport, entries: Sequence[LinkedFinding]) -> Iterator[str]:
     if not entries:
         return
     yield from _filter(report.findings)
@@ -126,7 +128,7 @@ def _findings(report: AuditReport, entries: Sequence[Entry]) -> Iterator[str]:
     yield f'<dl class="facts">{"".join(meanings)}</dl>'
 
 
-def _index(entries: Sequence[Entry], folder: Path) -> str:
+def _index(entries: Sequence[LinkedFinding], folder: Path) -> str:
     rows = []
     for entry in entries:
         finding = entry.finding
@@ -152,14 +154,14 @@ def _box(word: str) -> str:
     return f'<label><input type="checkbox" id="show-{word.replace(" ", "-")}" checked> {word}</label>'
 
 
-def _link(entry: Entry, folder: Path) -> str:
+def _link(entry: LinkedFinding, folder: Path) -> str:
     return f'<a href="#{entry.anchor}">{text(place_of(entry.finding, folder))}</a>'
 
 
-def _recommendations(report: AuditReport, entries: Sequence[Entry]) -> Iterator[str]:
+def _recommendations(report: AuditReport, entries: Sequence[LinkedFinding]) -> Iterator[str]:
     folder = folder_of(report)
     told = [
-        f"{badge(one.severity)} <strong>{text(one.title)}</strong><br>{text(one.instead)}<br>"
+        f"{badge(one.severity)} <strong>{text(one.title)}</strong><br>{text(one.suggestion)}<br>"
         + listed([_link(entry, folder) for entry in entries if entry.finding.rule == one.rule])
         for one in report.recommendations
     ]
@@ -167,7 +169,9 @@ def _recommendations(report: AuditReport, entries: Sequence[Entry]) -> Iterator[
         yield items(told, tag="ol")
 
 
-def _sources(report: AuditReport, entries: Sequence[Entry], sources: Mapping[Path, str]) -> Iterator[str]:
+def _sources(
+    report: AuditReport, entries: Sequence[LinkedFinding], sources: Mapping[Path, str]
+) -> Iterator[str]:
     folder = folder_of(report)
     for file in sorted({entry.finding.file for entry in entries}):
         yield f"<h3>{text(shown(file, folder))}</h3>"
@@ -184,7 +188,7 @@ def _timings(report: AuditReport) -> Iterator[str]:
     for timing in report.timings:
         yield f"<h3>{text(timing.kernel)}</h3>"
         yield f"<p>{text(timing.summary)}</p>"
-        yield f'<p class="soft">{text(timing.device)}; {text(timing.obtained)}.</p>'
+        yield f'<p class="soft">{text(timing.device)}; {text(timing.provenance)}.</p>'
         headings, rows = brief_table(timing)
         yield table(Table(headings, tuple(rows)), f"Times of {timing.kernel}")
         yield from _bullets(f"Red flag: {told(*flag)}" for flag in all_flags(timing.tables, timing.flags))

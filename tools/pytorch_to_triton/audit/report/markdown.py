@@ -30,7 +30,12 @@ from pytorch_to_triton.audit.report.wording import (
     verdict_of,
     visible,
 )
-from pytorch_to_triton.benchmark.report import conditions_section, flags_section, speed_section, table_lines
+from pytorch_to_triton.benchmark.speed_report import (
+    conditions_section,
+    flags_section,
+    speed_section,
+    table_lines,
+)
 from pytorch_to_triton.schema.finding import AuditReport, Finding
 
 _TOKEN = re.compile(
@@ -159,10 +164,10 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     if finding.proof:
         yield "\nSeen:\n"
         yield from fenced(finding.proof, "text")
-    yield f"\n{text(finding.instead)}"
-    if finding.mend:
+    yield f"\n{text(finding.suggestion)}"
+    if finding.fix:
         yield ""
-        yield from fenced(finding.mend, "python")
+        yield from fenced(finding.fix, "python")
     yield f"\n[Why this matters](#{finding.rule})"
 
 
@@ -170,7 +175,7 @@ def _recommendations(report: AuditReport) -> Iterator[str]:
     for number, one in enumerate(report.recommendations, 1):
         where = listed([text(place) for place in one.places])
         yield f"{number}. **{one.severity}** {code(one.rule)}: {text(one.title)}"
-        yield f"   {text(one.instead)} ({where})"
+        yield f"   {text(one.suggestion)} ({where})"
 
 
 def _compiled(report: AuditReport) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _result(finding: Finding, root: Path) -> Node:
         "ruleId": finding.rule,
         "level": LEVELS[finding.severity],
         "rank": RANKS[finding.severity],
-        "message": {"text": plain(f"{finding.message} {finding.instead}")},
+        "message": {"text": plain(f"{finding.message} {finding.suggestion}")},
         "locations": [location],
         "properties": _properties(finding),
     }
@@ -145,7 +145,7 @@ def _result(finding: Finding, root: Path) -> Node:
 
 def _properties(finding: Finding) -> Node:
     """What SARIF has no field for; a mend is told here, as no one has tried it yet."""
-    told = finding.model_dump(include={"severity", "category", "evidence", "suspected", "proof", "mend"})
+    told = finding.model_dump(include={"severity", "category", "evidence", "suspected", "proof", "fix"})
     return {name: value for name, value in told.items() if value != ""}
 
 

@@ -64,7 +64,7 @@ def examined_table(report: AuditReport) -> Table:
     """One row a target that was compiled or run, or could not be."""
     return Table(
         ("target", "evidence", "what came of it", "how"),
-        tuple((one.target, one.kind, one.summary, one.obtained or "no figures") for one in report.examined),
+        tuple((one.target, one.kind, one.summary, one.provenance or "no figures") for one in report.examined),
     )
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
-from pytorch_to_triton.audit.evidence import Timed
+from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.schema.finding import AuditReport, Category, EvidenceKind, Finding
 
@@ -100,7 +100,7 @@ def known_in(report: AuditReport) -> str:
 
 def not_measured(report: AuditReport) -> Iterator[str]:
     """What nobody may conclude from this report, as the evidence for it was not taken."""
-    taken = {examined.kind for examined in report.examined if examined.obtained}
+    taken = {examined.kind for examined in report.examined if examined.provenance}
     if "compiled" not in taken:
         yield "No kernel was compiled: registers, spills and the width of accesses are not known."
     if "measured" not in taken:
@@ -126,7 +126,7 @@ def paragraphs_of(rule: Rule) -> list[str]:
 
 def example_of(rule: Rule) -> str:
     """Code that the rule finds; empty for a rule on timings, whose examples are recorded results."""
-    return "" if rule.needs is Timed else rule.bad[0].strip("\n")
+    return "" if rule.needs is TimedTarget else rule.bad[0].strip("\n")
 
 
 def is_address(page: str) -> bool:

@@ -9,9 +9,9 @@ Instead, multiply every accumulator of the loop by exp(old maximum - new maximum
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -75,7 +75,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Accumulators that take in exponentials of an online softmax and are never multiplied in its loop."""
     known = values(kernel)
     for loop in (node for node in kernel.nodes if isinstance(node, ast.For | ast.While)):
@@ -106,7 +106,7 @@ def _steps(loop: ast.For | ast.While) -> Iterator[tuple[str, list[ast.expr]]]:
     yield from found.items()
 
 
-def _scales(loop: ast.For | ast.While, known: Values) -> Iterator[ast.Call]:
+def _scales(loop: ast.For | ast.While, known: KernelValues) -> Iterator[ast.Call]:
     """Each exp(m - m_new) in a loop, where m_new is a maximum that m has a part in, and m becomes m_new."""
     for node in ast.walk(loop):
         if not isinstance(node, ast.Call):
@@ -120,7 +120,7 @@ def _scales(loop: ast.For | ast.While, known: Values) -> Iterator[ast.Call]:
                     yield node
 
 
-def _exponent(call: ast.Call, known: Values) -> ast.BinOp | None:
+def _exponent(call: ast.Call, known: KernelValues) -> ast.BinOp | None:
     """x - m of exp(x - m), new axes and a factor such as log2(e) aside."""
     argument = known.operand(call, "exp", "exp2")
     if argument is None:
@@ -135,7 +135,7 @@ def _exponent(call: ast.Call, known: Values) -> ast.BinOp | None:
     return None
 
 
-def _is_used(scale: ast.Call, steps: dict[str, list[ast.expr]], known: Values) -> bool:
+def _is_used(scale: ast.Call, steps: dict[str, list[ast.expr]], known: KernelValues) -> bool:
     """Whether something that the loop carries is multiplied by it."""
     return any(
         isinstance(node, ast.BinOp)
@@ -164,7 +164,7 @@ def _mentions(name: str, value: ast.expr) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
 
 
-def _takes_in(updates: list[ast.expr], scale: ast.Call, known: Values) -> bool:
+def _takes_in(updates: list[ast.expr], scale: ast.Call, known: KernelValues) -> bool:
     """Whether what is added is made from exponentials of differences from the same new maximum."""
     maximum = _exponent(scale, known)
     made_from = (node for node in known.origins(*updates) if isinstance(node, ast.Call) and node is not scale)
@@ -174,7 +174,7 @@ def _takes_in(updates: list[ast.expr], scale: ast.Call, known: Values) -> bool:
     )
 
 
-def _name_of(scale: ast.Call, kernel: Kernel) -> str:
+def _name_of(scale: ast.Call, kernel: SourceKernel) -> str:
     """The name that it is assigned to; else its text."""
     match kernel.flow.parents.get(scale):
         case ast.Assign(targets=[ast.Name(id=name)]):

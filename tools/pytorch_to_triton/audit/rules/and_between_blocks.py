@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "best practices"
@@ -52,7 +52,7 @@ def kernel(x_ptr, n, CAUSAL: tl.constexpr, LAST: tl.constexpr):
 _SIGNS = {ast.And: "&", ast.Or: "|"}
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each `and` and `or` with a part that certainly is a block."""
     for node in kernel.nodes:
         if not isinstance(node, ast.BoolOp) or all(kind(one, kernel) < Kind.BLOCK for one in node.values):
@@ -62,5 +62,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             node,
             f"`{ast.unparse(node)}` joins blocks with `{word}`, which Triton warns of.",
             f"Write {sign}, with parentheses around each part.",
-            mend=f" {sign} ".join(f"({ast.unparse(part)})" for part in node.values),
+            fix=f" {sign} ".join(f"({ast.unparse(part)})" for part in node.values),
         )

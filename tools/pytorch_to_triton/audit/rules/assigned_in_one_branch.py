@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -97,7 +97,7 @@ def kernel(x_ptr):
 Home = ast.If | ast.For | ast.While
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first use of each name that lies outside all branches and loops that assign it."""
     reads = _reads(kernel)
     for name in reads.keys() & kernel.scope.bindings.keys():
@@ -118,7 +118,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _reads(kernel: Kernel) -> Mapping[str, list[ast.Name]]:
+def _reads(kernel: SourceKernel) -> Mapping[str, list[ast.Name]]:
     """Where each name is read, in source order."""
     found: defaultdict[str, list[ast.Name]] = defaultdict(list)
     for node in kernel.nodes:
@@ -127,17 +127,17 @@ def _reads(kernel: Kernel) -> Mapping[str, list[ast.Name]]:
     return found
 
 
-def _is_known_outside(name: str, kernel: Kernel) -> bool:
+def _is_known_outside(name: str, kernel: SourceKernel) -> bool:
     return kernel.scope.parent is not None and kernel.scope.parent.holder(name) is not None
 
 
-def _home(node: ast.AST, kernel: Kernel) -> Home | None:
+def _home(node: ast.AST, kernel: SourceKernel) -> Home | None:
     """The outermost branch or loop around an assignment; None where that does not drop what is assigned."""
     outer = [one for one in kernel.flow.around(node) if isinstance(one, Home)]
     return outer[-1] if outer and _drops(outer[-1], kernel) else None
 
 
-def _drops(node: Home, kernel: Kernel) -> bool:
+def _drops(node: Home, kernel: SourceKernel) -> bool:
     """Whether a run decides if its body is run at all."""
     match node:
         case ast.If(test=test):
@@ -149,7 +149,7 @@ def _drops(node: Home, kernel: Kernel) -> bool:
     return isinstance(node, ast.While)
 
 
-def _assigns(statement: ast.stmt, name: str, kernel: Kernel) -> bool:
+def _assigns(statement: ast.stmt, name: str, kernel: SourceKernel) -> bool:
     """Whether a name may be known after a statement that assigns it, in both branches where a run chooses."""
     match statement:
         case ast.If(body=body, orelse=orelse) if _drops(statement, kernel):

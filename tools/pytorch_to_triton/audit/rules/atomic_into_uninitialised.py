@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -141,7 +141,7 @@ def run(x, out=None):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Pointers that only atomics change, where they are given a tensor that nothing else touches before."""
     accumulated = _accumulated(kernel) if kernel.launches else {}
     if accumulated and _has_hook(kernel):
@@ -158,7 +158,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _accumulated(kernel: Kernel) -> dict[str, str]:
+def _accumulated(kernel: SourceKernel) -> dict[str, str]:
     """The pointers that every run changes, by accumulating atomics alone, each with the first one's name."""
     changes = [access for access in kernel.accesses if access.writes]
     other = {access.pointer for access in changes if access.name not in _ACCUMULATING}
@@ -172,14 +172,14 @@ def _accumulated(kernel: Kernel) -> dict[str, str]:
     }
 
 
-def _has_hook(kernel: Kernel) -> bool:
+def _has_hook(kernel: SourceKernel) -> bool:
     """Whether anything in the file is given a pre_hook, which may fill the tensor before each run."""
     return any(
         isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(kernel.file.tree)
     )
 
 
-def _handed_on(kernel: Kernel) -> frozenset[str]:
+def _handed_on(kernel: SourceKernel) -> frozenset[str]:
     """The pointers that it passes to functions of its own file, which may write through them, too."""
     passed = [
         given
@@ -191,7 +191,7 @@ def _handed_on(kernel: Kernel) -> frozenset[str]:
     return kernel.flow.parameters(*passed, stop=lambda node: is_loaded(node, kernel))
 
 
-def _left_empty(tensor: ast.Name, launch: Launch) -> ast.Call | None:
+def _left_empty(tensor: ast.Name, launch: LaunchSite) -> ast.Call | None:
     """The call that allocates a tensor without filling it, where nothing else uses it before the launch."""
     bindings = launch.scope.bindings.get(tensor.id, ())
     made = bindings[0].value if len(bindings) == 1 else None
@@ -211,7 +211,7 @@ def _left_empty(tensor: ast.Name, launch: Launch) -> ast.Call | None:
     return made if all(_only_asks(node, launch) for node in before) else None
 
 
-def _only_asks(tensor: ast.Name, launch: Launch) -> bool:
+def _only_asks(tensor: ast.Name, launch: LaunchSite) -> bool:
     """`tensor.shape` and the like."""
     around = launch.flow.parents.get(tensor)
     return isinstance(around, ast.Attribute) and around.attr in _HARMLESS

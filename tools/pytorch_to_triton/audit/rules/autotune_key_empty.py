@@ -8,14 +8,14 @@ Instead, name in the key the sizes that decide which configuration is best.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tuning import (
+from pytorch_to_triton.audit.analysis.autotune_keys import (
     configuration_count,
     names,
     setting,
     sizes_of_loops,
 )
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -48,7 +48,7 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Empty literal keys of kernels that loop as long as a runtime size says."""
     key = setting(kernel, "key")
     if key is None or names(key) != {} or configuration_count(kernel) == 1:

@@ -9,14 +9,14 @@ a power of two, and name that.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tuning import (
+from pytorch_to_triton.audit.analysis.autotune_keys import (
     configuration_count,
     names,
     setting,
     sizes_of_loops,
 )
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "performance"
@@ -46,7 +46,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Sizes of loops that a key of runtime sizes lacks; a name that extends theirs stands for them."""
     key = setting(kernel, "key")
     given = list(names(key) or ())

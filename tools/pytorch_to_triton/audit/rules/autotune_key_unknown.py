@@ -9,9 +9,9 @@ Instead, name parameters of the kernel, spelled as in its definition.
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from pytorch_to_triton.audit.analysis.tuning import names, setting
+from pytorch_to_triton.audit.analysis.autotune_keys import names, setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -34,7 +34,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Names in a literal key, of kernels whose decorators are all known."""
     parameters = kernel.parameters
     for name, place in (names(setting(kernel, "key")) or {}).items() if kernel.plain else ():

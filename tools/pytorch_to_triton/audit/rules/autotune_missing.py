@@ -8,9 +8,9 @@ Instead, put triton.autotune with a handful of tiles above it, or choose the til
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "performance"
@@ -62,7 +62,7 @@ _LEAST = 16
 """Smaller numbers are modes and flags."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Kernels with tl.dot and no decorator but triton.jit, always launched with the same literal sizes."""
     if len(kernel.decorators) > 1 or not kernel.plain or not kernel.launches:
         return
@@ -79,7 +79,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         )
 
 
-def _fixed(kernel: Kernel, launch: Launch) -> dict[str, int]:
+def _fixed(kernel: SourceKernel, launch: LaunchSite) -> dict[str, int]:
     """The block sizes; empty where one is not a literal."""
     given = launch.given(kernel)
     sizes = {

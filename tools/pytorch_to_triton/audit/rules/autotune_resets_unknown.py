@@ -8,9 +8,9 @@ Instead, name pointer parameters of the kernel, spelled as in its definition.
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from pytorch_to_triton.audit.analysis.tuning import configuration_count, names, setting
+from pytorch_to_triton.audit.analysis.autotune_keys import configuration_count, names, setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -33,7 +33,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Names in literal lists, where Triton itself does the resetting."""
     is_tried = (configuration_count(kernel) or 0) > 1
     if not kernel.plain or not is_tried or setting(kernel, "pre_hook") is not None:

@@ -10,9 +10,9 @@ update in place), or let the kernel write to another tensor.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, pointer_of
+from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -53,7 +53,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each pointer that is accumulated into, or read and then written at the same place."""
     autotune = kernel.decorators.get("triton.autotune")
     if not isinstance(autotune, ast.Call) or not _is_timed(autotune, kernel) or _has_hook(kernel):
@@ -89,7 +89,7 @@ def _restored(autotune: ast.Call) -> set[str] | None:
     return restored
 
 
-def _is_timed(autotune: ast.Call, kernel: Kernel) -> bool:
+def _is_timed(autotune: ast.Call, kernel: SourceKernel) -> bool:
     """Whether there is certainly more than one configuration to choose from."""
     configs = argument(autotune, 0, "configs")
     if isinstance(configs, ast.Name) and (binding := kernel.file.scope.find(configs.id)):
@@ -100,12 +100,12 @@ def _is_timed(autotune: ast.Call, kernel: Kernel) -> bool:
     return isinstance(configs, ast.ListComp)
 
 
-def _has_hook(kernel: Kernel) -> bool:
+def _has_hook(kernel: SourceKernel) -> bool:
     """Whether anything in the file is given a pre_hook, which may restore what it likes."""
     return any(isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in kernel.file.nodes)
 
 
-def _changed(kernel: Kernel) -> Iterator[tuple[str, ast.Call, str]]:
+def _changed(kernel: SourceKernel) -> Iterator[tuple[str, ast.Call, str]]:
     """Parameter, call and verb of each change that depends on what was there."""
     loaded: set[str] = set()
     calls = sorted(kernel.calls(), key=lambda call: (call[1].end_lineno or 0, call[1].end_col_offset or 0))
@@ -123,7 +123,7 @@ def _changed(kernel: Kernel) -> Iterator[tuple[str, ast.Call, str]]:
                 yield name, call, "adds to"
 
 
-def _place(kernel: Kernel, call: ast.Call) -> tuple[str | None, str]:
+def _place(kernel: SourceKernel, call: ast.Call) -> tuple[str | None, str]:
     """The parameter that a call's address starts from, and the address; equal ones are the same place.
 
     None for the parameter where the address is not certain.

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "performance"
@@ -72,7 +72,7 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Barriers outside loops, in launched kernels that call nothing but triton.language."""
     barriers = [call for path, call in kernel.calls() if path == "triton.language.debug_barrier"]
     if not barriers or not kernel.launches or _calls_others(kernel):
@@ -90,13 +90,13 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _may_conflict(one: Access, other: Access) -> bool:
+def _may_conflict(one: KernelAccess, other: KernelAccess) -> bool:
     """Whether two accesses may meet in memory and one of them writes."""
     same = one.pointer is None or other.pointer is None or one.pointer == other.pointer
     return same and (one.writes or other.writes)
 
 
-def _calls_others(kernel: Kernel) -> bool:
+def _calls_others(kernel: SourceKernel) -> bool:
     """Whether it calls what may access memory unseen: other kernels, or methods of descriptors."""
     for node in kernel.nodes:
         match node:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -79,7 +79,7 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each condition that certainly is a block."""
     for node in kernel.nodes:
         if not isinstance(node, ast.If | ast.While | ast.IfExp) or kind(node.test, kernel) != Kind.BLOCK:
@@ -87,12 +87,12 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         if not runs_for_sure(node, kernel):
             continue
         condition = ast.unparse(node.test)
-        mend = ""
+        fix = ""
         if isinstance(node, ast.IfExp):
-            mend = f"tl.where({condition}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
+            fix = f"tl.where({condition}, {ast.unparse(node.body)}, {ast.unparse(node.orelse)})"
         yield Fault(
             node if isinstance(node, ast.IfExp) else node.test,
             f"`{condition}` is a block, and Triton does not branch on a block: this does not compile.",
             "Choose elements with tl.where, and pass the condition as mask= to loads and stores.",
-            mend=mend,
+            fix=fix,
         )

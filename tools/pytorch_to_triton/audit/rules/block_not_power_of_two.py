@@ -8,9 +8,9 @@ Instead, round the size up to a power of two and mask what lies beyond the end.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -72,7 +72,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Literal sizes of ranges and new blocks."""
     for path, call in kernel.calls():
         if path == "triton.language.arange":

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.callers import is_trial
-from pytorch_to_triton.audit.analysis.guards import is_limited
+from pytorch_to_triton.audit.analysis.launch_sizes import declared_size, literal_sizes
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, text_of
 from pytorch_to_triton.audit.analysis.lengths import most_lanes
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
-from pytorch_to_triton.audit.analysis.sizes import declared_size, literal_sizes
-from pytorch_to_triton.audit.analysis.tensors import callers_parameters, text_of
+from pytorch_to_triton.audit.analysis.size_guards import is_limited
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -84,7 +84,7 @@ class _Row:
     """As the kernel spells it."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Sizes of the caller's tensors that one block of fixed length has to hold."""
     if is_trial(kernel.file):
         return
@@ -95,7 +95,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             yield found
 
 
-def _rows(kernel: Kernel) -> Iterator[_Row]:
+def _rows(kernel: SourceKernel) -> Iterator[_Row]:
     for access in kernel.accesses:
         for bound in bounds(access.mask, kernel):
             length = range_length(bound.offsets, kernel)
@@ -108,7 +108,7 @@ def _rows(kernel: Kernel) -> Iterator[_Row]:
                 yield _Row(bound.size.id, length)
 
 
-def _is_walked(names: set[str], kernel: Kernel) -> bool:
+def _is_walked(names: set[str], kernel: SourceKernel) -> bool:
     """Whether the kernel has a loop that a size or a length has a part in."""
     loops = [node for node in kernel.nodes if isinstance(node, ast.For | ast.While)]
     sources = [loop.iter if isinstance(loop, ast.For) else loop.test for loop in loops]
@@ -117,7 +117,7 @@ def _is_walked(names: set[str], kernel: Kernel) -> bool:
     )
 
 
-def _too_short(row: _Row, kernel: Kernel, launch: Launch) -> Fault | None:
+def _too_short(row: _Row, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
     given = launch.given(kernel).get(row.size)
     extent = size_of(given, launch) if given is not None else None
     most = most_lanes(row.length, kernel, launch)
@@ -133,7 +133,7 @@ def _too_short(row: _Row, kernel: Kernel, launch: Launch) -> Fault | None:
     return _fault(row, extent, most, launch) if is_open else None
 
 
-def _fault(row: _Row, size: Extent, most: int, launch: Launch, proof: str = "") -> Fault:
+def _fault(row: _Row, size: Extent, most: int, launch: LaunchSite, proof: str = "") -> Fault:
     return Fault(
         launch.call,
         f"One block of {most} elements has to hold all of {text_of(size)}, and nothing loops over it: of "

@@ -9,9 +9,9 @@ Instead, mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 o
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, shape_of
+from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -80,7 +80,7 @@ def lanes(BLOCK):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Sizes made of parameters that a launch passes at run time."""
     if not kernel.is_launched:
         return

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -53,7 +53,7 @@ def kernel(x_ptr, n):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Every comparison with more than one operator."""
     for node in kernel.nodes:
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
@@ -61,6 +61,6 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 ast.unparse(ast.Compare(left, [op], [right]))
                 for (left, right), op in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True)
             ]
-            mend = " & ".join(f"({part})" for part in parts)
+            fix = " & ".join(f"({part})" for part in parts)
             message = f"Triton before 3.9 does not compile the chained comparison `{ast.unparse(node)}`."
-            yield Fault(node, message, "Join two comparisons with &.", mend=mend)
+            yield Fault(node, message, "Join two comparisons with &.", fix=fix)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
-from pytorch_to_triton.audit.analysis.tensors import callers_parameters
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -66,7 +66,7 @@ _CHANGES = re.compile(
 """Names of what is another number at each call."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """tl.constexpr parameters that are given such numbers, in kernels that need them at run time only."""
     told: set[str] = set()
     for launch in kernel.launches:
@@ -85,7 +85,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _changes(name: str, value: ast.expr, launch: Launch, file: SourceFile) -> bool:
+def _changes(name: str, value: ast.expr, launch: LaunchSite, file: SourceFile) -> bool:
     """Whether names say so of what a caller passes, or another method assigns it."""
     match launch.flow.resolved(value):
         case ast.Call(func=ast.Name(id="int"), args=[inner]):
@@ -97,7 +97,7 @@ def _changes(name: str, value: ast.expr, launch: Launch, file: SourceFile) -> bo
     return False
 
 
-def _without_default(launch: Launch) -> frozenset[str]:
+def _without_default(launch: LaunchSite) -> frozenset[str]:
     """The parameters of the launching function without default, never assigned anew."""
     if launch.function is None:
         return frozenset()
@@ -113,7 +113,7 @@ def _without_default(launch: Launch) -> frozenset[str]:
     )
 
 
-def _grows(attribute: str, launch: Launch, file: SourceFile) -> bool:
+def _grows(attribute: str, launch: LaunchSite, file: SourceFile) -> bool:
     """Whether a method of the launching class adds to an attribute, or assigns it and reads it as well."""
     classes = (node for node in file.nodes if isinstance(node, ast.ClassDef))
     owner = next((one for one in classes if launch.function in one.body), None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytorch_to_triton.audit.evidence import CompiledCode
-from pytorch_to_triton.audit.fault import Fault, Line
+from pytorch_to_triton.audit.fault import Fault, SourceLine
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -46,7 +46,7 @@ def check(code: CompiledCode) -> Iterator[Fault]:
     file = Path(failure.file) if failure.file else None
     said = " ".join(failure.message.split())
     yield Fault(
-        Line(failure.line or code.compiled.line, file),
+        SourceLine(failure.line or code.compiled.line, file),
         f"{code.compiled.name} does not compile, so that none of its launches runs: {said}",
         "Change this line; it uses what the compiler cannot do here.",
         proof=f"Compiled for {code.where}: {failure.type}: {said}",

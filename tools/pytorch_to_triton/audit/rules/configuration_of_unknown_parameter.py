@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, configurations, is_plain
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -37,7 +37,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each name, once, that a configuration of a kernel sets and that nothing takes."""
     if not is_plain(kernel) or kernel.node.args.kwarg:
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.callers import makes_tensor, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -74,7 +74,7 @@ def run(x, n):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Tensors that launches pass for tl.constexpr parameters, or else addresses that start from one."""
     told: set[str] = set()
     for launch in kernel.launches:
@@ -96,7 +96,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_tensor(value: ast.expr, launch: Launch) -> bool:
+def _is_tensor(value: ast.expr, launch: LaunchSite) -> bool:
     """Whether an argument certainly is a tensor: made by torch, or a parameter used as one."""
     if makes_tensor(launch.flow.resolved(value), launch.scope):
         return True
@@ -104,7 +104,7 @@ def _is_tensor(value: ast.expr, launch: Launch) -> bool:
     return function is not None and isinstance(value, ast.Name) and value.id in tensor_parameters(function)
 
 
-def _starts_from(access: Access, kernel: Kernel) -> bool:
+def _starts_from(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether nothing else in the address can be the pointer."""
     others = kernel.flow.parameters(access.address) - {access.pointer}
     return not others & kernel.runtime_parameters

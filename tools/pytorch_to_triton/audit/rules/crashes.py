@@ -7,7 +7,7 @@ Instead, mend what the error names; sizes and layouts that are meant to be refus
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -41,13 +41,13 @@ _ENDS = {
 }
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Calls that no violation explains and that did not return."""
     for at, sighting in measured.sightings("crashes"):
         telling = sighting.telling
         yield Fault(
             at,
             f"{measured.who} {_ENDS[telling.what]} where the reference returns.",
-            telling.instead or "Mend what the error names, or exclude such inputs with REQUIRES.",
+            telling.suggestion or "Mend what the error names, or exclude such inputs with REQUIRES.",
             proof=sighting.proof,
         )

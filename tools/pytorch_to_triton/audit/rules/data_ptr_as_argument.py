@@ -9,9 +9,9 @@ Instead, pass the tensor; Triton takes its address and dtype.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, pointer_of
+from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -52,7 +52,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Arguments `x.data_ptr()` for parameters that the kernel loads from or stores to as they are."""
     pointers = _pointers(kernel)
     for launch in kernel.launches:
@@ -67,7 +67,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                     )
 
 
-def _pointers(kernel: Kernel) -> frozenset[str]:
+def _pointers(kernel: SourceKernel) -> frozenset[str]:
     """The parameters that addresses start from."""
     found = set()
     for path, call in kernel.calls():
@@ -79,7 +79,7 @@ def _pointers(kernel: Kernel) -> frozenset[str]:
     return frozenset(found)
 
 
-def _arguments(kernel: Kernel, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+def _arguments(kernel: SourceKernel, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """Each argument with its parameter's name, up to the first `*args`."""
     for name, value in zip(kernel.parameters, call.args, strict=False):
         if isinstance(value, ast.Starred):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "best practices"
@@ -57,7 +57,7 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Prints that no condition guards."""
     for node in kernel.nodes:
         if not isinstance(node, ast.Call) or kernel.flow.conditions(node):

@@ -32,4 +32,4 @@ def check(file: SourceFile) -> Iterator[Fault]:
     """Names that the installed Triton has, and warns of."""
     for misuse in file.misuses:
         if misuse.fault == "deprecated":
-            yield Fault(misuse.at, misuse.message, misuse.instead)
+            yield Fault(misuse.at, misuse.message, misuse.suggestion)

@@ -10,11 +10,11 @@ the tensor several times against its layout.
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.launched_tensors import rank_of, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
 from pytorch_to_triton.audit.analysis.passed import stride_of
-from pytorch_to_triton.audit.analysis.tensors import rank_of, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "performance"
@@ -49,7 +49,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Copies of tensors of known rank whose strides are all passed, and used in the addresses."""
     for launch in kernel.launches:
         for parameter, name in tensors_of(launch, kernel).items():
@@ -70,7 +70,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _copy(name: str, launch: Launch) -> ast.expr | None:
+def _copy(name: str, launch: LaunchSite) -> ast.expr | None:
     """`name.contiguous()` where that is all that the name is assigned."""
     match launch.flow.feeds(name):
         case (ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr="contiguous"), args=[]) as call,):
@@ -78,7 +78,7 @@ def _copy(name: str, launch: Launch) -> ast.expr | None:
     return None
 
 
-def _all_used(kernel: Kernel, parameter: str, strides: frozenset[str]) -> bool:
+def _all_used(kernel: SourceKernel, parameter: str, strides: frozenset[str]) -> bool:
     """Whether every address of a pointer is computed with all its strides."""
     uses = [access for access in kernel.accesses if access.pointer == parameter]
     return bool(uses) and all(

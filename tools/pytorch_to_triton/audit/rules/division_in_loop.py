@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.movement import bound_in, names_in
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "performance"
@@ -65,7 +65,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first division of each loop that changes with it and reaches an address."""
     told: set[ast.AST] = set()
     for node in kernel.nodes:
@@ -84,7 +84,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_costly(kernel: Kernel, division: ast.BinOp) -> bool:
+def _is_costly(kernel: SourceKernel, division: ast.BinOp) -> bool:
     """A block divided by a runtime parameter."""
     by = division.right
     if not isinstance(division.op, ast.FloorDiv | ast.Mod) or not isinstance(by, ast.Name):

@@ -10,9 +10,9 @@ tl.where(total > 0, ...).
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "numerical stability"
@@ -40,7 +40,7 @@ GOOD = (
 _POSITIVE = frozenset({"exp", "exp2", "softmax", "sigmoid", "where", "maximum", "clamp", "max", "dot"})
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each division by a tl.sum of data that nothing keeps from zero."""
     found = values(kernel)
     for node in found.expressions:
@@ -56,7 +56,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _may_be_zero(found: Values, divisor: ast.expr) -> bool:
+def _may_be_zero(found: KernelValues, divisor: ast.expr) -> bool:
     made_by = found.made_by(divisor)
     adds = any(found.number(term) for term in found.terms(divisor) if isinstance(term, ast.expr))
     return "load" in made_by and not made_by & _POSITIVE and not adds

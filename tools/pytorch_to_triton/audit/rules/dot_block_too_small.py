@@ -10,11 +10,11 @@ with `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.autotune_keys import setting
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.movement import dims
-from pytorch_to_triton.audit.analysis.tuning import setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -82,7 +82,7 @@ def run(a, out):
 _LEAST = 16
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Products whose inner size is a literal, or a constexpr that is given one."""
     for path, call in kernel.calls():
         if path != "triton.language.dot":
@@ -100,7 +100,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 break
 
 
-def _inner_sizes(kernel: Kernel, call: ast.Call) -> Iterator[ast.expr]:
+def _inner_sizes(kernel: SourceKernel, call: ast.Call) -> Iterator[ast.expr]:
     for operand, name, axis in ((0, "input", -1), (1, "other", -2)):
         block = argument(call, operand, name)
         sizes = dims(block, kernel) if block else None
@@ -108,7 +108,7 @@ def _inner_sizes(kernel: Kernel, call: ast.Call) -> Iterator[ast.expr]:
             yield size
 
 
-def _values(kernel: Kernel, size: ast.expr) -> Iterator[int]:
+def _values(kernel: SourceKernel, size: ast.expr) -> Iterator[int]:
     """What a size may be: a literal, or those that launches and configurations give it."""
     given = kernel.flow.resolved(size)
     if (literal := whole_number(given)) is not None:

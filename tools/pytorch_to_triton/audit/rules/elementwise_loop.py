@@ -10,7 +10,7 @@ use tl.sum, tl.max and the like for what the loop accumulates.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import (
     accesses_in,
     bound_in,
@@ -21,7 +21,7 @@ from pytorch_to_triton.audit.analysis.movement import (
 )
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -106,7 +106,7 @@ _SHORT = 32
 """Iterations that are not worth a block."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Innermost loops that count one by one, compute with scalars alone, and could run in any order."""
     if not is_entry(kernel):
         return
@@ -127,7 +127,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_long(kernel: Kernel, loop: ast.For) -> bool:
+def _is_long(kernel: SourceKernel, loop: ast.For) -> bool:
     """`for i in range(n)` with a runtime n, or one that is certainly large."""
     match loop.iter:
         case ast.Call(func=func, args=[*arguments]) if 0 < len(arguments) < 4:
@@ -144,7 +144,7 @@ def _is_long(kernel: Kernel, loop: ast.For) -> bool:
     return False
 
 
-def _is_runtime(kernel: Kernel, parameter: str) -> bool:
+def _is_runtime(kernel: SourceKernel, parameter: str) -> bool:
     """Whether a parameter is no constexpr, or one that a launch gives a tensor's size."""
     if parameter in kernel.runtime_parameters:
         return True
@@ -155,7 +155,7 @@ def _is_runtime(kernel: Kernel, parameter: str) -> bool:
     return any(size is not None for size in sizes)
 
 
-def _is_plain(kernel: Kernel, loop: ast.For) -> bool:
+def _is_plain(kernel: SourceKernel, loop: ast.For) -> bool:
     """No loop, branch or unknown call within, and nothing but scalars."""
     branches = (ast.For, ast.While, ast.If)
     inside = [node for statement in loop.body for node in ast.walk(statement)]
@@ -166,14 +166,14 @@ def _is_plain(kernel: Kernel, loop: ast.For) -> bool:
     return is_scalar(kernel, *loop.body)
 
 
-def _walks(kernel: Kernel, loop: ast.For, load: Access) -> bool:
+def _walks(kernel: SourceKernel, loop: ast.For, load: KernelAccess) -> bool:
     """Whether the address moves with the loop, and nothing that was loaded decides it."""
     calls = (path for path, _ in kernel.flow.calls(load.address))
     targets = names_in(*(node for node in kernel.flow.origins(load.address) if isinstance(node, ast.Name)))
     return names_in(loop.target) <= targets and "triton.language.load" not in calls
 
 
-def _feeds_back(accesses: tuple[Access, ...]) -> bool:
+def _feeds_back(accesses: tuple[KernelAccess, ...]) -> bool:
     """Whether an iteration may load what another has stored."""
     stored = {one.pointer: ast.dump(one.address) for one in accesses if one.writes}
     return None in stored or any(
@@ -181,7 +181,7 @@ def _feeds_back(accesses: tuple[Access, ...]) -> bool:
     )
 
 
-def _recurs(kernel: Kernel, loop: ast.For) -> bool:
+def _recurs(kernel: SourceKernel, loop: ast.For) -> bool:
     """Whether an iteration needs another's result for more than a sum, a maximum or a minimum."""
     before = {name for name in bound_in(*loop.body) if _is_carried(name, loop)}
     for statement in loop.body:
@@ -198,7 +198,7 @@ def _is_carried(name: str, loop: ast.For) -> bool:
     return not isinstance(first, ast.Assign) or name in names_in(first.value)
 
 
-def _added(kernel: Kernel, statement: ast.stmt, name: str) -> ast.expr | None:
+def _added(kernel: SourceKernel, statement: ast.stmt, name: str) -> ast.expr | None:
     """What a statement adds to a name, or compares it with; None for all else."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=target), op=ast.Add() | ast.Sub() | ast.Mult(), value=value):
@@ -215,7 +215,7 @@ def _added(kernel: Kernel, statement: ast.stmt, name: str) -> ast.expr | None:
     return None
 
 
-def _compares(kernel: Kernel, call: ast.Call) -> bool:
+def _compares(kernel: SourceKernel, call: ast.Call) -> bool:
     path = kernel.scope.path(call.func)
     builtin = isinstance(call.func, ast.Name) and call.func.id in ("max", "min")
     return builtin or path in ("triton.language.maximum", "triton.language.minimum")

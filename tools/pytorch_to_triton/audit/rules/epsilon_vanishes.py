@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -40,7 +40,7 @@ _LEAST = 2.0**-25
 """Half of the smallest positive float16."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each sum of a float16 block and a literal that float16 makes zero."""
     found = values(kernel)
     for node in found.expressions:

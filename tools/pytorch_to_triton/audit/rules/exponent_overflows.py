@@ -10,10 +10,10 @@ max(x, 0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.ranges import calls_of, is_unbounded
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -47,7 +47,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Quotients of sums that share an exponential of data, and logarithms of one plus such an exponential."""
     found = values(kernel)
     for node in found.expressions:
@@ -67,7 +67,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_guarded(found: Values, node: ast.expr) -> bool:
+def _is_guarded(found: KernelValues, node: ast.expr) -> bool:
     """Whether something decides when the value is used, on which the exponent may depend."""
     tests = found.kernel.flow.conditions(found.written(node))
     return (
@@ -77,14 +77,14 @@ def _is_guarded(found: Values, node: ast.expr) -> bool:
     )
 
 
-def _is_quotient(found: Values, node: ast.expr) -> bool:
+def _is_quotient(found: KernelValues, node: ast.expr) -> bool:
     quotient = found.quotient(node)
     if quotient is None or not isinstance(found.bare(quotient[1]), ast.BinOp):
         return False
     return bool(_factors(found, quotient[0]) & _factors(found, quotient[1]))
 
 
-def _is_softplus(found: Values, node: ast.expr) -> bool:
+def _is_softplus(found: KernelValues, node: ast.expr) -> bool:
     """log(1 + exp(x)) and log1p(exp(x))"""
     logarithm = found.operation(node)
     if not logarithm or len(logarithm.operands) != 1:
@@ -101,7 +101,7 @@ def _is_softplus(found: Values, node: ast.expr) -> bool:
     return False
 
 
-def _exponential(found: Values, value: ast.expr) -> int | None:
+def _exponential(found: KernelValues, value: ast.expr) -> int | None:
     """The key of an exponential of data; None for anything else."""
     exponent = found.operand(value, "exp", "exp2")
     if exponent is None or not is_unbounded(found, exponent):
@@ -109,7 +109,7 @@ def _exponential(found: Values, value: ast.expr) -> int | None:
     return found.key(found.bare(value))
 
 
-def _factors(found: Values, value: ast.expr) -> frozenset[int]:
+def _factors(found: KernelValues, value: ast.expr) -> frozenset[int]:
     """The exponentials that make the value infinite: those in its sums and products."""
     value = found.bare(value)
     match value:

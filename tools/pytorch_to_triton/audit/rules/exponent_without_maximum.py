@@ -10,10 +10,10 @@ again after the logarithm.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.ranges import is_unbounded
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 SUSPECTED = "medium"
@@ -63,7 +63,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each softmax and logsumexp whose exponents may be as large as the data."""
     found = values(kernel)
     for node in found.expressions:
@@ -76,7 +76,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _what(found: Values, node: ast.expr) -> str | None:
+def _what(found: KernelValues, node: ast.expr) -> str | None:
     """`the softmax` or `the logsumexp` where the value is one that overflows."""
     quotient = found.quotient(node)
     if quotient and _is_weighted(found, quotient[0]) and _sums_exponentials(found, quotient[1]):
@@ -87,18 +87,18 @@ def _what(found: Values, node: ast.expr) -> str | None:
     return None
 
 
-def _is_weighted(found: Values, dividend: ast.expr) -> bool:
+def _is_weighted(found: KernelValues, dividend: ast.expr) -> bool:
     """Whether the dividend is an exponential, or adds up products of tl.dot with exponentials."""
     weights = (found.operand(term, "dot") or term for term in found.terms(dividend))
     return any(_overflows(found, weight) for weight in weights)
 
 
-def _overflows(found: Values, value: ast.AST) -> bool:
+def _overflows(found: KernelValues, value: ast.AST) -> bool:
     exponent = found.operand(value, "exp", "exp2")
     return exponent is not None and is_unbounded(found, exponent)
 
 
-def _sums_exponentials(found: Values, value: ast.expr) -> bool:
+def _sums_exponentials(found: KernelValues, value: ast.expr) -> bool:
     """Whether the value adds up such exponentials with tl.sum, and nothing but them and constants."""
     terms = [term for term in found.terms(value) if not isinstance(term, ast.Constant)]
     terms = [term for term in terms if not found.is_a(term, "zeros")]

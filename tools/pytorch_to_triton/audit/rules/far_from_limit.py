@@ -8,7 +8,7 @@ Instead, look for what it reads twice, for narrow accesses, and for too few prog
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Timed
+from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.benchmark.flags import told
@@ -26,7 +26,7 @@ GOOD = (
 )
 
 
-def check(timed: Timed) -> Iterator[Fault]:
+def check(timed: TimedTarget) -> Iterator[Fault]:
     """The largest size; those below it have launches to pay for."""
     if timed.result.verdict == "void" or not timed.result.tables:
         return

@@ -7,7 +7,7 @@ Instead, freeze the configurations that were found, or give fewer of them.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Timed
+from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.schema.benchmark import KERNEL
@@ -32,7 +32,7 @@ GOOD = (
 _SLOW_MS = 3000.0
 
 
-def check(timed: Timed) -> Iterator[Fault]:
+def check(timed: TimedTarget) -> Iterator[Fault]:
     """The slowest first call of an autotuned kernel."""
     first = {
         size_of(table): kernel.first_call_ms

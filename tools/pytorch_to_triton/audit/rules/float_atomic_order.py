@@ -9,10 +9,10 @@ torch.sum.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.analysis.dtypes import FLOATS
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "numerical stability"
@@ -41,7 +41,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each tl.atomic_add of a value that is a float."""
     found = values(kernel)
     for access in kernel.accesses:
@@ -54,11 +54,11 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_float(found: Values, value: ast.expr) -> bool:
+def _is_float(found: KernelValues, value: ast.expr) -> bool:
     return found.dtype(value) in FLOATS or any(_fills_with_float(found, term) for term in found.terms(value))
 
 
-def _fills_with_float(found: Values, term: ast.AST) -> bool:
+def _fills_with_float(found: KernelValues, term: ast.AST) -> bool:
     """A load whose other value is written as a float."""
     load = found.operation(term)
     other = load.option(2, "other") if load and load.name == "load" else None

@@ -9,10 +9,10 @@ Instead, compare with a tolerance, tl.abs(x - y) < 1e-6, or compare the integers
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.analysis.dtypes import FLOATS
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "numerical stability"
@@ -43,7 +43,7 @@ _EXACT = frozenset({"max", "min", "argmax", "argmin", "maximum", "minimum", "flo
 _EXACT |= {"where", "clamp", "rint", "trunc", "topk", "isnan"}
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Comparisons with a quotient, product or function of floats, but with zero, infinity or themselves."""
     found = values(kernel)
     for node in kernel.nodes:
@@ -59,7 +59,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                     )
 
 
-def _is_computed(found: Values, value: ast.expr) -> bool:
+def _is_computed(found: KernelValues, value: ast.expr) -> bool:
     made = found.bare(value)
     if found.dtype(value) not in FLOATS or not found.made_by(made) & {"load"}:
         return False
@@ -69,7 +69,7 @@ def _is_computed(found: Values, value: ast.expr) -> bool:
     )
 
 
-def _is_exact(found: Values, left: ast.expr, right: ast.expr) -> bool:
+def _is_exact(found: KernelValues, left: ast.expr, right: ast.expr) -> bool:
     """Whether the comparison asks for zero, infinity, NaN or a value that was picked from others."""
     if found.same(left, right) or found.made_by(left, right) & _EXACT:
         return True

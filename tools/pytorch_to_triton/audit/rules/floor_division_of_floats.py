@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.dtypes import FLOATS
+from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -36,7 +36,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each `//` with a block on one side that certainly is a float."""
     found = values(kernel)
     for node in found.expressions:
@@ -49,5 +49,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                         f"{ast.unparse(floats[0])} is a float, and Triton divides only integers with //: the "
                         "kernel does not compile.",
                         "Write tl.floor of the quotient.",
-                        mend=f"tl.floor(({ast.unparse(left)}) / ({ast.unparse(right)}))",
+                        fix=f"tl.floor(({ast.unparse(left)}) / ({ast.unparse(right)}))",
                     )

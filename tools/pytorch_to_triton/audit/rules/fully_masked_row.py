@@ -10,10 +10,10 @@ value such as -1e30.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "numerical stability"
@@ -47,7 +47,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each exp(x - m) of an x that a loaded mask sets to -inf, where nothing looks after m."""
     found = values(kernel)
     for call in found.operations:
@@ -64,7 +64,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                     )
 
 
-def _loaded_mask(found: Values, scores: ast.expr) -> ast.expr | None:
+def _loaded_mask(found: KernelValues, scores: ast.expr) -> ast.expr | None:
     """The condition of tl.where(condition, x, -inf), where it depends on loaded data."""
     call = found.operation(found.bare(scores))
     if call is None or call.name != "where" or len(call.operands) != 3:
@@ -74,7 +74,7 @@ def _loaded_mask(found: Values, scores: ast.expr) -> ast.expr | None:
     return mask if is_infinite and _is_data(found, mask) else None
 
 
-def _is_data(found: Values, mask: ast.expr) -> bool:
+def _is_data(found: KernelValues, mask: ast.expr) -> bool:
     """Whether the condition tests a loaded block, and not a length."""
     loads = [node for node in found.origins(mask) if isinstance(node, ast.Call) and found.is_a(node, "load")]
     return any(
@@ -82,7 +82,7 @@ def _is_data(found: Values, mask: ast.expr) -> bool:
     )
 
 
-def _is_looked_after(found: Values, maximum: ast.expr) -> bool:
+def _is_looked_after(found: KernelValues, maximum: ast.expr) -> bool:
     """Whether the maximum is selected with tl.where, or starts from a finite number."""
     made = found.bare(maximum)
     if not isinstance(made, ast.Name):

@@ -9,9 +9,9 @@ Instead, write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import Binding
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.triton_api.name_scope import Binding
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -103,7 +103,7 @@ def kernel(x_ptr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first use of each global that holds a plain number, string, tuple, list or dict."""
     told: set[str] = set()
     for node in kernel.nodes:
@@ -119,7 +119,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_global(name: str, kernel: Kernel) -> bool:
+def _is_global(name: str, kernel: SourceKernel) -> bool:
     return kernel.scope.holder(name) is kernel.file.scope
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers, makes_tensor, stored
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Function, Launch, SourceFile
+from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile
 
 SEVERITY = "low"
 CATEGORY = "correctness"
@@ -132,7 +132,7 @@ def _parameters(module: ast.ClassDef, file: SourceFile) -> frozenset[str]:
     return frozenset(found)
 
 
-def _members(launch: Launch) -> frozenset[str]:
+def _members(launch: LaunchSite) -> frozenset[str]:
     """The members of self that its arguments are made from."""
     arguments = [*launch.call.args, *launch.options.values()]
     return frozenset(
@@ -142,7 +142,7 @@ def _members(launch: Launch) -> frozenset[str]:
     )
 
 
-def _writes_new(launch: Launch, file: SourceFile) -> bool:
+def _writes_new(launch: LaunchSite, file: SourceFile) -> bool:
     """Whether its kernel writes to a tensor that the function makes."""
     kernel = file.kernel_of(launch)
     given = launch.given(kernel) if kernel else {}

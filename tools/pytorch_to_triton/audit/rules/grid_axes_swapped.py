@@ -20,7 +20,7 @@ from pytorch_to_triton.audit.analysis.programs import (
     rounded_up,
 )
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -95,7 +95,7 @@ class _Walk:
     """The parameter."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Blocks of a size along one axis of the grid, where the launch divides that size along another."""
     found: set[ast.Call] = set()
     for walk in _walks(kernel):
@@ -115,7 +115,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _walks(kernel: Kernel) -> Iterator[_Walk]:
+def _walks(kernel: SourceKernel) -> Iterator[_Walk]:
     for access in kernel.accesses:
         for bound in bounds(access.mask, kernel):
             parts = addends(bound.offsets, kernel)
@@ -128,7 +128,7 @@ def _walks(kernel: Kernel) -> Iterator[_Walk]:
                 yield _Walk(axis, block, bound.size.id)
 
 
-def _counted_along(walk: _Walk, kernel: Kernel, launch: Launch) -> int | None:
+def _counted_along(walk: _Walk, kernel: SourceKernel, launch: LaunchSite) -> int | None:
     """The one axis along which the grid divides the size by the block, where it is certainly another."""
     grid = grid_of(launch) or ()
     size = launch.given(kernel).get(walk.size)
@@ -140,7 +140,7 @@ def _counted_along(walk: _Walk, kernel: Kernel, launch: Launch) -> int | None:
     return axes[0] if len(axes) == 1 else None
 
 
-def _is_of_other(element: ast.expr, size: ast.expr, launch: Launch) -> bool:
+def _is_of_other(element: ast.expr, size: ast.expr, launch: LaunchSite) -> bool:
     """Whether an element of the grid is certainly made from another size."""
     division = rounded_up(element, launch)
     counted = division.size if division else element
@@ -148,7 +148,9 @@ def _is_of_other(element: ast.expr, size: ast.expr, launch: Launch) -> bool:
     return own is not None and other is not None and own != other and not alike(size, counted, launch)
 
 
-def _divides(element: ast.expr, size: ast.expr, walk: _Walk, kernel: Kernel, launch: Launch) -> bool:
+def _divides(
+    element: ast.expr, size: ast.expr, walk: _Walk, kernel: SourceKernel, launch: LaunchSite
+) -> bool:
     division = rounded_up(element, launch)
     if division is None or not alike(division.size, size, launch):
         return False

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -128,7 +128,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """`size // BLOCK`, where the kernel masks a BLOCK for each program by that very size."""
     for launch in kernel.launches:
         for axis, element in enumerate(grid_of(launch) or ()):
@@ -148,7 +148,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _masked_size(kernel: Kernel, launch: Launch, division: Division, axis: int) -> str | None:
+def _masked_size(kernel: SourceKernel, launch: LaunchSite, division: Division, axis: int) -> str | None:
     """The parameter that is passed the size and bounds the offsets of one block for each program."""
     blocks = parameters_for(division.block, kernel, launch)
     given = launch.given(kernel)
@@ -165,7 +165,7 @@ def _masked_size(kernel: Kernel, launch: Launch, division: Division, axis: int) 
     return None
 
 
-def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: Kernel) -> bool:
+def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: SourceKernel) -> bool:
     """Whether offsets are `tl.program_id(axis) * BLOCK + tl.arange(0, BLOCK)`, and nothing else."""
     parts = addends(offsets, kernel)
     starts = [part for part in parts if block_start(part, kernel) in {(axis, block) for block in blocks}]
@@ -173,7 +173,7 @@ def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: 
     return len(parts) == 2 and len(starts) == len(lanes) == 1
 
 
-def _divides(division: Division, launch: Launch) -> bool:
+def _divides(division: Division, launch: LaunchSite) -> bool:
     """Whether anything says that the division leaves no rest: a literal, a remainder asked for, padding."""
     size, block = whole_number(division.size), whole_number(division.block)
     if size is not None and block:
@@ -191,7 +191,7 @@ def _divides(division: Division, launch: Launch) -> bool:
     return padded or any(remainders)
 
 
-def _factors(size: ast.expr, launch: Launch) -> list[ast.expr]:
+def _factors(size: ast.expr, launch: LaunchSite) -> list[ast.expr]:
     """The sizes of tensors that a size is a product of; else the size itself."""
     value = launch.flow.resolved(size)
     match value:

@@ -10,10 +10,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "low"
 CATEGORY = "best practices"
@@ -100,7 +100,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                 node,
                 f"{function.name} allocates on a fixed GPU; {name} may lie on another.",
                 f"Write device={name}.device.",
-                mend=f"device={name}.device" if isinstance(node, ast.keyword) else "",
+                fix=f"device={name}.device" if isinstance(node, ast.keyword) else "",
             )
 
 

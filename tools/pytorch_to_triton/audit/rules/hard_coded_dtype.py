@@ -9,10 +9,10 @@ Instead, cast to what the pointer points to, `x.to(out_ptr.dtype.element_ty)`, o
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.analysis.callers import tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -70,7 +70,7 @@ def run(x):
 _LOW = {"triton.language.float16": "float16", "triton.language.bfloat16": "bfloat16"}
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Stores of values cast to float16 or bfloat16 into outputs made like an input of any dtype."""
     for access in kernel.accesses:
         if access.name != "store" or access.value is None or access.pointer is None:
@@ -88,7 +88,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _cast(value: ast.expr, kernel: Kernel) -> str | None:
+def _cast(value: ast.expr, kernel: SourceKernel) -> str | None:
     """The low-precision dtype of `value.to(tl.float16)`."""
     match value:
         case ast.Call(func=ast.Attribute(attr="to"), args=[dtype, *_]):
@@ -96,7 +96,7 @@ def _cast(value: ast.expr, kernel: Kernel) -> str | None:
     return None
 
 
-def _last_cast(value: ast.expr, kernel: Kernel) -> str | None:
+def _last_cast(value: ast.expr, kernel: SourceKernel) -> str | None:
     """The same for a name whose last assignment, in straight code, is a cast."""
     if not isinstance(value, ast.Name) or not kernel.flow.feeds(value.id):
         return None
@@ -106,7 +106,7 @@ def _last_cast(value: ast.expr, kernel: Kernel) -> str | None:
     return _cast(last, kernel) if straight and is_assigned and last.lineno < value.lineno else None
 
 
-def _like(value: ast.expr | None, launch: Launch) -> str | None:
+def _like(value: ast.expr | None, launch: LaunchSite) -> str | None:
     """The parameter that an output is made like, where nothing in the function settles a dtype."""
     function = launch.function
     if function is None or value is None or any(_names_dtype(node) for node in own_nodes(function.body)):

@@ -10,17 +10,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.addresses import Bound, bounds
-from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.callers import is_trial
-from pytorch_to_triton.audit.analysis.guards import is_tested
+from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
-from pytorch_to_triton.audit.analysis.sizes import constant, declared_size
-from pytorch_to_triton.audit.analysis.tensors import callers_parameters, text_of
+from pytorch_to_triton.audit.analysis.size_guards import is_tested
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -127,7 +127,7 @@ class _Fixed:
         return f"{self.programs} programs" if self.programs else "as many programs as multiprocessors"
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Fixed numbers of programs along sizes of the caller's tensors, where each program has one part."""
     if any(isinstance(node, ast.While) for node in kernel.nodes):
         return
@@ -141,7 +141,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             yield found
 
 
-def _fixed(axis: int, element: ast.expr, launch: Launch) -> _Fixed | None:
+def _fixed(axis: int, element: ast.expr, launch: LaunchSite) -> _Fixed | None:
     number = constant(element, launch)
     if number is not None:
         return _Fixed(axis, number)
@@ -149,7 +149,7 @@ def _fixed(axis: int, element: ast.expr, launch: Launch) -> _Fixed | None:
     return _Fixed(axis, None) if "multi_processor_count" in names else None
 
 
-def _walks(fixed: _Fixed, kernel: Kernel) -> bool:
+def _walks(fixed: _Fixed, kernel: SourceKernel) -> bool:
     """Whether programs along the axis loop from their own place on, or over a number that they are given."""
     for node in kernel.nodes:
         if isinstance(node, ast.For):
@@ -159,7 +159,7 @@ def _walks(fixed: _Fixed, kernel: Kernel) -> bool:
     return False
 
 
-def _too_few(fixed: _Fixed, axes: int, kernel: Kernel, launch: Launch) -> Fault | None:
+def _too_few(fixed: _Fixed, axes: int, kernel: SourceKernel, launch: LaunchSite) -> Fault | None:
     """The size that the programs along an axis do not cover."""
     accesses = [one for one in kernel.accesses if not kernel.flow.loops(one.call)]
     for access in accesses:
@@ -172,7 +172,7 @@ def _too_few(fixed: _Fixed, axes: int, kernel: Kernel, launch: Launch) -> Fault 
     return None
 
 
-def _callers_size(bound: Bound, kernel: Kernel, launch: Launch) -> Extent | None:
+def _callers_size(bound: MaskBound, kernel: SourceKernel, launch: LaunchSite) -> Extent | None:
     """The size of a caller's tensor that a mask compares with; names are followed."""
     match values(kernel).bare(bound.size):
         case ast.Name(id=name) if (value := launch.given(kernel).get(name)) is not None:
@@ -181,7 +181,9 @@ def _callers_size(bound: Bound, kernel: Kernel, launch: Launch) -> Extent | None
     return None
 
 
-def _of_blocks(fixed: _Fixed, bound: Bound, size: Extent, kernel: Kernel, launch: Launch) -> Fault | None:
+def _of_blocks(
+    fixed: _Fixed, bound: MaskBound, size: Extent, kernel: SourceKernel, launch: LaunchSite
+) -> Fault | None:
     ends = [
         end
         for path, call in kernel.flow.calls(bound.offsets)
@@ -204,19 +206,21 @@ def _of_blocks(fixed: _Fixed, bound: Bound, size: Extent, kernel: Kernel, launch
     )
 
 
-def _holds_all(end: ast.expr, kernel: Kernel, launch: Launch) -> bool:
+def _holds_all(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> bool:
     given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else None
     paths = {path for path, _ in launch.flow.calls(given)} if given is not None else set()
     return "triton.next_power_of_2" in paths
 
 
-def _length(end: ast.expr, kernel: Kernel, launch: Launch) -> int | None:
+def _length(end: ast.expr, kernel: SourceKernel, launch: LaunchSite) -> int | None:
     end = kernel.flow.resolved(end)
     given = launch.given(kernel).get(end.id) if isinstance(end, ast.Name) else end
     return constant(given, launch) if given is not None else None
 
 
-def _of_rows(fixed: _Fixed, accesses: list[Access], kernel: Kernel, launch: Launch) -> Fault | None:
+def _of_rows(
+    fixed: _Fixed, accesses: list[KernelAccess], kernel: SourceKernel, launch: LaunchSite
+) -> Fault | None:
     """Where a program takes a row, at its id times a stride, of a tensor that the caller passes."""
     given = launch.given(kernel)
     for access in accesses:
@@ -236,7 +240,7 @@ def _of_rows(fixed: _Fixed, accesses: list[Access], kernel: Kernel, launch: Laun
     return None
 
 
-def _is_row(address: ast.expr, kernel: Kernel) -> bool:
+def _is_row(address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address holds `program * stride` of a stride that launches pass."""
     for node in kernel.flow.origins(address):
         match node:
@@ -249,5 +253,5 @@ def _is_row(address: ast.expr, kernel: Kernel) -> bool:
     return False
 
 
-def _is_block(value: ast.expr, kernel: Kernel) -> bool:
+def _is_block(value: ast.expr, kernel: SourceKernel) -> bool:
     return any(path == "triton.language.arange" for path, _ in kernel.flow.calls(value))

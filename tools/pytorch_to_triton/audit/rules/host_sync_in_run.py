@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from pytorch_to_triton.api.scope import Definition
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, SourceFile
+from pytorch_to_triton.triton_api.name_scope import Definition
 
 SEVERITY = "medium"
 CATEGORY = "performance"

@@ -8,7 +8,7 @@ Instead, allocate the output with torch.empty_like; x.contiguous() and x.view(..
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -36,7 +36,7 @@ BAD = (_FILE % "x", _FILE % "x.contiguous()")
 GOOD = (_FILE % "x.clone()", _FILE % "torch.empty_like(x)")
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Inputs that hold other values after the call."""
     for at, sighting in measured.sightings("input_changed"):
         names = sighting.subjects.replace(" after the call", "")

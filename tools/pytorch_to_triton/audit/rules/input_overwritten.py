@@ -10,10 +10,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers, stored, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Function, Kernel, SourceFile
+from pytorch_to_triton.audit.source import Function, SourceFile, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "info"
 CATEGORY = "best practices"
@@ -92,7 +92,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                     )
 
 
-def _loaded(kernel: Kernel) -> frozenset[str]:
+def _loaded(kernel: SourceKernel) -> frozenset[str]:
     return frozenset(one.pointer for one in kernel.accesses if not one.writes and one.pointer)
 
 

@@ -12,12 +12,12 @@ from copy import deepcopy
 from itertools import pairwise
 from typing import cast
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
-from pytorch_to_triton.audit.analysis.tensors import allocation, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "info"
 CATEGORY = "performance"
@@ -125,7 +125,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                 )
 
 
-def _passed_on(first: Launch, one: Kernel, second: Launch, other: Kernel) -> str | None:
+def _passed_on(first: LaunchSite, one: SourceKernel, second: LaunchSite, other: SourceKernel) -> str | None:
     """A tensor of the function that the first launch writes, the second loads, and nothing else mentions."""
     if not _is_elementwise(one) or not _is_elementwise(other) or first.flow.loops(second.call):
         return None
@@ -138,7 +138,7 @@ def _passed_on(first: Launch, one: Kernel, second: Launch, other: Kernel) -> str
     return None
 
 
-def _places(pointer: str, access: str, kernel: Kernel, launch: Launch) -> frozenset[str]:
+def _places(pointer: str, access: str, kernel: SourceKernel, launch: LaunchSite) -> frozenset[str]:
     """The offsets at which a pointer is accessed, in terms of what the launch passes, with the grid.
 
     Empty where it is accessed in another way, too.
@@ -155,7 +155,7 @@ def _places(pointer: str, access: str, kernel: Kernel, launch: Launch) -> frozen
 class _Spelled(ast.NodeTransformer):
     """Puts in place of each name of a kernel what it stands for: its one assignment, or what is passed."""
 
-    def __init__(self, kernel: Kernel, given: Mapping[str, ast.expr]) -> None:
+    def __init__(self, kernel: SourceKernel, given: Mapping[str, ast.expr]) -> None:
         self._kernel = kernel
         self._given = given
 
@@ -166,7 +166,7 @@ class _Spelled(ast.NodeTransformer):
         return self._given.get(value.id, value)
 
 
-def _is_elementwise(kernel: Kernel) -> bool:
+def _is_elementwise(kernel: SourceKernel) -> bool:
     """Whether a kernel has no loop, and works on each element for itself."""
     if any(isinstance(node, ast.For | ast.While) for node in kernel.nodes):
         return False
@@ -175,7 +175,7 @@ def _is_elementwise(kernel: Kernel) -> bool:
     return not any(escapes(kernel, parameter) for parameter in kernel.parameters)
 
 
-def _mentions(name: str, launch: Launch) -> int:
+def _mentions(name: str, launch: LaunchSite) -> int:
     """How often the launching function reads a name, its strides and sizes left out."""
     nodes = own_nodes(launch.function.body if launch.function else [])
     return sum(

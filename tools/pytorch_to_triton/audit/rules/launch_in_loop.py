@@ -14,7 +14,7 @@ from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.movement import bound_in, escapes, names_in
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -58,7 +58,7 @@ def run(x, state, out):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Launches whose every tensor is one that no iteration changes, or the loop's own row of one."""
     written = {access.pointer for access in kernel.accesses if access.writes and access.pointer}
     if not written:
@@ -79,7 +79,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _counts_rows(loop: ast.For, launch: Launch) -> bool:
+def _counts_rows(loop: ast.For, launch: LaunchSite) -> bool:
     """`for row in range(x.shape[0])`"""
     match loop:
         case ast.For(target=ast.Name(), iter=ast.Call(func=ast.Name(id="range"), args=[end])):
@@ -90,7 +90,7 @@ def _counts_rows(loop: ast.For, launch: Launch) -> bool:
     return False
 
 
-def _is_independent(loop: ast.For, kernel: Kernel, launch: Launch, written: set[str]) -> bool:
+def _is_independent(loop: ast.For, kernel: SourceKernel, launch: LaunchSite, written: set[str]) -> bool:
     """Whether the iterations could run in any order: each writes its own row, and reads no other's."""
     if any(
         isinstance(node, ast.If | ast.While | ast.Break | ast.For)

@@ -8,9 +8,9 @@ Instead, put the grid in brackets between the name and the arguments: `kernel[(t
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import Scope, own_nodes
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, SourceFile
+from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -102,7 +102,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                 )
 
 
-def _is_host(function: Function, scope: Scope) -> bool:
+def _is_host(function: Function, scope: NameScope) -> bool:
     """Whether it runs on the CPU: no decorator that may compile it, and nothing of triton.language in it."""
     around = scope.parent or scope
     for decorator in function.decorator_list:

@@ -8,7 +8,7 @@ Instead, pass x.stride(...) for every axis to the kernel, or take x.contiguous()
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -37,7 +37,7 @@ BAD = (_FILE % "x",)
 GOOD = (_FILE % "x.contiguous()",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """What is right for contiguous tensors and wrong for the same values in other places."""
     for at, sighting in measured.sightings("layout_ignored"):
         yield Fault(

@@ -8,7 +8,7 @@ Instead, compute it in the kernel; what is meant to stay in PyTorch is named wit
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "medium"
@@ -41,12 +41,12 @@ GOOD = (
 )
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Operators that compute, and outputs that no kernel was given."""
     for at, sighting in measured.sightings("left_to_pytorch"):
         yield Fault(
             at,
             f"Beside or in place of a kernel, {measured.target.name or 'run'} lets PyTorch compute.",
-            sighting.telling.instead or "Compute it in the kernel.",
+            sighting.telling.suggestion or "Compute it in the kernel.",
             proof=sighting.proof,
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.tails import tail_of
 from pytorch_to_triton.audit.analysis.unmasked import may_overrun
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "info"
@@ -131,7 +131,7 @@ def kernel(x_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Block loads whose offsets nothing bounds: certainly beyond a size of the file, or perhaps."""
     for access in kernel.accesses:
         if access.name != "load":
@@ -145,7 +145,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"unless {tail.size} fills whole blocks, the last one reads beyond its end.",
                 f"Bound the offsets along {tail.size} with mask=, and give other= where masked lanes "
                 f"count; or assert that {tail.size} fills whole blocks.",
-                subject=access.pointer or "",
+                pointer=access.pointer or "",
                 proof=tail.proof,
                 severity=tail.severity,
             )
@@ -155,5 +155,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"{source} is read a whole block at a time and without a mask: unless its size is a "
                 "multiple of the block's, the last block reads beyond its end.",
                 "Add mask=offsets < size, and other= where masked lanes count.",
-                subject=access.pointer or "",
+                pointer=access.pointer or "",
             )

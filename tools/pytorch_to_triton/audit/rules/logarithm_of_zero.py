@@ -9,10 +9,10 @@ tl.where(p > 0, ...).
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "numerical stability"
@@ -37,7 +37,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each tl.log of a load that nothing keeps from zero."""
     found = values(kernel)
     for call in found.operations:
@@ -53,7 +53,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_replaced(found: Values, load: ast.Call) -> bool:
+def _is_replaced(found: KernelValues, load: ast.Call) -> bool:
     """Whether the masked lanes are given a positive number: the author thought of the logarithm."""
     other = argument(load, 2, "other")
     return other is not None and (found.number(other) or 0) > 0

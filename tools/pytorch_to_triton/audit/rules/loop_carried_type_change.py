@@ -16,7 +16,7 @@ from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.analysis.widths import is_int64
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -138,7 +138,7 @@ class Assignment:
     statement: ast.Assign | ast.AugAssign
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each name that is given a number or an int32 once before a loop, and another type in it."""
     for name in kernel.scope.bindings:
         start, *changes = _assignments(name, kernel) or (None,)
@@ -159,7 +159,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _assignments(name: str, kernel: Kernel) -> list[Assignment]:
+def _assignments(name: str, kernel: SourceKernel) -> list[Assignment]:
     """All that a name is given, in source order; empty where anything but assignments binds it."""
     given = kernel.flow.feeds(name)
     outer = [next(one for one in kernel.flow.around(value) if isinstance(one, ast.stmt)) for value in given]
@@ -171,7 +171,7 @@ def _assignments(name: str, kernel: Kernel) -> list[Assignment]:
     return found if len(found) == len(kernel.scope.bindings[name]) else []
 
 
-def _is_carried(change: Assignment, around: set[ast.AST], kernel: Kernel) -> bool:
+def _is_carried(change: Assignment, around: set[ast.AST], kernel: SourceKernel) -> bool:
     """Whether a loop that is not unrolled, and does not contain the start, assigns the name."""
     loops = kernel.flow.loops(change.statement)
     return any(loop not in around and not _is_unrolled(loop, kernel) for loop in loops)
@@ -188,7 +188,7 @@ def _is_number(value: ast.expr) -> bool:
     return False
 
 
-def _is_unrolled(loop: ast.For | ast.While, kernel: Kernel) -> bool:
+def _is_unrolled(loop: ast.For | ast.While, kernel: SourceKernel) -> bool:
     """Whether it is anything but `while` or `for` over range or tl.range."""
     match loop:
         case ast.While() | ast.For(iter=ast.Call(func=ast.Name(id="range"))):
@@ -198,7 +198,7 @@ def _is_unrolled(loop: ast.For | ast.While, kernel: Kernel) -> bool:
     return True
 
 
-def _becomes(change: Assignment, start: ast.expr, kernel: Kernel) -> str | None:
+def _becomes(change: Assignment, start: ast.expr, kernel: SourceKernel) -> str | None:
     """What an assignment certainly turns the number, or the int32, into."""
     if not runs_for_sure(change.statement, kernel):
         return None

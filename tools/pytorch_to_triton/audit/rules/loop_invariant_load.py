@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.movement import accesses_in, bound_in, calls_unknown, names_in
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "memory access"
@@ -76,7 +76,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Loads that every iteration of a `for` runs, in loops that store to other pointers only."""
     for loop in kernel.nodes:
         if not isinstance(loop, ast.For) or calls_unknown(kernel, loop):
@@ -99,7 +99,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _is_repeated(kernel: Kernel, loop: ast.For, access: Access) -> bool:
+def _is_repeated(kernel: SourceKernel, loop: ast.For, access: KernelAccess) -> bool:
     """Whether a load stands in the loop itself, and each iteration runs it."""
     if access.writes or access.pointer is None or loop.iter in kernel.flow.around(access.call):
         return False

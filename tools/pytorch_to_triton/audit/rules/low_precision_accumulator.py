@@ -10,11 +10,11 @@ Instead, start the accumulator as tl.zeros(shape, dtype=tl.float32) and cast it 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.analysis.declared import dtypes_of
-from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
+from pytorch_to_triton.audit.analysis.promotion import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -64,7 +64,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each addition of a loop to a value of low precision, and each tl.dot that adds up in it."""
     found = values(kernel)
     for node in found.expressions:
@@ -91,7 +91,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _added_to(found: Values, node: ast.expr) -> ast.Name | None:
+def _added_to(found: KernelValues, node: ast.expr) -> ast.Name | None:
     """acc of `acc + x` and tl.dot(a, b, acc)."""
     match node:
         case (
@@ -104,7 +104,7 @@ def _added_to(found: Values, node: ast.expr) -> ast.Name | None:
     return given if isinstance(given, ast.Name) else None
 
 
-def _carried(found: Values, name: ast.Name, node: ast.expr) -> str | None:
+def _carried(found: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
     """The dtype of low precision that a name has, where a loop gives it the result of the addition again."""
     held = found.definitions(name)
     if node not in held or len(held) < 2:
@@ -113,7 +113,7 @@ def _carried(found: Values, name: ast.Name, node: ast.expr) -> str | None:
     return dtype if dtype in LOW_PRECISION else None
 
 
-def _pointer_of_dtype(found: Values, name: ast.Name, node: ast.expr) -> str | None:
+def _pointer_of_dtype(found: KernelValues, name: ast.Name, node: ast.expr) -> str | None:
     """The pointer whose element type an accumulator has, where it certainly may be of low precision."""
     held = found.definitions(name)
     starts = [one for one in held if one is not node]
@@ -126,7 +126,7 @@ def _pointer_of_dtype(found: Values, name: ast.Name, node: ast.expr) -> str | No
     return None
 
 
-def _element_type(found: Values, start: ast.expr) -> str | None:
+def _element_type(found: KernelValues, start: ast.expr) -> str | None:
     """`p` of `tl.zeros(shape, dtype=p.dtype.element_ty)`."""
     call = found.operation(start)
     if call is None or call.name not in ("zeros", "full"):
@@ -138,14 +138,14 @@ def _element_type(found: Values, start: ast.expr) -> str | None:
     return None
 
 
-def _is_of_floats(found: Values, node: ast.expr) -> bool:
+def _is_of_floats(found: KernelValues, node: ast.expr) -> bool:
     """Whether products or casts to tl.float32 tell that the kernel is not for integers."""
     path = "triton.language.float32"
     casts = any(found.kernel.scope.path(one) == path for one in found.kernel.nodes)
     return casts or "dot" in found.made_by(node)
 
 
-def _dot_in_float16(found: Values, node: ast.expr) -> bool:
+def _dot_in_float16(found: KernelValues, node: ast.expr) -> bool:
     call = found.operation(node)
     named = call.option(5, "out_dtype") if call and call.name == "dot" else None
     return named is not None and found.kernel.scope.path(named) == "triton.language.float16"

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.promotion import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -43,7 +43,7 @@ _ADDS_IN = {"sum": LOW_PRECISION, "cumsum": ("float16",)}
 """tl.cumsum makes float32 of bfloat16."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each sum of a block that certainly is of low precision."""
     found = values(kernel)
     for call in found.operations:
@@ -59,7 +59,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_asked_for_dtype(kernel: Kernel, call: ast.Call) -> bool:
+def _is_asked_for_dtype(kernel: SourceKernel, call: ast.Call) -> bool:
     """`tl.sum(x).dtype`"""
     around = kernel.flow.parents.get(call)
     return isinstance(around, ast.Attribute) and around.attr == "dtype"

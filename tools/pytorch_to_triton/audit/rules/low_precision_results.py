@@ -8,7 +8,7 @@ Instead, compute and accumulate in float32, and round once, at the store.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "medium"
@@ -36,7 +36,7 @@ BAD = (_FILE % "x.to(tl.float16) * 2", _FILE % "(x * 2).to(tl.bfloat16)")
 GOOD = (_FILE % "x * 2", _FILE % "x * 3")
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Results whose error is that of a shorter dtype throughout."""
     for at, sighting in measured.sightings("low_precision_results"):
         yield Fault(

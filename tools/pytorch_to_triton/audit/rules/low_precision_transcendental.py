@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.promotion import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -44,7 +44,7 @@ _FLOAT32_ONLY = frozenset({"exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "
 _FLOAT32_ONLY |= {"floor", "ceil", "sigmoid"}
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each such function of a block that certainly is of low precision."""
     found = values(kernel)
     for call in found.operations:
@@ -59,5 +59,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 call.call,
                 f"tl.{call.name} takes no {dtype}, which {block} is: the kernel does not compile.",
                 "Cast to tl.float32 before it.",
-                mend=f"{ast.unparse(call.call.func)}(({block}).to(tl.float32))",
+                fix=f"{ast.unparse(call.call.func)}(({block}).to(tl.float32))",
             )

@@ -9,9 +9,9 @@ Instead, take it as a tl.constexpr parameter, and let the launch or triton.autot
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "best practices"
@@ -55,7 +55,7 @@ _LEAST = 32
 """Smaller blocks are parts of an algorithm rather than a choice."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first tl.arange of a literal length by which the kernel also multiplies its program's number."""
     steps = {step for node in kernel.nodes if isinstance(node, ast.BinOp) for step in _steps(kernel, node)}
     for path, call in kernel.calls():
@@ -71,7 +71,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             return
 
 
-def _steps(kernel: Kernel, product: ast.BinOp) -> Iterator[int]:
+def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
     """The number that a program's own number is multiplied with."""
     if not isinstance(product.op, ast.Mult):
         return

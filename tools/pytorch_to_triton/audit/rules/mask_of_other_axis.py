@@ -10,10 +10,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import Bound, addends, block_start, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -115,7 +115,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Sizes of two axes that are swapped or used twice, and offsets without the program's start."""
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
@@ -127,7 +127,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 yield wrong
 
 
-def _of_other_axis(bound: Bound, limits: list[Bound], kernel: Kernel) -> Fault | None:
+def _of_other_axis(bound: MaskBound, limits: list[MaskBound], kernel: SourceKernel) -> Fault | None:
     """By their names: rows against the number of columns, while there is a mask for columns, too."""
     offsets, size = _axis(bound.offsets), _axis(bound.size)
     if offsets is None or size in (None, offsets):
@@ -149,14 +149,14 @@ def _of_other_axis(bound: Bound, limits: list[Bound], kernel: Kernel) -> Fault |
     )
 
 
-def _bound_by_own_size(kernel: Kernel) -> frozenset[str]:
+def _bound_by_own_size(kernel: SourceKernel) -> frozenset[str]:
     """The axes of which some mask compares the offsets with their own size."""
     limits = [bound for access in kernel.accesses for bound in bounds(access.mask, kernel)]
     pairs = [(_axis(bound.offsets), _axis(bound.size)) for bound in limits]
     return frozenset(offsets for offsets, size in pairs if offsets is not None and offsets == size)
 
 
-def _is_size(name: str, kernel: Kernel) -> bool:
+def _is_size(name: str, kernel: SourceKernel) -> bool:
     """Whether nothing is done with a parameter that one would do with a pointer."""
     uses = [node for node in kernel.nodes if isinstance(node, ast.Name) and node.id == name]
     around = [kernel.flow.parents.get(use) for use in uses]
@@ -189,7 +189,7 @@ def _axis_of_name(name: str) -> str | None:
     return None
 
 
-def _lacks_start(bound: Bound, access: Access, kernel: Kernel) -> Fault | None:
+def _lacks_start(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> Fault | None:
     """`tl.arange(0, B) < n` for an address at `tl.program_id(0) * B`, in a grid of cdiv(n, B) programs."""
     block = range_length(bound.offsets, kernel)
     if (
@@ -214,7 +214,7 @@ def _lacks_start(bound: Bound, access: Access, kernel: Kernel) -> Fault | None:
     )
 
 
-def _has_block_for_each(axis: int, block: str, size: str, kernel: Kernel, launch: Launch) -> bool:
+def _has_block_for_each(axis: int, block: str, size: str, kernel: SourceKernel, launch: LaunchSite) -> bool:
     """Whether the grid has cdiv(size, block) programs along the axis."""
     grid = grid_of(launch) or ()
     given = launch.given(kernel)

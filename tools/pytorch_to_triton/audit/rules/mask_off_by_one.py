@@ -9,12 +9,12 @@ Instead, compare with `<`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.addresses import Bound, addends, bounds, range_length
+from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bounds, range_length
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -102,7 +102,7 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Bounds that include a size which certainly is a count of the elements at that address."""
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
@@ -120,7 +120,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _is_whole(bound: Bound, access: Access, kernel: Kernel) -> bool:
+def _is_whole(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether the bound's size counts what the offsets run over, from 0."""
     known = values(kernel)
     size = bound.size
@@ -142,7 +142,7 @@ def _is_whole(bound: Bound, access: Access, kernel: Kernel) -> bool:
     )
 
 
-def _is_bound_elsewhere(bound: Bound, access: Access, kernel: Kernel) -> bool:
+def _is_bound_elsewhere(bound: MaskBound, access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether another access to the same tensor says `offsets < size` of the same two."""
     known = values(kernel)
     return any(
@@ -155,7 +155,7 @@ def _is_bound_elsewhere(bound: Bound, access: Access, kernel: Kernel) -> bool:
     )
 
 
-def _is_count(size: str, access: Access, kernel: Kernel, launch: Launch) -> bool:
+def _is_count(size: str, access: KernelAccess, kernel: SourceKernel, launch: LaunchSite) -> bool:
     """Whether a launch passes the tensor's own size, or has a program for each block of so many elements."""
     given = launch.given(kernel)
     if size not in given:

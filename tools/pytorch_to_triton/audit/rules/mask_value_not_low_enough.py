@@ -9,11 +9,11 @@ Instead, fill with -float("inf"), or with -1e30 where a whole row may be masked.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.extremes import is_masked_later
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "numerical stability"
@@ -45,7 +45,7 @@ _LOW_ENOUGH = -5e4
 """float16 reaches down to -65504, and masks in it are filled with that."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each exp(x - max(x)) of an x that is filled with a literal of small magnitude."""
     found = values(kernel)
     for call in found.operations:
@@ -61,19 +61,19 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                         f"Masked lanes are filled with {ast.unparse(fill)}: where the scores of a row are "
                         "below it, those lanes get the weight.",
                         'Fill with -float("inf").',
-                        mend='-float("inf")',
+                        fix='-float("inf")',
                         severity="high" if value > _WITHIN_SCORES and _decides(found, left, right) else None,
                     )
 
 
-def _fill(found: Values, call: Operation | None) -> ast.expr | None:
+def _fill(found: KernelValues, call: Operation | None) -> ast.expr | None:
     """What a masked load or tl.where gives the masked lanes."""
     if call and call.name == "load":
         return call.option(2, "other")
     return call.operands[2] if call and call.name == "where" and len(call.operands) == 3 else None
 
 
-def _decides(found: Values, filled: ast.expr, shift: ast.expr) -> bool:
+def _decides(found: KernelValues, filled: ast.expr, shift: ast.expr) -> bool:
     """Whether it is tl.where that fills the lanes, and the maximum is taken over them."""
     made = found.bare(filled)
     return found.is_a(made, "where") and made in found.origins(shift)

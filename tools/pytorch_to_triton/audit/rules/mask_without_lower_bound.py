@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import (
-    Bound,
+    MaskBound,
     bounds,
     conjuncts,
     is_block,
@@ -20,7 +20,7 @@ from pytorch_to_triton.audit.analysis.addresses import (
 )
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
@@ -54,7 +54,7 @@ Terms = list[tuple[int, ast.expr]]
 """What a sum adds up, each with its sign."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Upper bounds of differences that may be negative, in masks that bound nothing from below."""
     found: set[ast.Compare] = set()
     for access in kernel.accesses:
@@ -73,7 +73,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _upper_bounds(access: Access, kernel: Kernel) -> list[Bound]:
+def _upper_bounds(access: KernelAccess, kernel: SourceKernel) -> list[MaskBound]:
     """The bounds of a mask; empty where anything in it, or around the access, may be a lower bound."""
     if access.mask is None or kernel.flow.conditions(access.call):
         return []
@@ -84,7 +84,7 @@ def _upper_bounds(access: Access, kernel: Kernel) -> list[Bound]:
     return limits if all(_is_end(limit.size, kernel) for limit in limits) else []
 
 
-def _is_end(size: ast.expr, kernel: Kernel) -> bool:
+def _is_end(size: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is no offset itself: it is the same for all lanes and programs."""
     made_from = kernel.flow.origins(size)
     return not is_block(size, kernel) and not any(
@@ -92,7 +92,7 @@ def _is_end(size: ast.expr, kernel: Kernel) -> bool:
     )
 
 
-def _is_in(offsets: ast.expr, address: ast.expr, kernel: Kernel) -> bool:
+def _is_in(offsets: ast.expr, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from just these offsets."""
     found = values(kernel)
     key = found.key(found.bare(offsets))
@@ -101,7 +101,7 @@ def _is_in(offsets: ast.expr, address: ast.expr, kernel: Kernel) -> bool:
     )
 
 
-def _may_be_negative(offsets: ast.expr, kernel: Kernel) -> bool:
+def _may_be_negative(offsets: ast.expr, kernel: SourceKernel) -> bool:
     """Whether all that a sum adds up can be zero while it takes something off."""
     found = values(kernel)
     if not is_block(offsets, kernel):
@@ -123,7 +123,7 @@ def _may_be_negative(offsets: ast.expr, kernel: Kernel) -> bool:
     return number <= 1 and all(_is_step(term, kernel) or _is_parameter(term, kernel) for term in taken)
 
 
-def _terms(value: ast.expr, kernel: Kernel) -> Terms:
+def _terms(value: ast.expr, kernel: SourceKernel) -> Terms:
     bare = values(kernel).bare(value)
     match bare:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -133,7 +133,7 @@ def _terms(value: ast.expr, kernel: Kernel) -> Terms:
     return [(1, bare)]
 
 
-def _can_be_zero(term: ast.expr, kernel: Kernel) -> bool:
+def _can_be_zero(term: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a program id, a range from zero, a loop's step from zero, or made of such."""
     bare = values(kernel).bare(term)
     match bare:
@@ -150,7 +150,7 @@ def _can_be_zero(term: ast.expr, kernel: Kernel) -> bool:
     )
 
 
-def _is_step(term: ast.expr, kernel: Kernel) -> bool:
+def _is_step(term: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is what a loop counts up from zero: a name for it leads to the loop's range."""
     match term:
         case ast.Call(func=ast.Name(id="range"), args=args):
@@ -162,5 +162,5 @@ def _is_step(term: ast.expr, kernel: Kernel) -> bool:
     return len(args) == 1 or (len(args) > 1 and values(kernel).number(args[0]) == 0)
 
 
-def _is_parameter(term: ast.expr, kernel: Kernel) -> bool:
+def _is_parameter(term: ast.expr, kernel: SourceKernel) -> bool:
     return isinstance(term, ast.Name) and term.id in kernel.parameters

@@ -9,10 +9,10 @@ Instead, divide by the number of elements, tl.sum(x) / n.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.analysis.padding import Padding, is_padded_along, masked_load
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -48,7 +48,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each sum of a masked load, or of its products, that is divided by the width of the block."""
     found = values(kernel)
     for node in found.expressions:
@@ -64,7 +64,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _mean(found: Values, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+def _mean(found: KernelValues, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """The sum and the divisor of sum / n and sum * (1 / n)."""
     if quotient := found.quotient(node):
         return quotient
@@ -77,7 +77,7 @@ def _mean(found: Values, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
-def _padding(found: Values, total: ast.expr) -> Padding | None:
+def _padding(found: KernelValues, total: ast.expr) -> Padding | None:
     """The padding of what tl.sum adds up, where it lies along the axis of the sum."""
     bare = found.bare(total)
     reduction = found.operation(bare)
@@ -88,7 +88,7 @@ def _padding(found: Values, total: ast.expr) -> Padding | None:
     return next((padding for padding in found_in if padding), None)
 
 
-def _factors(found: Values, value: ast.expr) -> list[ast.expr]:
+def _factors(found: KernelValues, value: ast.expr) -> list[ast.expr]:
     """x and y of x * y; of a masked load they are zero where it is."""
     value = found.bare(value)
     match value:

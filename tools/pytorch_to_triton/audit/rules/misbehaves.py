@@ -8,7 +8,7 @@ Instead, keep to the arguments; set what must be set around the call and put it 
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -40,13 +40,13 @@ BAD = (
 GOOD = (_FILE % "torch.get_float32_matmul_precision()",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Everything that the candidate did to its process."""
     for at, sighting in measured.sightings("misbehaves"):
         yield Fault(
             at,
             f"A call of {measured.target.name or 'run'} reaches outside of its tensors: "
             f"{sighting.telling.what.replace('_', ' ')}.",
-            sighting.telling.instead,
+            sighting.telling.suggestion,
             proof=sighting.proof,
         )

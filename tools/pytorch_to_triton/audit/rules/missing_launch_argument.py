@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -80,7 +80,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Launches of a kernel of this file whose decorators are all known."""
     if not kernel.plain or kernel.node.args.vararg or kernel.node.args.kwarg:
         return
@@ -97,7 +97,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(launch.call, message, f"Add {', '.join(f'{one}=...' for one in missing)}.")
 
 
-def _missing(kernel: Kernel, launch: Launch) -> list[str]:
+def _missing(kernel: SourceKernel, launch: LaunchSite) -> list[str]:
     """The parameters that get no argument; empty where other decorators or `**` may pass some."""
     keywords = {keyword.arg for keyword in launch.call.keywords}
     if None in keywords or len(kernel.decorators) > 1:

@@ -9,11 +9,11 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.declared import dtypes_of
-from pytorch_to_triton.audit.analysis.dtypes import FLOATS
 from pytorch_to_triton.audit.analysis.intervals import Interval, held_by, result
+from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
+from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -61,7 +61,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Sums, differences and products of loaded small integers that are made wider afterwards."""
     for node in kernel.nodes:
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
@@ -86,7 +86,7 @@ def _worst(made: Interval) -> int:
     return made.low if -made.low > made.high else made.high
 
 
-def _load(value: ast.expr, kernel: Kernel) -> Access | None:
+def _load(value: ast.expr, kernel: SourceKernel) -> KernelAccess | None:
     """The load that a value is as it stands, names and new axes aside."""
     known = values(kernel)
     value = known.resolved(value)
@@ -95,7 +95,7 @@ def _load(value: ast.expr, kernel: Kernel) -> Access | None:
     return next((one for one in kernel.accesses if one.call is value and one.name == "load"), None)
 
 
-def _is_widened(made: ast.BinOp, kernel: Kernel) -> bool:
+def _is_widened(made: ast.BinOp, kernel: SourceKernel) -> bool:
     """Whether the value is converted, summed up, combined with floats or stored as something wider."""
     known = values(kernel)
     for called in known.operations:
@@ -119,11 +119,11 @@ def _is_widened(made: ast.BinOp, kernel: Kernel) -> bool:
     )
 
 
-def _is(value: ast.expr, made: ast.BinOp, kernel: Kernel) -> bool:
+def _is(value: ast.expr, made: ast.BinOp, kernel: SourceKernel) -> bool:
     return values(kernel).resolved(value) is made
 
 
-def _is_wide(value: ast.expr, kernel: Kernel) -> bool:
+def _is_wide(value: ast.expr, kernel: SourceKernel) -> bool:
     load = _load(value, kernel)
     if load and load.pointer:
         return _are_wide(dtypes_of(load.pointer, kernel))
@@ -136,7 +136,7 @@ def _are_wide(dtypes: frozenset[str]) -> bool:
     return bool(dtypes) and dtypes <= {*_WIDE}
 
 
-def _is_meant(op: ast.operator, kernel: Kernel) -> bool:
+def _is_meant(op: ast.operator, kernel: SourceKernel) -> bool:
     """Whether the reference, too, computes with its inputs as they are."""
     reference = next((one for one, _ in kernel.file.functions if one.name == "reference"), None)
     return reference is not None and any(

@@ -9,11 +9,11 @@ Instead, allocate it with torch.empty or torch.empty_like.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation, made_like, tensors_of
 from pytorch_to_triton.audit.analysis.movement import escapes
-from pytorch_to_triton.audit.analysis.tensors import allocation, made_like, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "low"
 CATEGORY = "performance"
@@ -50,7 +50,7 @@ GOOD = (
 _FILLS = frozenset({"torch.zeros_like", "torch.ones_like", "torch.full_like"})
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Tensors made like an input, which the kernel stores at the very offsets at which it loads the input."""
     for launch in kernel.launches:
         given = tensors_of(launch, kernel)
@@ -70,7 +70,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _is_covered(kernel: Kernel, parameter: str, source: str) -> bool:
+def _is_covered(kernel: SourceKernel, parameter: str, source: str) -> bool:
     """Whether a tensor is written once, unconditionally, wherever a load of another of its shape is made."""
     accesses = [access for access in kernel.accesses if access.pointer == parameter]
     if len(accesses) != 1 or accesses[0].name != "store" or _may_be_left_out(kernel, accesses[0]):
@@ -80,7 +80,7 @@ def _is_covered(kernel: Kernel, parameter: str, source: str) -> bool:
     return place is not None and any(_place(load) == place for load in loads)
 
 
-def _place(access: Access) -> tuple[str, ...] | None:
+def _place(access: KernelAccess) -> tuple[str, ...] | None:
     """The addends of the address after the pointer, and the mask; None where it does not start so."""
     address, found = access.address, [ast.dump(access.mask) if access.mask else ""]
     while isinstance(address, ast.BinOp) and isinstance(address.op, ast.Add):
@@ -90,7 +90,7 @@ def _place(access: Access) -> tuple[str, ...] | None:
     return tuple(found) if starts and len(found) > 1 else None
 
 
-def _may_be_left_out(kernel: Kernel, access: Access) -> bool:
+def _may_be_left_out(kernel: SourceKernel, access: KernelAccess) -> bool:
     """Whether a store stands in a branch, below a return, or where loaded values decide."""
     branches = any(isinstance(outer, ast.If | ast.While) for outer in kernel.flow.around(access.call))
     returns = any(isinstance(node, ast.Return) for node in kernel.nodes)
@@ -99,7 +99,7 @@ def _may_be_left_out(kernel: Kernel, access: Access) -> bool:
     return branches or returns or loaded
 
 
-def _times_used(name: str, launch: Launch) -> int:
+def _times_used(name: str, launch: LaunchSite) -> int:
     """How often the launching function reads a name, a plain mention in its return counted once."""
     nodes = own_nodes(launch.function.body if launch.function else [])
     return sum(

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import conjuncts
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -88,7 +88,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Stores to a tensor from which loads take what lies a step beside, in another program's part."""
     if _waits(kernel):
         return
@@ -112,7 +112,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _waits(kernel: Kernel) -> bool:
+def _waits(kernel: SourceKernel) -> bool:
     """Whether programs may agree on an order, by atomics or by flags."""
     hidden = (f"{_TL}debug_barrier", f"{_TL}inline_asm_elementwise")
     return (
@@ -122,7 +122,7 @@ def _waits(kernel: Kernel) -> bool:
     )
 
 
-def _is_of_all_lanes(store: Access, kernel: Kernel) -> bool:
+def _is_of_all_lanes(store: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether its mask only bounds it, and no branch decides for it."""
     parts = conjuncts(store.mask, kernel) if store.mask else ()
     order = ast.Lt | ast.LtE | ast.Gt | ast.GtE
@@ -131,7 +131,7 @@ def _is_of_all_lanes(store: Access, kernel: Kernel) -> bool:
     )
 
 
-def _is_same_tensor(load: Access, store: Access, kernel: Kernel) -> bool:
+def _is_same_tensor(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether both are through one pointer, or a launch passes one tensor for both."""
     if load.pointer is None or store.pointer is None:
         return False
@@ -144,7 +144,9 @@ def _is_same_tensor(load: Access, store: Access, kernel: Kernel) -> bool:
     return False
 
 
-def _crossed(load: Access, store: Access, axes: Sequence[tuple[ast.Call, int]], kernel: Kernel) -> int | None:
+def _crossed(
+    load: KernelAccess, store: KernelAccess, axes: Sequence[tuple[ast.Call, int]], kernel: SourceKernel
+) -> int | None:
     """The axis of the grid along which a load reaches into a neighbour's part of what is stored."""
     one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
     shift = difference(one, other) if one is not None and other is not None else {}
@@ -154,7 +156,7 @@ def _crossed(load: Access, store: Access, axes: Sequence[tuple[ast.Call, int]], 
     return next((axis for call, axis in axes if _is_parted(other, unit, call, kernel)), None)
 
 
-def _is_parted(place: Polynomial, unit: Monomial, program: ast.Call, kernel: Kernel) -> bool:
+def _is_parted(place: Polynomial, unit: Monomial, program: ast.Call, kernel: SourceKernel) -> bool:
     """Whether a place is `(program * B + tl.arange(0, B)) * unit`, or `program * unit`, and more."""
     known = values(kernel)
     own = known.key(program)

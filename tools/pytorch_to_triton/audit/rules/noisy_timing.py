@@ -7,7 +7,7 @@ Instead, measure again on a GPU that nothing else uses, at its full clock.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Timed
+from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.benchmark.flags import told
@@ -22,7 +22,7 @@ GOOD = (
 )
 
 
-def check(timed: Timed) -> Iterator[Fault]:
+def check(timed: TimedTarget) -> Iterator[Fault]:
     """All sizes at which the kernel's own times spread, in one finding."""
     noisy = [
         told(size_of(table), flag)

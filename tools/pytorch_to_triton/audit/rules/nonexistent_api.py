@@ -94,4 +94,4 @@ def check(file: SourceFile) -> Iterator[Fault]:
     """Names that the installed Triton lacks, or has only to refuse them."""
     for misuse in file.misuses:
         if misuse.fault in ("unknown", "removed"):
-            yield Fault(misuse.at, misuse.message, misuse.instead)
+            yield Fault(misuse.at, misuse.message, misuse.suggestion)

@@ -8,7 +8,7 @@ Instead, take seeds as arguments, and look for programs that read what another o
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "medium"
@@ -38,12 +38,12 @@ BAD = (_FILE % "random.randrange(10**6)",)
 GOOD = (_FILE % "7",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Results that differ from run to run for no known reason."""
     for at, sighting in measured.sightings("not_reproducible"):
         yield Fault(
             at,
             f"{measured.who} returns other bits in a second run on the same values.",
-            sighting.telling.instead,
+            sighting.telling.suggestion,
             proof=sighting.proof,
         )

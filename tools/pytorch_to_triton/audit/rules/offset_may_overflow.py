@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.arguments import argument
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
+from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.analysis.ranges import calls_of
-from pytorch_to_triton.audit.analysis.sizes import most_elements
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "high"
 SUSPECTED = "info"
@@ -127,7 +127,7 @@ def kernel(x_ptr, stride, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first product of a program id and a run-time argument in an address, without int64 in it.
 
     Where declared sizes reach 2**31 elements, the first one in an address of such a tensor.
@@ -155,14 +155,14 @@ def check(kernel: Kernel) -> Iterator[Fault]:
     )
 
 
-def _too_many(pointer: str | None, kernel: Kernel) -> int | None:
+def _too_many(pointer: str | None, kernel: SourceKernel) -> int | None:
     """How many elements the tensor of a pointer has by INPUTS and DIMS, where 32 bits do not count them."""
     given = ((launch, launch.given(kernel).get(pointer or "")) for launch in kernel.launches)
     counts = [most_elements(value, launch, kernel.file) for launch, value in given if value is not None]
     return max((count for count in counts if count and count > _COUNTED), default=None)
 
 
-def _addresses(kernel: Kernel) -> Iterator[tuple[ast.expr, str | None]]:
+def _addresses(kernel: SourceKernel) -> Iterator[tuple[ast.expr, str | None]]:
     """What it accesses, with the pointer, and what it returns to kernels that access it."""
     yield from ((access.address, access.pointer) for access in kernel.accesses)
     returned = [node.value for node in kernel.nodes if isinstance(node, ast.Return) and node.value]
@@ -170,14 +170,14 @@ def _addresses(kernel: Kernel) -> Iterator[tuple[ast.expr, str | None]]:
         yield from ((value, None) for value in returned)
 
 
-def _is_in_address(call: ast.Call, kernel: Kernel) -> bool:
+def _is_in_address(call: ast.Call, kernel: SourceKernel) -> bool:
     return any(
         call in kernel.flow.origins(access.address, stop=lambda one: is_loaded(one, kernel))
         for access in kernel.accesses
     )
 
 
-def _may_overflow(product: ast.BinOp, kernel: Kernel) -> bool:
+def _may_overflow(product: ast.BinOp, kernel: SourceKernel) -> bool:
     if not isinstance(product.op, ast.Mult):
         return False
     sides = (product.left, product.right)
@@ -194,7 +194,7 @@ def _may_overflow(product: ast.BinOp, kernel: Kernel) -> bool:
     return _passed(made_from, kernel) == _Passed(is_program_id=True, is_wide=False)
 
 
-def _is_narrowed(value: ast.expr, kernel: Kernel) -> bool:
+def _is_narrowed(value: ast.expr, kernel: SourceKernel) -> bool:
     """Whether it is a place that was loaded, and made 32 bits wide."""
     called = values(kernel).operation(values(kernel).resolved(value))
     dtype = called.option(1, "dtype") if called and called.name in ("to", "cast") else None
@@ -212,7 +212,7 @@ class _Passed:
     """Whether anything says int64, or is of unknown width."""
 
 
-def _passed(made_from: frozenset[ast.AST], kernel: Kernel) -> _Passed:
+def _passed(made_from: frozenset[ast.AST], kernel: SourceKernel) -> _Passed:
     """Of the parameters among some nodes."""
     names = [node.arg for node in made_from if isinstance(node, ast.arg)]
     given = [
@@ -226,22 +226,22 @@ def _passed(made_from: frozenset[ast.AST], kernel: Kernel) -> _Passed:
 
 
 @lru_cache(maxsize=64)
-def _calls_of(kernel: Kernel) -> tuple[tuple[Kernel, ast.Call], ...]:
+def _calls_of(kernel: SourceKernel) -> tuple[tuple[SourceKernel, ast.Call], ...]:
     """Where other kernels of the file call this one; nowhere where it is launched itself."""
     return () if kernel.is_launched else tuple((found.kernel, call) for found, call in calls_of(kernel))
 
 
-def _is_taken_off(product: ast.BinOp, kernel: Kernel) -> bool:
+def _is_taken_off(product: ast.BinOp, kernel: SourceKernel) -> bool:
     """Whether it is what `pid - pid // n * n` subtracts."""
     around = kernel.flow.parents.get(product)
     return isinstance(around, ast.BinOp) and isinstance(around.op, ast.Sub) and around.right is product
 
 
-def _is_program_id(node: ast.AST, kernel: Kernel) -> bool:
+def _is_program_id(node: ast.AST, kernel: SourceKernel) -> bool:
     return isinstance(node, ast.Call) and kernel.scope.path(node.func) == f"{_TL}program_id"
 
 
-def _is_wide(node: ast.AST, kernel: Kernel) -> bool:
+def _is_wide(node: ast.AST, kernel: SourceKernel) -> bool:
     """Whether it says int64, or is of unknown width: what a function or memory gives."""
     match node:
         case ast.arg(annotation=ast.expr() as annotation):

@@ -8,7 +8,7 @@ Instead, compute in int64: tl.program_id(0).to(tl.int64) * stride.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -37,7 +37,7 @@ BAD = (_FILE % "tl.program_id(0)",)
 GOOD = (_FILE % "tl.program_id(0).to(tl.int64)",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """What goes wrong at huge strides alone."""
     for at, sighting in measured.sightings("offset_overflow"):
         about = f" of {sighting.subjects}" if sighting.subjects else ""

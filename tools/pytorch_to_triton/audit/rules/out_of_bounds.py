@@ -8,7 +8,7 @@ Instead, mask the access with the length of the tensor along every axis that the
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -41,14 +41,14 @@ _TOLD = {
 }
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Each line that reaches outside."""
     for at, sighting in measured.sightings("out_of_bounds"):
         told = _TOLD[sighting.telling.what].format(tensor=sighting.subjects or "every tensor")
         yield Fault(
             at,
             f"{told}, and far enough outside the GPU stops the program.",
-            sighting.telling.instead,
-            subject=sighting.subjects,
+            sighting.telling.suggestion,
+            pointer=sighting.subjects,
             proof=sighting.proof,
         )

@@ -11,16 +11,16 @@ output's strides, too.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.passed import stride_of
-from pytorch_to_triton.audit.analysis.tensors import (
+from pytorch_to_triton.audit.analysis.launched_tensors import (
     allocation,
     asked_of,
     callers_parameters,
     made_like,
     tensors_of,
 )
+from pytorch_to_triton.audit.analysis.passed import stride_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -58,7 +58,7 @@ GOOD = (
 _SETTLES = frozenset({"contiguous", "is_contiguous", "reshape", "view", "flatten"})
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Outputs like a caller's tensor whose strides are passed, with no stride in the addresses written."""
     written = {access.pointer for access in kernel.accesses if access.writes}
     for launch in kernel.launches:
@@ -84,13 +84,13 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _strides(kernel: Kernel, launch: Launch) -> dict[str, tuple[str, int | None]]:
+def _strides(kernel: SourceKernel, launch: LaunchSite) -> dict[str, tuple[str, int | None]]:
     """The tensors and axes whose strides are passed, by the kernel's parameter."""
     found = {name: stride_of(value, launch) for name, value in launch.given(kernel).items()}
     return {name: (stride.tensor, stride.axis) for name, stride in found.items() if stride}
 
 
-def _is_open(like: str, call: ast.Call, launch: Launch) -> bool:
+def _is_open(like: str, call: ast.Call, launch: LaunchSite) -> bool:
     """Whether the input is the caller's, as it came."""
     return (
         like in callers_parameters(launch)
@@ -100,7 +100,7 @@ def _is_open(like: str, call: ast.Call, launch: Launch) -> bool:
     )
 
 
-def _uses(kernel: Kernel, parameter: str, strides: dict[str, tuple[str, int | None]]) -> bool:
+def _uses(kernel: SourceKernel, parameter: str, strides: dict[str, tuple[str, int | None]]) -> bool:
     """Whether an address that is written may be made with any stride that was passed."""
     addresses = [
         access.address for access in kernel.accesses if access.writes and access.pointer in (parameter, None)

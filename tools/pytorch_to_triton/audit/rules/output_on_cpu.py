@@ -9,9 +9,9 @@ Instead, pass `device=x.device` of an input, or use torch.empty_like or `x.new_e
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tensors import allocation, callers_parameters, tensors_of
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation, callers_parameters, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch, SourceFile
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -59,7 +59,7 @@ _MOVES = frozenset({"cuda", "to"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Tensors of a launching function that pass from torch.empty or its kind straight to the kernel."""
     for launch in kernel.launches:
         for parameter, name in tensors_of(launch, kernel).items():
@@ -75,7 +75,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _is_placed_nowhere(call: ast.Call, launch: Launch) -> bool:
+def _is_placed_nowhere(call: ast.Call, launch: LaunchSite) -> bool:
     """Whether nothing says where the tensor lies, neither a keyword nor a `with` around it."""
     return (
         not any(keyword.arg in _PLACED for keyword in call.keywords)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.addresses import addends, program_axis, range_length
 from pytorch_to_triton.audit.analysis.programs import grid_of, parameters_for, rounded_up
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -81,7 +81,7 @@ def kernel(out_ptr, n_rows, BLOCK: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Stores at such places, and loads where the grid has one program for each block."""
     found: set[tuple[int, str]] = set()
     for access in kernel.accesses:
@@ -101,13 +101,13 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_whole_store(access: Access) -> bool:
+def _is_whole_store(access: KernelAccess) -> bool:
     """Whether it stores more than the one lane that `mask=lanes == 0` picks."""
     picks = access.mask is not None and any(isinstance(node, ast.Eq) for node in ast.walk(access.mask))
     return access.name == "store" and not picks
 
 
-def _has_program_a_block(kernel: Kernel, axis: int, length: str) -> bool:
+def _has_program_a_block(kernel: SourceKernel, axis: int, length: str) -> bool:
     """Whether a launch divides a size by the length of the block to get its grid."""
     for launch in kernel.launches:
         grid = grid_of(launch) or ()
@@ -117,7 +117,7 @@ def _has_program_a_block(kernel: Kernel, axis: int, length: str) -> bool:
     return False
 
 
-def _place(access: Access, kernel: Kernel) -> ast.expr:
+def _place(access: KernelAccess, kernel: SourceKernel) -> ast.expr:
     """Where the sum is written, which may be far above the access."""
     sums = [
         node

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -63,7 +63,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each tl.sum of squared differences from a mean, or of exponentials, of a load that is padded."""
     for sum_ in padded_sums(values(kernel)):
         end, width = ast.unparse(sum_.padding.end), ast.unparse(sum_.padding.width)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.configurations import configurations, is_plain
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -73,7 +73,7 @@ def run(x):
 _ALWAYS = frozenset({"num_warps", "num_stages", "num_ctas"})
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Arguments of launches that every configuration sets as well."""
     configs = configurations(kernel)
     if not configs or not is_plain(kernel):

@@ -10,8 +10,8 @@ Instead, pass that value as other=, or put it in with tl.where(mask, x, value) r
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.extremes import is_decisive
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     NOT_ZERO,
@@ -24,7 +24,7 @@ from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
@@ -158,7 +158,7 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Reductions of blocks whose masked lanes certainly hold something that is not neutral."""
     found = values(kernel)
     certain = {one.call for one in padded_sums(found)}
@@ -181,7 +181,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _passed(called: Operation, kernel: Kernel) -> Lanes | None:
+def _passed(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes of a block that another kernel passes to this function, which reduces it as it is."""
     block = values(kernel).bare(called.operands[0])
     held = values(kernel).definitions(block) if isinstance(block, ast.Name) else ()
@@ -200,7 +200,7 @@ def _passed(called: Operation, kernel: Kernel) -> Lanes | None:
     return None
 
 
-def _reduced(called: Operation, kernel: Kernel) -> Lanes | None:
+def _reduced(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes that change what tl.sum and the like make of a block."""
     held = lanes(called.operands[0], kernel)
     if held is None or not _poisons(held, called.name, called.operands[0], kernel):
@@ -208,7 +208,7 @@ def _reduced(called: Operation, kernel: Kernel) -> Lanes | None:
     return held if is_masked_along(held.load, called.option(1, "axis"), kernel) else None
 
 
-def _kept(called: Operation, kernel: Kernel) -> Lanes | None:
+def _kept(called: Operation, kernel: SourceKernel) -> Lanes | None:
     """The masked lanes that change a maximum which a loop keeps, where each step masks other lanes."""
     for kept, block in (called.operands[:2], called.operands[1::-1]):
         start = _start(kept, called, kernel)
@@ -220,7 +220,7 @@ def _kept(called: Operation, kernel: Kernel) -> Lanes | None:
     return None
 
 
-def _start(kept: ast.expr, called: Operation, kernel: Kernel) -> float | None:
+def _start(kept: ast.expr, called: Operation, kernel: SourceKernel) -> float | None:
     """The number that a name holds before a loop updates it by the call; None where it is something else."""
     found = values(kernel)
     held = found.definitions(kept) if isinstance(kept, ast.Name) else ()
@@ -232,7 +232,7 @@ def _start(kept: ast.expr, called: Operation, kernel: Kernel) -> float | None:
     return found.number(value) if value is not None else None
 
 
-def _differs_by_step(held: Lanes, called: Operation, kernel: Kernel) -> bool:
+def _differs_by_step(held: Lanes, called: Operation, kernel: SourceKernel) -> bool:
     """Whether the load's mask is made from what the loop around the call runs over."""
     loops = [loop for loop in kernel.flow.loops(called.call) if isinstance(loop, ast.For)][:1]
     origins = kernel.flow.origins(held.load.mask) if held.load.mask else frozenset()
@@ -240,7 +240,7 @@ def _differs_by_step(held: Lanes, called: Operation, kernel: Kernel) -> bool:
     return any(isinstance(loop.target, ast.Name) and loop.target.id in names for loop in loops)
 
 
-def _poisons(held: Lanes, reduction: str, block: ast.expr, kernel: Kernel) -> bool:
+def _poisons(held: Lanes, reduction: str, block: ast.expr, kernel: SourceKernel) -> bool:
     match reduction, held.hold:
         case "sum", float(hold):
             return hold != 0

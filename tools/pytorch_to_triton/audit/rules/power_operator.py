@@ -9,10 +9,10 @@ Instead, multiply, `x * x`, or write tl.exp2(y * tl.log2(x)) for positive x, or
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -60,7 +60,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Powers with a base or an exponent that only a run knows."""
     for node in kernel.nodes:
         match node:
@@ -77,7 +77,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             node,
             f"Triton has no power of tensors: `{ast.unparse(node)}` does not compile.",
             "Multiply, or use libdevice.pow from triton.language.extra.",
-            mend=_product(node, base, exponent),
+            fix=_product(node, base, exponent),
         )
 
 

@@ -10,10 +10,10 @@ float32.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.analysis.dtypes import LOW_PRECISION
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.promotion import LOW_PRECISION
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -42,7 +42,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each cast of a float32 value that arithmetic uses; what only goes into tl.dot is left alone."""
     found = values(kernel)
     for node in kernel.nodes:
@@ -58,7 +58,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                     )
 
 
-def _rounds(found: Values, value: ast.expr) -> str | None:
+def _rounds(found: KernelValues, value: ast.expr) -> str | None:
     """The dtype that float32 is cast to."""
     cast = found.operation(value)
     if cast is None or cast.name not in ("to", "cast") or not cast.operands:
@@ -67,7 +67,7 @@ def _rounds(found: Values, value: ast.expr) -> str | None:
     return dtype if dtype in LOW_PRECISION and found.dtype(cast.operands[0]) == "float32" else None
 
 
-def _arithmetic_on(found: Values, cast: ast.expr) -> ast.expr | None:
+def _arithmetic_on(found: KernelValues, cast: ast.expr) -> ast.expr | None:
     """A product, quotient or sum of the rounded value; None where a difference takes the rounding."""
     uses = [node for node in found.expressions if isinstance(node, ast.BinOp) and _uses(found, node, cast)]
     if any(isinstance(use.op, ast.Sub) for use in uses):
@@ -75,14 +75,14 @@ def _arithmetic_on(found: Values, cast: ast.expr) -> ast.expr | None:
     return next((use for use in uses if isinstance(use.op, ast.Mult | ast.Div | ast.Add)), None)
 
 
-def _uses(found: Values, use: ast.BinOp, cast: ast.expr) -> bool:
+def _uses(found: KernelValues, use: ast.BinOp, cast: ast.expr) -> bool:
     """Whether one side is that value, perhaps cast up again."""
     origin = found.bare(cast)
     sides = (use.left, use.right)
     return any(cast in _chain(found, side) and found.bare(side) is origin for side in sides)
 
 
-def _chain(found: Values, value: ast.expr) -> Iterator[ast.expr]:
+def _chain(found: KernelValues, value: ast.expr) -> Iterator[ast.expr]:
     """The value, and what it is cast from."""
     for _ in range(9):
         value = found.resolved(value)

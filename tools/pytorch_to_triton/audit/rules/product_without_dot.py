@@ -9,12 +9,12 @@ Instead, give tl.dot the two blocks, with the summed axis last in the first and 
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.analysis.dtypes import INTEGERS
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import dims
+from pytorch_to_triton.audit.analysis.promotion import INTEGERS
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -58,7 +58,7 @@ _LEAST = 16
 """What tl.dot needs along each axis."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches tell."""
     known = values(kernel)
     for call in known.operations:
@@ -78,7 +78,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _factors(known: Values, value: ast.expr) -> tuple[ast.Subscript, ast.Subscript] | None:
+def _factors(known: KernelValues, value: ast.expr) -> tuple[ast.Subscript, ast.Subscript] | None:
     """The two sides of `a[:, None, :] * b[None, :, :]`, each with one new axis."""
     match known.resolved(value):
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -103,7 +103,7 @@ def _shared_axis(one: ast.Subscript, other: ast.Subscript) -> int | None:
     return None if first is None or second is None or first == second else 3 - first - second
 
 
-def _sizes(kernel: Kernel, one: ast.Subscript, other: ast.Subscript) -> list[int] | None:
+def _sizes(kernel: SourceKernel, one: ast.Subscript, other: ast.Subscript) -> list[int] | None:
     """The least that each axis of the products can be; None where the launches do not tell."""
     first, second = dims(one, kernel), dims(other, kernel)
     if first is None or second is None or len(first) != len(second):
@@ -113,7 +113,7 @@ def _sizes(kernel: Kernel, one: ast.Subscript, other: ast.Subscript) -> list[int
     return None if None in sizes else [size for size in sizes if size is not None]
 
 
-def _least(size: ast.expr | None, kernel: Kernel) -> int | None:
+def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
     """The least that a size of a block is in the launches of a kernel."""
     if not isinstance(size, ast.Name):
         return whole_number(size)
@@ -121,7 +121,7 @@ def _least(size: ast.expr | None, kernel: Kernel) -> int | None:
     return min((one for one in passed if one is not None), default=None) if None not in passed else None
 
 
-def _number(value: ast.expr | None, launch: Launch) -> int | None:
+def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
     """What a launch passes, where a literal of its function or of the file is all that it may be."""
     if not isinstance(value, ast.Name):
         return whole_number(value)
@@ -134,5 +134,5 @@ def _number(value: ast.expr | None, launch: Launch) -> int | None:
     return None
 
 
-def _is_integer(known: Values, block: ast.Subscript) -> bool:
+def _is_integer(known: KernelValues, block: ast.Subscript) -> bool:
     return known.dtype(block) in INTEGERS

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_ids
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -112,7 +112,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Axes that no launch in this file has, asked for in every run, also by functions that kernels call."""
     launched = _launched(kernel)
     grids = [grid_of(launch) for one in launched for launch in one.launches]
@@ -132,7 +132,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         )
 
 
-def _launched(kernel: Kernel) -> tuple[Kernel, ...]:
+def _launched(kernel: SourceKernel) -> tuple[SourceKernel, ...]:
     """The kernel itself where it is launched, else its callers; none unless all of them surely launch it."""
     if kernel.launches:
         return (kernel,)

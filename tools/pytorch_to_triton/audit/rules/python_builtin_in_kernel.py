@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -88,7 +88,7 @@ _INSTEAD = {
 _CASTS = {"float": "tl.float32", "int": "tl.int32"}
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Calls of functions that Triton does not have, and of float() and int() on what only a run knows."""
     for node in kernel.nodes:
         match node:
@@ -107,5 +107,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 node,
                 f"{name}() takes no tensor: `{ast.unparse(node)}` does not compile.",
                 f"Use .to({_CASTS[name]}).",
-                mend=f"{value if simple else f'({value})'}.to({_CASTS[name]})",
+                fix=f"{value if simple else f'({value})'}.to({_CASTS[name]})",
             )

@@ -8,7 +8,7 @@ Instead, let one program own each element of the output, or accumulate with tl.a
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -39,13 +39,13 @@ BAD = (
 GOOD = (_FILE % "tl.atomic_add(out_ptr, tl.sum(x))",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Each line at which programs clash."""
     for at, sighting in measured.sightings("race"):
         about = f" elements of {sighting.subjects}" if sighting.subjects else " elements"
         yield Fault(
             at,
             f"Programs of one launch share{about} that one of them writes: results depend on their order.",
-            sighting.telling.instead,
+            sighting.telling.suggestion,
             proof=sighting.proof,
         )

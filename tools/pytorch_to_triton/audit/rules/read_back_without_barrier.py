@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import bounds
-from pytorch_to_triton.audit.analysis.arguments import whole_number
 from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import calls_unknown, statements_between
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, difference, polynomial
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -50,7 +50,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Loads of a permutation of the lanes that a store just above has written."""
     stores = [one for one in kernel.accesses if one.name == "store" and one.pointer]
     loads = [one for one in kernel.accesses if one.name == "load"]
@@ -68,14 +68,14 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             return
 
 
-def _waits(statement: ast.stmt, kernel: Kernel) -> bool:
+def _waits(statement: ast.stmt, kernel: SourceKernel) -> bool:
     atomics = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
     return calls_unknown(kernel, statement) or any(
         ".atomic_" in (kernel.scope.path(call.func) or "") for call in atomics
     )
 
 
-def _is_permuted(load: Access, store: Access, kernel: Kernel) -> bool:
+def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether one range of lanes of the store stands in another order in the load, and all else is alike."""
     one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
     if one is None or other is None:
@@ -93,12 +93,12 @@ def _is_permuted(load: Access, store: Access, kernel: Kernel) -> bool:
     return shift[lanes[0]] == -2 and rest in reversed_by
 
 
-def _ranges(kernel: Kernel) -> Iterator[Monomial]:
+def _ranges(kernel: SourceKernel) -> Iterator[Monomial]:
     known = values(kernel)
     yield from {(known.key(call.call),): None for call in known.operations if call.name == "arange"}
 
 
-def _permutations(lanes: Monomial, store: Access, kernel: Kernel) -> Iterator[Monomial]:
+def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) -> Iterator[Monomial]:
     """`(lanes + shift) % N` of the N that the store is bound by, and `lanes ^ 1`."""
     known = values(kernel)
     sizes = {known.key(bound.size) for bound in bounds(store.mask, kernel)}
@@ -113,7 +113,7 @@ def _permutations(lanes: Monomial, store: Access, kernel: Kernel) -> Iterator[Mo
                     yield (known.key(node),)
 
 
-def _has_one_warp(kernel: Kernel) -> bool:
+def _has_one_warp(kernel: SourceKernel) -> bool:
     """Whether a launch or the autotuner asks for a single warp."""
     warps = [launch.options.get("num_warps") for launch in kernel.launches]
     return any(whole_number(one) == 1 for one in warps)

@@ -10,10 +10,10 @@ scratch memory that is never returned.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import Scope, own_nodes
 from pytorch_to_triton.audit.analysis.callers import launchers, stored, tensor_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Function, Launch, SourceFile
+from pytorch_to_triton.audit.source import Function, LaunchSite, SourceFile
+from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -136,7 +136,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                 )
 
 
-def _written(launch: Launch, file: SourceFile) -> Iterator[str]:
+def _written(launch: LaunchSite, file: SourceFile) -> Iterator[str]:
     """The names that a launch passes for what its kernel writes through."""
     kernel = file.kernel_of(launch)
     for parameter, value in launch.given(kernel).items() if kernel else ():
@@ -144,7 +144,7 @@ def _written(launch: Launch, file: SourceFile) -> Iterator[str]:
             yield value.id
 
 
-def _reads_tensors(function: Function, launches: list[Launch], outputs: set[str]) -> bool:
+def _reads_tensors(function: Function, launches: list[LaunchSite], outputs: set[str]) -> bool:
     """Whether a launch is passed a tensor that may change while the key stays the same."""
     passed = {
         value.id
@@ -196,7 +196,7 @@ def _is_dict(name: str, file: SourceFile) -> bool:
     return False
 
 
-def _is_cached(function: Function, scope: Scope) -> bool:
+def _is_cached(function: Function, scope: NameScope) -> bool:
     """Whether functools caches it by a parameter that is used as a tensor."""
     around = scope.parent or scope
     targets = [one.func if isinstance(one, ast.Call) else one for one in function.decorator_list]
@@ -209,5 +209,5 @@ def _is_cached(function: Function, scope: Scope) -> bool:
     )
 
 
-def _is_parameter(name: str, scope: Scope) -> bool:
+def _is_parameter(name: str, scope: NameScope) -> bool:
     return any(isinstance(binding.node, ast.arg) for binding in scope.bindings.get(name, ()))

@@ -7,7 +7,7 @@ Instead, allocate the output in each call; PyTorch's allocator makes that cheap.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -37,12 +37,12 @@ BAD = (_FILE % "BUFFERS.setdefault(x.shape, torch.empty_like(x))",)
 GOOD = (_FILE % "torch.empty_like(x)",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Outputs that a second call wrote into."""
     for at, sighting in measured.sightings("results_overwritten"):
         yield Fault(
             at,
             f"{measured.who} returns memory that the next call overwrites.",
-            sighting.telling.instead,
+            sighting.telling.suggestion,
             proof=sighting.proof,
         )

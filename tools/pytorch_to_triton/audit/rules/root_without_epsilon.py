@@ -9,9 +9,9 @@ Instead, add an epsilon under the root, tl.rsqrt(mean_square + eps), or limit th
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "numerical stability"
@@ -40,7 +40,7 @@ GOOD = (
 _ROOTS = ("sqrt", "sqrt_rn")
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each rsqrt of squares, and each division by the sqrt of squares."""
     found = values(kernel)
     for node in found.expressions:
@@ -56,7 +56,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _divides_by_root_of(found: Values, node: ast.expr) -> ast.expr | None:
+def _divides_by_root_of(found: KernelValues, node: ast.expr) -> ast.expr | None:
     """What stands under the root."""
     if inside := found.operand(node, "rsqrt") if isinstance(node, ast.Call) else None:
         return inside
@@ -64,7 +64,7 @@ def _divides_by_root_of(found: Values, node: ast.expr) -> ast.expr | None:
     return found.operand(quotient[1], *_ROOTS) if quotient else None
 
 
-def _may_be_zero(found: Values, value: ast.expr) -> bool:
+def _may_be_zero(found: KernelValues, value: ast.expr) -> bool:
     """Whether the value is a sum of squares, or that divided by a number, and nothing else."""
     value = found.bare(value)
     quotient = found.quotient(value)
@@ -80,5 +80,5 @@ def _may_be_zero(found: Values, value: ast.expr) -> bool:
     )
 
 
-def _is_zero(found: Values, term: ast.AST) -> bool:
+def _is_zero(found: KernelValues, term: ast.AST) -> bool:
     return isinstance(term, ast.expr) and found.number(term) == 0

@@ -10,12 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.autotune_keys import names, setting
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, rank_of, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
-from pytorch_to_triton.audit.analysis.tensors import callers_parameters, rank_of, text_of
-from pytorch_to_triton.audit.analysis.tuning import names, setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "performance"
@@ -117,7 +117,7 @@ _SEQUENCE = re.compile(r"seq|tok|ctx|context|time", re.IGNORECASE)
 """Of which the last axis may be one, as of a batch of tokens."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
     told: set[str] = set()
     for launch in kernel.launches:
@@ -141,7 +141,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _instead(name: str, others: frozenset[str], kernel: Kernel) -> str:
+def _instead(name: str, others: frozenset[str], kernel: SourceKernel) -> str:
     if not any(isinstance(node, ast.Name) and node.id == name for node in kernel.nodes):
         return f"Leave {name} out: the kernel does not read it."
     too = f", and so {' and '.join(sorted(others))}, computed from it" if others else ""
@@ -150,7 +150,7 @@ def _instead(name: str, others: frozenset[str], kernel: Kernel) -> str:
     return f"Declare {name} without tl.constexpr{too}.{retuned}"
 
 
-def _made_from(size: ast.expr, launch: Launch, kernel: Kernel) -> frozenset[str]:
+def _made_from(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> frozenset[str]:
     """The tl.constexpr parameters of the launch whose values are computed from a size."""
     same = ast.dump(size)
     return frozenset(
@@ -161,12 +161,12 @@ def _made_from(size: ast.expr, launch: Launch, kernel: Kernel) -> frozenset[str]
     )
 
 
-def _rounds_up(value: ast.expr, launch: Launch) -> bool:
+def _rounds_up(value: ast.expr, launch: LaunchSite) -> bool:
     """Whether a block of the launch holds the whole size: it is compiled for each power of two as it is."""
     return any(path == "triton.next_power_of_2" for path, _ in launch.flow.calls(value))
 
 
-def _varies(size: Extent, launch: Launch) -> bool:
+def _varies(size: Extent, launch: LaunchSite) -> bool:
     """A first axis of several, or all elements, of a tensor that the caller passes and no model fixes."""
     if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
         return False
@@ -174,7 +174,7 @@ def _varies(size: Extent, launch: Launch) -> bool:
     return size.axis is None or (size.axis == 0 and rank != 1)
 
 
-def _is_length(name: str, size: Extent, launch: Launch) -> bool:
+def _is_length(name: str, size: Extent, launch: LaunchSite) -> bool:
     """Whether it is an axis before the last of a caller's tensor, and named like the length of a sequence."""
     if size.tensor not in callers_parameters(launch) or _OF_A_MODEL.search(size.tensor):
         return False

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.programs import is_updated, shared_axes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -115,7 +115,7 @@ def kernel(out_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Stores of what differs between programs, at places that do not."""
     for access in kernel.accesses:
         axes = shared_axes(access, kernel) if access.name == "store" else frozenset()

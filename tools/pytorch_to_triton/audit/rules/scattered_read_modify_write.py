@@ -13,7 +13,7 @@ from pytorch_to_triton.audit.analysis.addresses import is_block, is_loaded, rang
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.programs import program_axes, program_ids
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
@@ -79,7 +79,7 @@ def kernel(slots_ptr, x_ptr, dim, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Stores of a sum with what was loaded there, where only a loaded index tells programs or lanes apart."""
     stores = [access for access in kernel.accesses if access.name == "store"]
     if any(access.name in ("atomic_cas", "atomic_xchg") for access in kernel.accesses):
@@ -95,7 +95,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _accumulates(access: Access, kernel: Kernel) -> bool:
+def _accumulates(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether something is added to, or taken off, what the same place holds."""
     found = values(kernel)
     total = found.bare(access.value) if access.value is not None else None
@@ -105,11 +105,11 @@ def _accumulates(access: Access, kernel: Kernel) -> bool:
     return any(found.bare(side) in loads for side in (total.left, total.right))
 
 
-def _is_same(one: Access, other: Access, kernel: Kernel) -> bool:
+def _is_same(one: KernelAccess, other: KernelAccess, kernel: SourceKernel) -> bool:
     return one.pointer == other.pointer and values(kernel).same(one.address, other.address)
 
 
-def _shared_index(access: Access, kernel: Kernel) -> ast.expr | None:
+def _shared_index(access: KernelAccess, kernel: SourceKernel) -> ast.expr | None:
     """A loaded index in the address that alone differs between programs, or between lanes."""
     own = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
     loads = [node for node in own if isinstance(node, ast.Call) and is_loaded(node, kernel)]

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.arguments import argument
+from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.programs import is_opaque, is_wide, program_axes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -89,7 +89,7 @@ class Draw:
     """The arguments that seeds and offsets are made from."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Draws that do not depend on a program id by which their results are stored."""
     if not kernel.launches:
         return
@@ -108,8 +108,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _draws(kernel: Kernel, *, depth: int) -> Iterator[Draw]:
-    functions: dict[ast.AST, Kernel] = {one.node: one for one in kernel.file.kernels}
+def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
+    functions: dict[ast.AST, SourceKernel] = {one.node: one for one in kernel.file.kernels}
     for node in kernel.nodes:
         if not isinstance(node, ast.Call):
             continue
@@ -124,7 +124,7 @@ def _draws(kernel: Kernel, *, depth: int) -> Iterator[Draw]:
                 yield from _draws_of_call(node, called, depth=depth - 1)
 
 
-def _draws_of_call(call: ast.Call, called: Kernel, *, depth: int) -> Iterator[Draw]:
+def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
     """What a function of the file draws by its arguments alone."""
     for inner in _draws(called, depth=depth):
         if is_opaque(called, *inner.told_by) or any(program_axes(called, one) for one in inner.told_by):
@@ -135,7 +135,7 @@ def _draws_of_call(call: ast.Call, called: Kernel, *, depth: int) -> Iterator[Dr
             yield Draw(call, tuple(one for one in given if one))
 
 
-def _stored_by(call: ast.Call, kernel: Kernel) -> frozenset[int]:
+def _stored_by(call: ast.Call, kernel: SourceKernel) -> frozenset[int]:
     """The grid's axes whose program ids tell apart the places where what was drawn is stored."""
     axes = [
         program_axes(kernel, access.address)

@@ -9,9 +9,9 @@ Instead, pass the block sizes at the launch, or give triton.autotune several con
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tuning import configuration_count, setting
+from pytorch_to_triton.audit.analysis.autotune_keys import configuration_count, setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "performance"
@@ -45,7 +45,7 @@ CONFIGS += [triton.Config({{"BLOCK": 128}})]
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Lists of one configuration, spelled out; a pre_hook is a reason for one."""
     configs = setting(kernel, "configs")
     if configs is None or configuration_count(kernel) != 1 or _has_hook(configs):

@@ -8,7 +8,7 @@ Instead, return early where there is nothing to do, loop over tiles, or say in R
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "medium"
@@ -38,13 +38,13 @@ BAD = (_FILE % 'raise ValueError("nothing to do")',)
 GOOD = (_FILE % "return out",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Errors at sizes that are neither declared nor excluded."""
     for at, sighting in measured.sightings("size_refused"):
         yield Fault(
             at,
             f"{measured.who} raises at sizes that the reference takes.",
-            sighting.telling.instead
+            sighting.telling.suggestion
             or "Return early where there is nothing to do; bound sizes with REQUIRES.",
             proof=sighting.proof,
         )

@@ -7,7 +7,7 @@ Instead, tune it at these sizes, or leave them to PyTorch.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Timed
+from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.benchmark.figures import size_of
 from pytorch_to_triton.benchmark.flags import SLOWER_THAN, told
@@ -28,7 +28,7 @@ GOOD = (
 )
 
 
-def check(timed: Timed) -> Iterator[Fault]:
+def check(timed: TimedTarget) -> Iterator[Fault]:
     """All sizes at which it is slower, in one finding."""
     if timed.result.verdict != "slower":
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pytorch_to_triton.audit.analysis.tails import tail_of
 from pytorch_to_triton.audit.analysis.unmasked import may_overrun
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
@@ -67,7 +67,7 @@ def kernel(desc, x_ptr, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Block stores and atomics whose offsets nothing bounds: certainly beyond a size, or perhaps."""
     for access in kernel.accesses:
         if not access.writes or access.name == "atomic_cas":
@@ -80,7 +80,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"{place} is written in blocks of {tail.block} over {tail.size}, and no mask bounds them: "
                 f"unless {tail.size} fills whole blocks, the last one overwrites what lies beyond its end.",
                 f"Bound the offsets along {tail.size} with mask=, or assert that it fills whole blocks.",
-                subject=access.pointer or "",
+                pointer=access.pointer or "",
                 proof=tail.proof,
                 severity=tail.severity,
             )
@@ -90,5 +90,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 f"{place} is written a whole block at a time and without a mask: unless its size is a "
                 "multiple of the block's, the last block overwrites what lies beyond its end.",
                 "Add mask=offsets < size.",
-                subject=access.pointer or "",
+                pointer=access.pointer or "",
             )

@@ -18,7 +18,7 @@ from pytorch_to_triton.audit.analysis.movement import (
     statements_between,
 )
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "memory access"
@@ -73,7 +73,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Loads below a store of the same address and mask, in one list of statements."""
     if any(access.name.startswith("atomic") for access in kernel.accesses):
         return
@@ -94,14 +94,14 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             return
 
 
-def _same_place(load: Access, store: Access) -> bool:
+def _same_place(load: KernelAccess, store: KernelAccess) -> bool:
     return all(
         (one is None and other is None) or (one is not None and other is not None and _equal(one, other))
         for one, other in ((load.address, store.address), (load.mask, store.mask))
     )
 
 
-def _still_there(kernel: Kernel, store: Access, between: Sequence[ast.stmt]) -> bool:
+def _still_there(kernel: SourceKernel, store: KernelAccess, between: Sequence[ast.stmt]) -> bool:
     """Whether nothing between changes the place, or what is stored there."""
     needed = names_in(store.address, *([store.mask] if store.mask else []))
     simple = all(isinstance(one, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for one in between)

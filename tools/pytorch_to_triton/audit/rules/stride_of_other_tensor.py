@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.passed import stride_of
-from pytorch_to_triton.audit.analysis.tensors import allocation, tensors_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -88,14 +88,14 @@ def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Products with a stride of another tensor, by its name or by a launch, where the own one is not used."""
     named = list(_misnamed(kernel))
     yield from named
     yield from (fault for fault in _mispassed(kernel) if fault.at not in {one.at for one in named})
 
 
-def _misnamed(kernel: Kernel) -> Iterator[Fault]:
+def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
     """By their names."""
     if not any(_is_stride(name) for name in kernel.parameters):
         return
@@ -116,7 +116,7 @@ def _misnamed(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _mispassed(kernel: Kernel) -> Iterator[Fault]:
+def _mispassed(kernel: SourceKernel) -> Iterator[Fault]:
     """By what the launch passes: the stride of one tensor for a place in another, whose own is left over."""
     found: set[ast.Name] = set()
     for launch in kernel.launches:
@@ -135,14 +135,14 @@ def _mispassed(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _owners(launch: Launch, kernel: Kernel) -> Mapping[str, str]:
+def _owners(launch: LaunchSite, kernel: SourceKernel) -> Mapping[str, str]:
     """The parameters that are passed strides of tensors that the kernel gets, with those tensors."""
     tensors = {*tensors_of(launch, kernel).values()}
     strides = {name: stride_of(value, launch) for name, value in launch.given(kernel).items()}
     return {name: one.tensor for name, one in strides.items() if one and one.tensor in tensors}
 
 
-def _tensors_of(launch: Launch, kernel: Kernel) -> Iterator[tuple[Access, str]]:
+def _tensors_of(launch: LaunchSite, kernel: SourceKernel) -> Iterator[tuple[KernelAccess, str]]:
     """The accesses with the tensors that they are in."""
     tensors = tensors_of(launch, kernel)
     for access in kernel.accesses:
@@ -151,7 +151,7 @@ def _tensors_of(launch: Launch, kernel: Kernel) -> Iterator[tuple[Access, str]]:
 
 
 def _foreign(
-    access: Access, tensor: str, passed: Mapping[str, str], kernel: Kernel
+    access: KernelAccess, tensor: str, passed: Mapping[str, str], kernel: SourceKernel
 ) -> Iterator[tuple[ast.Name, str]]:
     """Each stride of another tensor in an address, with the one own stride that is left over."""
     made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
@@ -168,7 +168,7 @@ def _foreign(
         yield from ((stride, left[0]) for stride in foreign)
 
 
-def _is_laid_out_like(one: str, other: str, launch: Launch) -> bool:
+def _is_laid_out_like(one: str, other: str, launch: LaunchSite) -> bool:
     """Whether one of two tensors is made like the other, so that their strides agree."""
     for made, like in ((one, other), (other, one)):
         path, call = allocation(made, launch) or ("", None)
@@ -178,7 +178,9 @@ def _is_laid_out_like(one: str, other: str, launch: Launch) -> bool:
     return False
 
 
-def _swapped(access: Access, stems: dict[str, str], kernel: Kernel) -> Iterator[tuple[ast.Name, str, str]]:
+def _swapped(
+    access: KernelAccess, stems: dict[str, str], kernel: SourceKernel
+) -> Iterator[tuple[ast.Name, str, str]]:
     """Each stride in an address that is another pointer's, with that pointer and the stride to use."""
     made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
     used = {node.id for node in made_from if isinstance(node, ast.Name)}
@@ -191,7 +193,7 @@ def _swapped(access: Access, stems: dict[str, str], kernel: Kernel) -> Iterator[
                 yield node, other, own
 
 
-def _strides(nodes: frozenset[ast.AST], kernel: Kernel) -> Iterator[ast.Name]:
+def _strides(nodes: frozenset[ast.AST], kernel: SourceKernel) -> Iterator[ast.Name]:
     """The parameters that are named as strides and multiplied with something."""
     for node in nodes:
         match node:

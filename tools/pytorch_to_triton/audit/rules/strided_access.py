@@ -10,12 +10,12 @@ a two-dimensional block, or store the tensor the other way around.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.analysis.launched_tensors import rank_of
 from pytorch_to_triton.audit.analysis.movement import terms
 from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
-from pytorch_to_triton.audit.analysis.tensors import rank_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "memory access"
@@ -91,7 +91,7 @@ _FEW = 4
 """Elements from lane to lane that still share sectors."""
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first access all of whose ranges are multiplied with what certainly is large; the rest is named."""
     found = [
         (access, steps)
@@ -109,7 +109,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         )
 
 
-def _steps(kernel: Kernel, access: Access) -> list[str]:
+def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
     """What each range of an address is multiplied with; empty unless all of that certainly is large."""
     found: list[str] = []
     ranges = [term for term in terms(access.address, kernel) or () if term.block]
@@ -121,7 +121,7 @@ def _steps(kernel: Kernel, access: Access) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_large(factor: ast.expr, kernel: Kernel) -> bool:
+def _is_large(factor: ast.expr, kernel: SourceKernel) -> bool:
     """A large literal, or a parameter that every launch gives a size or a row's stride."""
     literal = whole_number(kernel.flow.resolved(factor))
     if literal is not None:
@@ -134,7 +134,7 @@ def _is_large(factor: ast.expr, kernel: Kernel) -> bool:
     return all(value is not None and _is_row(value, launch) for launch, value in given)
 
 
-def _is_row(value: ast.expr, launch: Launch) -> bool:
+def _is_row(value: ast.expr, launch: LaunchSite) -> bool:
     """`x.shape[1]`, or `x.stride(0)` of what certainly has more axes."""
     if whole := whole_number(value):
         return whole > _FEW

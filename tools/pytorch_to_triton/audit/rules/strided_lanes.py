@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytorch_to_triton.audit.evidence import Measured
-from pytorch_to_triton.audit.fault import Fault, Line
+from pytorch_to_triton.audit.evidence import MeasuredTarget
+from pytorch_to_triton.audit.fault import Fault, SourceLine
 from pytorch_to_triton.schema.verdict import CaseResult, StridedAccess
 
 SEVERITY = "medium"
@@ -48,12 +48,12 @@ GOOD = (
 )
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Lines at which every block that was looked at lies so."""
-    by_line: defaultdict[Line, list[tuple[CaseResult, StridedAccess]]] = defaultdict(list)
+    by_line: defaultdict[SourceLine, list[tuple[CaseResult, StridedAccess]]] = defaultdict(list)
     for case in measured.verdict.cases:
         for access in case.accesses:
-            by_line[Line(access.line, Path(access.file))].append((case, access))
+            by_line[SourceLine(access.line, Path(access.file))].append((case, access))
     for at, seen in by_line.items():
         case, access = max(seen, key=lambda one: one[1].step_bytes)
         yield Fault(

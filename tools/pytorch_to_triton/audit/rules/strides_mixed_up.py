@@ -14,7 +14,7 @@ from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of, stride_of
 from pytorch_to_triton.audit.analysis.programs import grid_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel, Launch
+from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 SEVERITY = "high"
 CATEGORY = "correctness"
@@ -89,7 +89,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Strides of a tensor for offsets whose size is that of another axis of the same tensor."""
     found: set[ast.expr] = set()
     for launch in kernel.launches:
@@ -107,7 +107,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
 
 
 def _mixed_up(
-    access: Access, kernel: Kernel, launch: Launch
+    access: KernelAccess, kernel: SourceKernel, launch: LaunchSite
 ) -> Iterator[tuple[str, ast.expr, Extent, Extent]]:
     given = launch.given(kernel)
     tensor = given.get(access.pointer or "")
@@ -124,7 +124,7 @@ def _mixed_up(
                     yield parameter, passed, size, stride
 
 
-def _products(part: ast.expr, kernel: Kernel) -> Iterator[tuple[ast.expr, str]]:
+def _products(part: ast.expr, kernel: SourceKernel) -> Iterator[tuple[ast.expr, str]]:
     """The offsets and the stride of `offsets * stride`."""
     match part:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -133,7 +133,9 @@ def _products(part: ast.expr, kernel: Kernel) -> Iterator[tuple[ast.expr, str]]:
                     yield offsets, stride.id
 
 
-def _sizes(offsets: ast.expr, access: Access, kernel: Kernel, launch: Launch) -> Iterator[Extent]:
+def _sizes(
+    offsets: ast.expr, access: KernelAccess, kernel: SourceKernel, launch: LaunchSite
+) -> Iterator[Extent]:
     """The sizes of tensors that the offsets run up to, by the mask or by the grid."""
     known = values(kernel)
     given = launch.given(kernel)
@@ -159,7 +161,7 @@ def _differ(size: Extent, stride: Extent) -> bool:
     return size.axis != stride.axis and (size.axis < 0) == (stride.axis < 0)
 
 
-def _keeps_shape(tensor: ast.Name, launch: Launch) -> bool:
+def _keeps_shape(tensor: ast.Name, launch: LaunchSite) -> bool:
     """Whether the launching function never gives the name to a tensor of another shape."""
     bindings = launch.scope.bindings.get(tensor.id, ())
     return len(bindings) == 1 or all(

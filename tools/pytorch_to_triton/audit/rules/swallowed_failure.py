@@ -10,10 +10,10 @@ warn and catch just the one exception that is expected.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "medium"
 CATEGORY = "best practices"

@@ -7,7 +7,7 @@ Instead, round the grid up with triton.cdiv, and compare offsets with the true l
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -41,7 +41,7 @@ GOOD = (
 )
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Wrong values at the end, or at sizes that no block divides alone."""
     for at, sighting in measured.sightings("tail_wrong"):
         yield Fault(

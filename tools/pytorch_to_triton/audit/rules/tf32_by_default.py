@@ -10,10 +10,10 @@ Instead, say what is wanted: input_precision="ieee" or "tf32x3" for float32 resu
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
-from pytorch_to_triton.audit.analysis.declared import dtypes_of, loaded_from
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "numerical stability"
@@ -58,7 +58,7 @@ def run(a, b):
 _SETTINGS = frozenset({"input_precision", "allow_tf32", None})
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each tl.dot that leaves its precision open and certainly is of float32."""
     found = values(kernel)
     for call in found.operations:
@@ -77,7 +77,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _is_given_float32(value: ast.expr, found: Values) -> bool:
+def _is_given_float32(value: ast.expr, found: KernelValues) -> bool:
     """Whether it is loaded from a tensor that is float32, or loaded and cast to that."""
     pointer = loaded_from(value, found)
     if pointer is not None:
@@ -85,5 +85,5 @@ def _is_given_float32(value: ast.expr, found: Values) -> bool:
     return found.dtype(value) == "float32" and found.is_a(_untransposed(value, found), "load")
 
 
-def _untransposed(value: ast.expr, found: Values) -> ast.expr:
+def _untransposed(value: ast.expr, found: KernelValues) -> ast.expr:
     return found.bare(found.operand(value, "trans") or value)

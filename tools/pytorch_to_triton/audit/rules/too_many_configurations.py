@@ -8,9 +8,9 @@ Instead, keep those that win on real shapes, or leave unlikely ones out with `pr
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tuning import configuration_count, setting
+from pytorch_to_triton.audit.analysis.autotune_keys import configuration_count, setting
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "performance"
@@ -37,7 +37,7 @@ GOOD = (
 _MANY = 60
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Configurations that literals multiply to more than anyone waits for."""
     count = configuration_count(kernel)
     if count is not None and count > _MANY and setting(kernel, "prune_configs_by") is None:

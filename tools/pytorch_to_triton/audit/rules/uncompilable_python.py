@@ -7,7 +7,7 @@ Instead, write it with triton.language, in functions that are decorated with @tr
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -38,12 +38,12 @@ BAD = (_FILE % "twice(x)", _FILE % 'eval("x * 2")')
 GOOD = (_FILE % "x * 2",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Names in kernels that only Python knows."""
     for at, sighting in measured.sightings("uncompilable_python"):
         yield Fault(
             at,
             f"{measured.who} runs under the interpreter alone: no GPU compiler accepts what it uses.",
-            sighting.telling.instead,
+            sighting.telling.suggestion,
             proof=sighting.proof,
         )

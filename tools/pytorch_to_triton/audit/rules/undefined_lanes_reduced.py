@@ -15,7 +15,6 @@ from pytorch_to_triton.audit.analysis.addresses import bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.extremes import is_decisive
-from pytorch_to_triton.audit.analysis.guards import is_guarded
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     UNDEFINED,
     is_masked_along,
@@ -23,8 +22,9 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
     lanes,
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.analysis.size_guards import is_guarded
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Access, Kernel
+from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
 SEVERITY = "high"
@@ -110,7 +110,7 @@ def kernel(x_ptr, out_ptr, n):
 class _Taken:
     """A load whose undefined lanes take part in something."""
 
-    load: Access
+    load: KernelAccess
     where: str
     """What takes them in, with its line."""
     neutral: str
@@ -118,7 +118,7 @@ class _Taken:
     severity: Severity | None = None
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Masked loads without other= whose undefined lanes certainly reach a result, the weightiest of each."""
     found: set[ast.Call] = set()
     for taken in sorted(_taken_in(kernel), key=lambda one: SEVERITIES.index(one.severity or SUSPECTED)):
@@ -133,7 +133,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
             )
 
 
-def _taken_in(kernel: Kernel) -> Iterator[_Taken]:
+def _taken_in(kernel: SourceKernel) -> Iterator[_Taken]:
     for called in values(kernel).operations:
         where = f"tl.{called.name} in line {called.call.lineno}"
         if called.name in _NEUTRAL and called.operands:
@@ -155,7 +155,7 @@ def _taken_in(kernel: Kernel) -> Iterator[_Taken]:
                 yield _Taken(load, f"the store without a mask in line {access.call.lineno}", "0.0")
 
 
-def _severity(called: Operation, load: Access, kernel: Kernel) -> Severity | None:
+def _severity(called: Operation, load: KernelAccess, kernel: SourceKernel) -> Severity | None:
     """Of a maximum or minimum: what usually stands in undefined lanes, zeros, decides it too."""
     if _NEUTRAL[called.name] == "0.0":
         return _of_sum(load, kernel)
@@ -164,7 +164,7 @@ def _severity(called: Operation, load: Access, kernel: Kernel) -> Severity | Non
     return "high" if is_decisive(called.call, load, kernel) else None
 
 
-def _of_sum(load: Access, kernel: Kernel) -> Severity | None:
+def _of_sum(load: KernelAccess, kernel: SourceKernel) -> Severity | None:
     """Medium where a launch of the file may leave lanes out: zeros, which would do, are not promised."""
     sizes = {bound.size.id for bound in bounds(load.mask, kernel) if isinstance(bound.size, ast.Name)}
     given = [(launch, launch.given(kernel).get(name)) for launch in kernel.launches for name in sizes]
@@ -172,7 +172,7 @@ def _of_sum(load: Access, kernel: Kernel) -> Severity | None:
     return "medium" if is_open and not is_trial(kernel.file) else None
 
 
-def _undefined(value: ast.expr, axis: ast.expr | None, kernel: Kernel) -> Iterator[Access]:
+def _undefined(value: ast.expr, axis: ast.expr | None, kernel: SourceKernel) -> Iterator[KernelAccess]:
     held = lanes(value, kernel)
     if held and held.hold == UNDEFINED and is_masked_along(held.load, axis, kernel):
         yield held.load

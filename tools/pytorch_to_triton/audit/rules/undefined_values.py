@@ -8,7 +8,7 @@ Instead, write every element before it is read; start what is accumulated into w
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -37,12 +37,12 @@ BAD = (_FILE % "torch.empty_like(x)", _FILE % "torch.empty(64, device=x.device)[
 GOOD = (_FILE % "torch.zeros_like(x)",)
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Results that were others where memory held something else before the call."""
     for at, sighting in measured.sightings("undefined_values"):
         yield Fault(
             at,
             f"{measured.who} returns what depends on memory that nobody has written.",
-            sighting.telling.instead,
+            sighting.telling.suggestion,
             proof=sighting.proof,
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.programs import is_updated, shared_axes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -84,7 +84,7 @@ def run(x, total):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Stores at a place that all programs share, of what they loaded there."""
     for access in kernel.accesses:
         axes = shared_axes(access, kernel) if access.name == "store" else frozenset()

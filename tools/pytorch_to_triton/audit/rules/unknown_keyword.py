@@ -81,4 +81,4 @@ def check(file: SourceFile) -> Iterator[Fault]:
     """Arguments that the functions of the installed Triton do not take."""
     for misuse in file.misuses:
         if misuse.fault in ("keyword", "positional"):
-            yield Fault(misuse.at, misuse.message, misuse.instead)
+            yield Fault(misuse.at, misuse.message, misuse.suggestion)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.configurations import FOREIGN_OPTIONS, OPTIONS, is_plain
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -64,7 +64,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Keywords of launches of a kernel whose decorators are all Triton's."""
     if not is_plain(kernel) or kernel.node.args.kwarg:
         return

@@ -9,10 +9,10 @@ Instead, read tl.program_id of that axis, or take it out of the grid.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.programs import grid_of, is_opaque, is_wide
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "correctness"
@@ -87,7 +87,7 @@ def run(x):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Elements of grids that are not known to be 1, where the kernel reads its program ids itself."""
     if not kernel.launches:
         return

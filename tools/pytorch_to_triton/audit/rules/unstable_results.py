@@ -8,7 +8,7 @@ Instead, subtract the maximum before exp, shift before squares, and give masked 
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "high"
@@ -45,7 +45,7 @@ _INSTEAD = {
 }
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """What is right for random values and wrong for special ones."""
     for at, sighting in measured.sightings("unstable_results"):
         yield Fault(

@@ -11,9 +11,9 @@ calls of other @triton.jit functions; let masks and tl.where decide for single e
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
@@ -175,7 +175,7 @@ _TABLE: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Every statement or expression that no Triton since 3.6 compiles."""
     looped = _returns_in_loops(kernel)
     for node in kernel.nodes:
@@ -185,8 +185,8 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         if node in looped:
             refused = "`return` in a loop", "Keep the result in a variable, and return it after the loop."
         if refused:
-            what, instead = refused
-            yield Fault(node, f"Triton does not compile {what} in a @triton.jit function.", instead)
+            what, suggestion = refused
+            yield Fault(node, f"Triton does not compile {what} in a @triton.jit function.", suggestion)
         if isinstance(node, ast.ListComp) and node.generators[0].ifs:
             message = "Triton ignores the `if` of a comprehension: all elements are kept."
             yield Fault(node, message, "List the elements that are meant.")
@@ -220,7 +220,7 @@ def _refused_form(node: ast.AST) -> tuple[str, str] | None:
     return None
 
 
-def _returns_in_loops(kernel: Kernel) -> set[ast.AST]:
+def _returns_in_loops(kernel: SourceKernel) -> set[ast.AST]:
     """The returns in loops that are not unrolled."""
     return {
         node
@@ -231,6 +231,6 @@ def _returns_in_loops(kernel: Kernel) -> set[ast.AST]:
     }
 
 
-def _is_unrolled(loop: ast.For, kernel: Kernel) -> bool:
+def _is_unrolled(loop: ast.For, kernel: SourceKernel) -> bool:
     path = kernel.scope.path(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
     return path == "triton.language.static_range"

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "best practices"
@@ -56,7 +56,7 @@ def kernel(x_ptr, flag_ptr):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Names that are given loads alone and never read."""
     read = {node.id for node in kernel.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     loads = {access.call for access in kernel.accesses if access.name == "load" and _is_ordinary(access.call)}

@@ -10,9 +10,9 @@ it.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import parameters_of
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
+from pytorch_to_triton.triton_api.name_scope import parameters_of
 
 SEVERITY = "info"
 CATEGORY = "best practices"
@@ -66,7 +66,7 @@ def combine(a, b, unused):
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Parameters of a launched kernel that are not tl.constexpr, nor named in a string of the file."""
     if not kernel.is_launched:
         return
@@ -82,5 +82,5 @@ def check(kernel: Kernel) -> Iterator[Fault]:
         )
 
 
-def _is_named(name: str, kernel: Kernel) -> bool:
+def _is_named(name: str, kernel: SourceKernel) -> bool:
     return any(isinstance(node, ast.Constant) and node.value == name for node in kernel.file.nodes)

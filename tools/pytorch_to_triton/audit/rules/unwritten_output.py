@@ -7,7 +7,7 @@ Instead, let the grid cover the whole output, triton.cdiv(n, BLOCK), and mask by
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -41,7 +41,7 @@ GOOD = (
 )
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Outputs with elements that still hold what their memory held before the call."""
     for at, sighting in measured.sightings("unwritten_output"):
         yield Fault(

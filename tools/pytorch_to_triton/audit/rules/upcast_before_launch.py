@@ -9,12 +9,12 @@ Instead, pass the tensor as it is and convert in the kernel: `tl.load(...).to(tl
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.api.scope import own_nodes
 from pytorch_to_triton.audit.analysis.callers import is_trial
+from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters
 from pytorch_to_triton.audit.analysis.movement import escapes
-from pytorch_to_triton.audit.analysis.tensors import callers_parameters
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel, Launch
+from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "low"
 CATEGORY = "performance"
@@ -47,7 +47,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Conversions of the caller's tensors to float32 for one launch alone, whose kernel only loads them."""
     told: set[ast.expr] = set()
     for launch in kernel.launches:
@@ -66,7 +66,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _cast(value: ast.expr, launch: Launch) -> ast.expr | None:
+def _cast(value: ast.expr, launch: LaunchSite) -> ast.expr | None:
     """The conversion of a caller's tensor that an argument is and that nothing else uses."""
     name = value.id if isinstance(value, ast.Name) else None
     made = value if name is None else _assigned(name, launch)
@@ -91,7 +91,7 @@ def _cast(value: ast.expr, launch: Launch) -> ast.expr | None:
     return made if given and (name is None or _serves_launch(name, launch)) else None
 
 
-def _assigned(name: str, launch: Launch) -> ast.expr | None:
+def _assigned(name: str, launch: LaunchSite) -> ast.expr | None:
     """What every call gives a name, once."""
     values = launch.flow.feeds(name)
     body = launch.function.body if launch.function else []
@@ -99,7 +99,7 @@ def _assigned(name: str, launch: Launch) -> ast.expr | None:
     return values[0] if plain else None
 
 
-def _serves_launch(name: str, launch: Launch) -> bool:
+def _serves_launch(name: str, launch: LaunchSite) -> bool:
     """Whether a tensor is only asked for attributes, and passed to this one launch."""
     made = {*ast.walk(launch.flow.feeds(name)[0])}
     for node in own_nodes(launch.function.body if launch.function else []):
@@ -117,7 +117,7 @@ def _serves_launch(name: str, launch: Launch) -> bool:
     return True
 
 
-def _is_metadata(node: ast.AST | None, launch: Launch) -> bool:
+def _is_metadata(node: ast.AST | None, launch: LaunchSite) -> bool:
     """`x.shape`, `x.numel()`, `torch.empty_like(x)`"""
     asked = ("shape", "numel", "stride", "device", "size", "dim", "ndim", "dtype")
     if isinstance(node, ast.Call):

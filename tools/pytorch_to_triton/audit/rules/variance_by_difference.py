@@ -11,9 +11,9 @@ zero; or use Welford's update where the data can be read only once.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arithmetic import Values, values
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
 from pytorch_to_triton.audit.fault import Fault
-from pytorch_to_triton.audit.source import Kernel
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "numerical stability"
@@ -51,7 +51,7 @@ GOOD = (
 )
 
 
-def check(kernel: Kernel) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each difference of a mean of squares and the square of the mean of the same data."""
     found = values(kernel)
     for node in found.expressions:
@@ -66,7 +66,7 @@ def check(kernel: Kernel) -> Iterator[Fault]:
                 )
 
 
-def _is_variance(found: Values, left: ast.expr, right: ast.expr) -> bool:
+def _is_variance(found: KernelValues, left: ast.expr, right: ast.expr) -> bool:
     mean = found.squared(right)
     if mean is None:
         return False
@@ -78,7 +78,7 @@ def _is_variance(found: Values, left: ast.expr, right: ast.expr) -> bool:
     return bool(roots & {found.key(term) for term in found.terms(of_data[0])})
 
 
-def _mean_of(found: Values, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+def _mean_of(found: KernelValues, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """A sum and what it is divided by, or multiplied with."""
     value = found.bare(value)
     if quotient := found.quotient(value):

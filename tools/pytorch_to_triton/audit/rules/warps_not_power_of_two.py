@@ -8,7 +8,7 @@ Instead, write 1, 2, 4, 8, 16 or 32.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.arguments import whole_number
+from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.configurations import all_configurations
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
@@ -55,7 +55,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                     number,
                     f"num_warps must be a power of two; {warps} is none, and the launch is refused.",
                     f"Write {_nearest(warps)}.",
-                    mend=str(_nearest(warps)),
+                    fix=str(_nearest(warps)),
                 )
 
 

@@ -8,7 +8,7 @@ Instead, follow the formula from the first wrong element on; validate tells the 
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.evidence import Measured
+from pytorch_to_triton.audit.evidence import MeasuredTarget
 from pytorch_to_triton.audit.fault import Fault
 
 SEVERITY = "critical"
@@ -37,13 +37,13 @@ GOOD = (_FILE % "x * 2", _FILE % "(x * 2).to(tl.float16)")
 _USUAL = "Follow the formula from the first wrong element on."
 
 
-def check(measured: Measured) -> Iterator[Fault]:
+def check(measured: MeasuredTarget) -> Iterator[Fault]:
     """Wrong values, shapes or dtypes that have no rule of their own."""
     for at, sighting in measured.sightings("wrong_results"):
         about = f" {sighting.subjects}" if sighting.subjects else ""
         yield Fault(
             at,
             f"{measured.who} does not compute what the reference does:{about} is wrong beyond rounding.",
-            sighting.telling.instead or _USUAL,
+            sighting.telling.suggestion or _USUAL,
             proof=sighting.proof,
         )

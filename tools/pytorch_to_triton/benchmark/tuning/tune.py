@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pytorch_to_triton.errors import EnvironmentLacks, TargetBroken
-from pytorch_to_triton.gpu.device_lock import device_lock
-from pytorch_to_triton.gpu.door import Door
-from pytorch_to_triton.gpu.watch import Watch
+from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import TunedConfig
-from pytorch_to_triton.schema.case import Case
-from pytorch_to_triton.schema.job import Job, Mode, Outcome
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tried, Tuning
 from pytorch_to_triton.schema.value import Value
@@ -37,21 +37,23 @@ class TuneRequest(Value):
     """The search ends after about so long; compiling what it has begun may take a little longer."""
 
 
-async def tune(door: Door, request: TuneRequest, mode: Mode, watch: Watch | None = None) -> Tuning:
+async def tune(
+    worker: WorkerClient, request: TuneRequest, runtime: Runtime, listener: ProgressListener | None = None
+) -> Tuning:
     """Search for the fastest configurations under the device lock.
 
-    An error, a crash or a time-out keeps what was found before it. Raises EnvironmentLacks under the
+    An error, a crash or a time-out keeps what was found before it. Raises EnvironmentMissing under the
     interpreter, and TargetBroken where the target cannot be called or nothing was found.
     """
-    if mode.interpreter:
-        raise EnvironmentLacks(
+    if runtime.interpreter:
+        raise EnvironmentMissing(
             "Tuning needs a GPU: under the interpreter nothing that is timed means anything.",
             "Tune on a machine with a GPU; what it finds can be frozen into the kernel file.",
         )
     arguments: dict[str, JsonValue] = request.model_dump(mode="json")
-    async with device_lock("cuda-0", watch):
+    async with device_lock("cuda-0", listener):
         job = Job(kind="tune", arguments=arguments)
-        outcome = await door.ask(job, mode, seconds=request.seconds + GRACE_SECONDS, watch=watch)
+        outcome = await worker.ask(job, runtime, seconds=request.seconds + GRACE_SECONDS, listener=listener)
     return tuning_of(request, outcome)
 
 

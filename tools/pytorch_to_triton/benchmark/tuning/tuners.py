@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytorch_to_triton.api.scope import Scope, module_scope
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.triton_api.name_scope import NameScope, module_scope
 
 AUTOTUNE = frozenset(f"triton.{path}autotune" for path in ("", "runtime.", "runtime.autotuner."))
 HEURISTICS = frozenset(f"triton.{path}heuristics" for path in ("", "runtime.", "runtime.autotuner."))
@@ -56,7 +56,7 @@ class KernelSource:
             raise BadInput(f"{name}:{error.lineno}: {error.msg}.", "Mend the syntax first.") from error
 
     @cached_property
-    def scope(self) -> Scope:
+    def scope(self) -> NameScope:
         """What names mean at the top of the file."""
         return module_scope(self.tree)
 

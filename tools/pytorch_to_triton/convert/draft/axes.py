@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.graph.program import Program, Step
-from pytorch_to_triton.graph.sizes import ZERO, Size
+from pytorch_to_triton.graph.symbolic_size import ZERO, SymbolicSize
 from pytorch_to_triton.graph.views import View, whole
 
 
@@ -25,7 +25,7 @@ class Mismatch:
 class Axis:
     """One loop of the kernel."""
 
-    size: Size
+    size: SymbolicSize
     traced: int
     reduced: bool
 
@@ -35,8 +35,8 @@ class Memory:
     """A tensor in memory as the kernel walks it: `strides` along the axes, 0 where it does not vary."""
 
     buffer: str
-    strides: tuple[Size, ...]
-    offset: tuple[Size, ...]
+    strides: tuple[SymbolicSize, ...]
+    offset: tuple[SymbolicSize, ...]
     dtype: str
     label: str | None
 
@@ -87,7 +87,7 @@ class _Joined:
     program: Program
     group: dict[str, Step]
     parent: list[int] = field(default_factory=list)
-    sizes: list[tuple[Size, int]] = field(default_factory=list)
+    sizes: list[tuple[SymbolicSize, int]] = field(default_factory=list)
     values: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     operands: dict[tuple[str, int], tuple[int | None, ...]] = field(default_factory=dict)
     shared: dict[View, tuple[int | None, ...]] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class _Joined:
                 if at >= 0 and axes[at] is not None:
                     axis = axes[at] if axis is None else self._join(axis, axes[at])
             if axis is None and step.shape.traced[i] != 1:
-                axis = self._new(Size.parse(step.shape.expressions[i]), step.shape.traced[i])
+                axis = self._new(SymbolicSize.parse(step.shape.expressions[i]), step.shape.traced[i])
             result.append(axis)
         return tuple(result)
 
@@ -214,7 +214,7 @@ class _Joined:
         along = tuple(strides.get(a, ZERO) for a in order)
         return Memory(view.source, along, view.offset, self.program.dtype(view.source), view.label)
 
-    def _new(self, size: Size, traced: int) -> int:
+    def _new(self, size: SymbolicSize, traced: int) -> int:
         self.parent.append(len(self.parent))
         self.sizes.append((size, traced))
         return len(self.parent) - 1

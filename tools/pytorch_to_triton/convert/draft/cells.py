@@ -17,7 +17,7 @@ from typing import Literal
 from pytorch_to_triton.convert.draft.axes import Memory, Nest
 from pytorch_to_triton.convert.draft.expressions import POWERS, TEMPLATES, Text
 from pytorch_to_triton.graph.program import Operand, Program, Step
-from pytorch_to_triton.graph.sizes import Size
+from pytorch_to_triton.graph.symbolic_size import SymbolicSize
 from pytorch_to_triton.graph.views import View
 from pytorch_to_triton.schema.graph import Literal_, NodeArgument, NonFinite, ScalarRef, SizeRef
 
@@ -85,7 +85,7 @@ class Lowering:
     row_length: str
     """The kernel's name for the size of the reduced axis."""
     taken: set[str]
-    sizes: Mapping[Size, str] = field(default_factory=dict)
+    sizes: Mapping[SymbolicSize, str] = field(default_factory=dict)
     """The kernel's names for the sizes of its axes."""
     cells: list[Cell] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -116,8 +116,8 @@ class Lowering:
         text = f"float({size.expression})" if step.kind == "pow" else size.expression
         if text in self.program.graph.dims:
             return Text.of(text)
-        if Size.parse(text) in self.sizes:
-            return Text.of(self.sizes[Size.parse(text)])
+        if SymbolicSize.parse(text) in self.sizes:
+            return Text.of(self.sizes[SymbolicSize.parse(text)])
         if text not in self.numbers:
             graph = self.program.graph
             # `run` knows the number by the same name, beside its tensors.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pytorch_to_triton.graph.dtypes import Rule
-from pytorch_to_triton.schema.case import DType
-from pytorch_to_triton.schema.graph import Choice
+from pytorch_to_triton.graph.dtype_rules import DtypeRule
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.graph import DtypeChoice
 
 Lines = tuple[str, ...]
 """One statement of `run`."""
@@ -20,9 +20,9 @@ FINFO: Mapping[str, Mapping[DType, float]] = {
 """What torch.finfo says."""
 
 
-def choice_source(choice: Choice) -> str:
+def choice_source(choice: DtypeChoice) -> str:
     """The number as source: by torch.finfo where that is meant, else out of a table."""
-    dtype = str(Rule(choice.tensors))
+    dtype = str(DtypeRule(choice.tensors))
     for name, known in FINFO.items():
         if all(known.get(d) == value for d, value in choice.values.items()):
             return f"torch.finfo({dtype}).{name}"

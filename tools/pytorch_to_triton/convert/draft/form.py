@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytorch_to_triton.convert.draft.axes import Axis, Memory
-from pytorch_to_triton.graph.sizes import Size
+from pytorch_to_triton.graph.symbolic_size import SymbolicSize
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Addresses:
 
     form: Form
     axes: tuple[Axis, ...]
-    names: Mapping[Size, str]
+    names: Mapping[SymbolicSize, str]
     """Sizes that have a name in this kernel."""
 
     def offset(self, memory: Memory) -> str:
@@ -58,12 +58,12 @@ class Addresses:
         """An index that may be multiplied: 64 bits, so that neither it nor the product overflows."""
         return f"{index}.to(tl.int64)" if index in self.form.narrow else index
 
-    def _start(self, term: Size) -> str:
+    def _start(self, term: SymbolicSize) -> str:
         """Where a cut tensor starts; a product of sizes may need 64 bits."""
         first, _, rest = self.named(term).partition(" * ")
         return f"tl.cast({first}, tl.int64) * {rest}" if rest else first
 
-    def _strided(self, memory: Memory) -> Iterable[tuple[str, Size]]:
+    def _strided(self, memory: Memory) -> Iterable[tuple[str, SymbolicSize]]:
         """Each index with the stride it is multiplied by; flattened where the tensor allows it."""
         together, name = self.form.flat
         strides = memory.strides
@@ -76,7 +76,7 @@ class Addresses:
             if i not in together and not stride.is_zero:
                 yield self.form.index[i], stride
 
-    def named(self, size: Size) -> str:
+    def named(self, size: SymbolicSize) -> str:
         """A size in this kernel's own names; behind an index of 64 bits, products need no parentheses."""
         return size_text(size, self.names)
 
@@ -97,7 +97,7 @@ class Addresses:
         return ((self.form.both, " & ".join(masks)),)
 
 
-def size_text(size: Size, names: Mapping[Size, str]) -> str:
+def size_text(size: SymbolicSize, names: Mapping[SymbolicSize, str]) -> str:
     """A size with the largest named products replaced by their names."""
     rest, found = size, []
     for named, name in sorted(names.items(), key=lambda item: -len(item[0].factors)):
@@ -105,11 +105,11 @@ def size_text(size: Size, names: Mapping[Size, str]) -> str:
             remaining = list(rest.factors)
             for factor in named.factors:
                 remaining.remove(factor)
-            rest = Size(rest.coefficient // named.coefficient, tuple(remaining))
+            rest = SymbolicSize(rest.coefficient // named.coefficient, tuple(remaining))
             found.append(name)
     own = [] if rest.is_one and found else [str(rest)]
     return " * ".join([*own, *found])
 
 
-def _divides(part: Size, whole: Size) -> bool:
+def _divides(part: SymbolicSize, whole: SymbolicSize) -> bool:
     return all(whole.factors.count(f) >= part.factors.count(f) for f in part.factors)

@@ -13,7 +13,7 @@ from pytorch_to_triton.convert.draft.cells import Lowering, Statistics
 from pytorch_to_triton.convert.draft.form import Addresses, Form, size_text
 from pytorch_to_triton.convert.draft.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.graph.program import Program, Step
-from pytorch_to_triton.graph.sizes import Size, product
+from pytorch_to_triton.graph.symbolic_size import SymbolicSize, product
 
 Stage = Literal[1, 2, 3]
 Config = Mapping[str, int]
@@ -104,11 +104,11 @@ class Names:
 
     axes: tuple[str, ...]
     """One name an axis."""
-    of_size: Mapping[Size, str]
+    of_size: Mapping[SymbolicSize, str]
     defined: tuple[tuple[str, str], ...]
     """For `run`: names that are no plain dims, and their expressions over dims."""
 
-    def text(self, size: Size) -> str:
+    def text(self, size: SymbolicSize) -> str:
         """A size in these names, in parentheses where it is a product."""
         text = size_text(size, self.of_size)
         return f"({text})" if " " in text else text
@@ -126,7 +126,7 @@ class Rows:
 
 def named(axes: Sequence[Axis], fallbacks: Sequence[str]) -> Names:
     """Names for axis sizes: a dim's own name where an axis is one dim, else the fallback for that axis."""
-    of_size: dict[Size, str] = {}
+    of_size: dict[SymbolicSize, str] = {}
     defined = []
     for axis, fallback in zip(axes, fallbacks, strict=True):
         name = of_size.get(axis.size) or axis_name(axis, fallback)

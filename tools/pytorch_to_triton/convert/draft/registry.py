@@ -26,9 +26,9 @@ def all_patterns() -> tuple[ModuleType, ...]:
 
 def checked(pattern: ModuleType) -> ModuleType:
     """The module, if it has all that a pattern needs."""
-    lacks = [what for name, what in NEEDED.items() if not getattr(pattern, name, None)]
-    if lacks:
-        raise MalformedPattern(f"{pattern.__name__} is no drafting pattern: it lacks {'; '.join(lacks)}.")
+    missing = [what for name, what in NEEDED.items() if not getattr(pattern, name, None)]
+    if missing:
+        raise MalformedPattern(f"{pattern.__name__} is no drafting pattern: it lacks {'; '.join(missing)}.")
     return pattern
 
 

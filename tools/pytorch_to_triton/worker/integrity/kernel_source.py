@@ -20,7 +20,7 @@ Values = Mapping[str, object]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class FunctionSource:
     """One function's body and default values; its decorators and annotations are left out."""
 
     function: Callable[..., Any]
@@ -53,7 +53,7 @@ class Meaning:
 
 
 @functools.lru_cache(1024)
-def source_of(function: Callable[..., Any]) -> Source | None:
+def source_of(function: Callable[..., Any]) -> FunctionSource | None:
     """None for a function that was not written in a file, or whose text is no function's."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -70,7 +70,7 @@ def source_of(function: Callable[..., Any]) -> Source | None:
     named = {argument.arg for argument in ast.walk(arguments) if isinstance(argument, ast.arg)}
     longest = [node for node in nodes if not isinstance(inside.get(node), ast.Attribute)]
     chains = tuple(node for node in longest if isinstance(node, ast.Name | ast.Attribute) and parts_of(node))
-    return Source(function, nodes, inside, frozenset(stored | named), defaults_of(function), chains)
+    return FunctionSource(function, nodes, inside, frozenset(stored | named), defaults_of(function), chains)
 
 
 def defaults_of(function: Callable[..., Any]) -> Values:
@@ -98,7 +98,7 @@ def orders_by_atomics(function: Callable[..., Any]) -> bool:
     return False
 
 
-def sources(function: Callable[..., Any]) -> Iterator[Source | None]:
+def sources(function: Callable[..., Any]) -> Iterator[FunctionSource | None]:
     """The kernel's and those of the jit functions that it names, directly or not; each once."""
     waiting, seen = [function], {function}
     while waiting:
@@ -109,14 +109,14 @@ def sources(function: Callable[..., Any]) -> Iterator[Source | None]:
         seen |= called.keys()
 
 
-def jit_functions(source: Source, given: Values) -> dict[Callable[..., Any], None]:
+def jit_functions(source: FunctionSource, given: Values) -> dict[Callable[..., Any], None]:
     """The Python functions behind the jit functions that a source names, in the source's order."""
     meanings = (meaning_of(node, source, given) for node in source.chains)
     values = (meaning.value for meaning in meanings if meaning)
     return {value.fn: None for value in values if isinstance(value, JITFunction | InterpretedFunction)}
 
 
-def atomics_in(source: Source) -> Iterator[ast.AST]:
+def atomics_in(source: FunctionSource) -> Iterator[ast.AST]:
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr.startswith("atomic_"):
             yield node
@@ -149,7 +149,7 @@ def parts_of(node: ast.AST) -> list[str]:
     return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
 
 
-def meaning_of(node: ast.AST, source: Source, given: Values) -> Meaning | None:
+def meaning_of(node: ast.AST, source: FunctionSource, given: Values) -> Meaning | None:
     """What a dotted name stands for, as far as can be told without running anything of the author's.
 
     `given` are launch arguments by parameter.

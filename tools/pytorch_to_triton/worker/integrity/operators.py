@@ -152,7 +152,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         """A mode is entered in one thread only: a thread of the author's would be out of its sight."""
 
         def follow(*args: Any, **kwargs: Any) -> Any:
-            with Elsewhere(self):
+            with ThreadCounts(self):
                 return original(*args, **kwargs)
 
         return follow
@@ -164,7 +164,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         return start
 
 
-class Elsewhere(DispatchMode):  # type: ignore[no-untyped-call]
+class ThreadCounts(DispatchMode):  # type: ignore[no-untyped-call]
     """The same count in another thread."""
 
     def __init__(self, operators: Operators) -> None:

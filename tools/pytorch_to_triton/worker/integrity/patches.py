@@ -19,7 +19,7 @@ from triton._C import libtriton
 from triton.runtime import interpreter
 
 from .frames import INTEGRITY, TORCH, owner_of
-from .guards import is_guard
+from .guarded_functions import is_guard
 
 MODULES = (
     "torch", "torch.cuda", "torch.nn.functional", "torch.testing", "torch.linalg", "torch.random",

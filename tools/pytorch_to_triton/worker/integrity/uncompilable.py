@@ -24,7 +24,7 @@ from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from .frames import owner_of
-from .kernel_source import Meaning, Source, Values, jit_functions, meaning_of, parts_of, source_of
+from .kernel_source import FunctionSource, Meaning, Values, jit_functions, meaning_of, parts_of, source_of
 
 COMPUTING_BUILTINS = frozenset(
     {"__import__", "compile", "eval", "exec", "globals", "locals", "open", "setattr", "vars"}
@@ -71,7 +71,7 @@ def refused_globals(function: Callable[..., Any]) -> Iterator[str]:
             yield name
 
 
-def refused_in(source: Source, given: Values) -> Iterator[str]:
+def refused_in(source: FunctionSource, given: Values) -> Iterator[str]:
     tensors = tensor_names(source, given)
     for node in source.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -101,12 +101,12 @@ def is_getattr_of_handle(node: ast.AST) -> bool:
     )
 
 
-def is_computing_builtin(name: str, source: Source) -> bool:
+def is_computing_builtin(name: str, source: FunctionSource) -> bool:
     own = name in source.local or name in source.function.__globals__
     return not own and name in COMPUTING_BUILTINS
 
 
-def is_refused(chain: ast.AST, meaning: Meaning, source: Source, tensors: frozenset[str]) -> bool:
+def is_refused(chain: ast.AST, meaning: Meaning, source: FunctionSource, tensors: frozenset[str]) -> bool:
     """Whether the compiler would refuse a dotted name as it is used there."""
     if is_tritons(meaning):
         return False
@@ -202,12 +202,12 @@ def is_builtin(function: object) -> bool:
     return getattr(function, "__triton_builtin__", False) is True
 
 
-def source_behind(value: object) -> Source | None:
+def source_behind(value: object) -> FunctionSource | None:
     function = value.fn if isinstance(value, ConstexprFunction) else value
     return source_of(function) if isinstance(function, FunctionType) else None
 
 
-def computes_with_parameters(source: Source) -> bool:
+def computes_with_parameters(source: FunctionSource) -> bool:
     """Whether a parameter is used for more than its type and its shape."""
     parameters = inspect.signature(source.function).parameters
     for node in source.nodes:
@@ -220,7 +220,7 @@ def computes_with_parameters(source: Source) -> bool:
     return False
 
 
-def tensor_names(source: Source, given: Values) -> frozenset[str]:
+def tensor_names(source: FunctionSource, given: Values) -> frozenset[str]:
     """Local names that hold a tensor for certain wherever they are assigned one."""
     names = {name for name, value in given.items() if hasattr(value, "data_ptr")}
     for _ in range(2):
@@ -232,7 +232,7 @@ def tensor_names(source: Source, given: Values) -> frozenset[str]:
     return frozenset(names)
 
 
-def is_tensor(node: ast.AST, source: Source, names: frozenset[str]) -> bool:
+def is_tensor(node: ast.AST, source: FunctionSource, names: frozenset[str]) -> bool:
     """Whether an expression is a tensor for certain, where these names are."""
     if isinstance(node, ast.Name):
         return node.id in names

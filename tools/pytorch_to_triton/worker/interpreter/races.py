@@ -24,7 +24,7 @@ FOLLOWED_ELEMENTS = 1 << 26
 
 
 @dataclass(frozen=True)
-class Part:
+class StoragePart:
     """The lanes of one operation that touch one storage."""
 
     storage: int
@@ -51,7 +51,7 @@ class Conflict:
 class Suspicion:
     """A program is about to write where others wrote: `held` is what they left."""
 
-    part: Part
+    part: StoragePart
     held: Array
     others: Array
     owner: int
@@ -88,7 +88,7 @@ class Races:
         self.ordered = False
         """Atomics were used, by which programs can wait for one another: nothing else is told any more."""
         self.widths: dict[int, int] = {}
-        self.loads: list[tuple[Part, int]] = []
+        self.loads: list[tuple[StoragePart, int]] = []
         self.logged = 0
         self.readers: dict[int, Readers] = {}
         self.writers: dict[int, Writers] = {}
@@ -101,7 +101,7 @@ class Races:
         self.loads, self.suspicions, self.conflicts = [], [], []
         self.writers, self.readers = {}, {}
 
-    def loaded(self, part: Part, owner: int) -> None:
+    def loaded(self, part: StoragePart, owner: int) -> None:
         if self.ordered or not self.follows(part):
             return
         self.loads.append((part, owner))
@@ -109,7 +109,7 @@ class Races:
         if self.logged > LOGGED_LANES:
             self.sum_up_loads()
 
-    def storing(self, part: Part, owner: int, dtype: np.dtype[Any]) -> None:
+    def storing(self, part: StoragePart, owner: int, dtype: np.dtype[Any]) -> None:
         """To be called before the store, whose values have `dtype`, takes place."""
         if self.ordered or not self.follows(part):
             return
@@ -123,7 +123,7 @@ class Races:
             foreign = (last != 0) & (program_of(last) != program_of(owner))
             if foreign.any():
                 writers.shared[cells[foreign]] = True
-                contested = Part(part.storage, part.addresses[foreign], part.width)
+                contested = StoragePart(part.storage, part.addresses[foreign], part.width)
                 held = in_memory(contested.addresses, dtype)
                 self.suspicions.append(Suspicion(contested, held, last[foreign], owner))
         writers.last[cells] = owner
@@ -185,7 +185,7 @@ class Races:
 
     def sum_up_loads(self) -> None:
         """Turn the log of loads into who read which element."""
-        by_storage: dict[int, list[tuple[Part, int]]] = {}
+        by_storage: dict[int, list[tuple[StoragePart, int]]] = {}
         for part, owner in self.loads:
             by_storage.setdefault(part.storage, []).append((part, owner))
         for storage, loads in by_storage.items():
@@ -198,7 +198,7 @@ class Races:
             self.readers[storage].take(cells, np.repeat([owner for _, owner in loads], lanes))
         self.loads, self.logged = [], 0
 
-    def follows(self, part: Part) -> bool:
+    def follows(self, part: StoragePart) -> bool:
         """False for a large storage, and once one is touched in elements of several sizes: its width is 0."""
         if part.storage not in self.widths:
             start, end = self.spans[part.storage]
@@ -214,7 +214,7 @@ class Races:
         start, end = self.spans[storage]
         return (end - start) // self.widths[storage] + 1
 
-    def cells(self, part: Part) -> Array:
+    def cells(self, part: StoragePart) -> Array:
         """Each lane's element, counted from the storage's start: int64."""
         offset = part.addresses - np.uint64(self.spans[part.storage][0])
         return (offset >> np.uint64(part.width.bit_length() - 1)).view(np.int64)

@@ -18,9 +18,9 @@ from triton import knobs
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from ..report import Report
+from ..job_report import Report
 from .binary import resources
-from .device import Gpu, run_once
+from .offline_gpu import OfflineGpu, run_once
 from .refusals import Said, described_refusal, place_of
 
 Launch = tuple[tuple[Any, ...], dict[str, Any], Any]
@@ -29,7 +29,7 @@ DIVISIBLE = ["tt.divisibility", 16]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CompileRequest:
     """What is to be compiled and kept."""
 
     trials: Collection[int]
@@ -70,7 +70,7 @@ class DryRun:
     raises, as on a GPU; one that the compiler refuses does not, so that the others are seen.
     """
 
-    def __init__(self, report: Report, gpu: Gpu, wanted: Wanted) -> None:
+    def __init__(self, report: Report, gpu: OfflineGpu, wanted: CompileRequest) -> None:
         self.trials: list[dict[str, str]] = []
         """`kernel` and `configuration` of each trial, compiled or not."""
         self._report = report

@@ -12,7 +12,7 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from ..failure import describe_failure
-from ..redirect import in_original_terms, original
+from ..loading.redirect import in_original_terms, original
 
 PASS_ERROR = re.compile(r"^(?:loc\()?\"?([^\s\":]+)\"?:(\d+):\d+\)?: error: (.+)$", re.MULTILINE)
 """How MLIR tells of an error, on the process's own streams."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import torch
 
-from ..tensors import Output
+from ..calls.tensors import OutputLeaf
 
 TOLERANCES = {
     torch.float64: 1e-9,
@@ -19,7 +19,7 @@ STRICTEST = 1e-9
 """Of floating dtypes that have no row above."""
 
 
-def disagreement(ours: Mapping[str, Output], expected: Mapping[str, Output]) -> str:
+def disagreement(ours: Mapping[str, OutputLeaf], expected: Mapping[str, OutputLeaf]) -> str:
     """What differs first; empty where both agree.
 
     Integers and bools must be equal, NaN and infinities in the same places.
@@ -37,7 +37,7 @@ def disagreement(ours: Mapping[str, Output], expected: Mapping[str, Output]) -> 
     return ""
 
 
-def described(output: Output) -> str:
+def described(output: OutputLeaf) -> str:
     """Its type and, of a tensor, dtype and shape."""
     return " ".join(
         str(output.traits[trait]) for trait in ("type", "dtype", "shape") if trait in output.traits

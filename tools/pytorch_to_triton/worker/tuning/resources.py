@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .candidate import Candidate
+from .tuning_config import TuningConfig
 
 
 @dataclass(frozen=True)
-class Resources:
+class KernelResources:
     """Of one compiled kernel; None where nobody knows."""
 
     shared_bytes: int | None = None
@@ -21,7 +21,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Limits:
+class DeviceLimits:
     """What the device grants a block; None where nobody knows."""
 
     shared_bytes: int | None = None
@@ -29,7 +29,9 @@ class Limits:
     """Of all threads of a block together."""
 
 
-def over_budget(found: Mapping[Candidate, Resources], limits: Limits) -> dict[Candidate, str]:
+def over_budget(
+    found: Mapping[TuningConfig, KernelResources], limits: DeviceLimits
+) -> dict[TuningConfig, str]:
     """Why each candidate is left out: it does not fit the device, or it spills and others that fit do not."""
     dropped = {c: why for c, resources in found.items() if (why := misfit(resources, limits))}
     fitting = {c: resources for c, resources in found.items() if c not in dropped}
@@ -39,7 +41,7 @@ def over_budget(found: Mapping[Candidate, Resources], limits: Limits) -> dict[Ca
     return dropped
 
 
-def misfit(resources: Resources, limits: Limits) -> str:
+def misfit(resources: KernelResources, limits: DeviceLimits) -> str:
     """What the device lacks for the kernel; empty where it fits."""
     shared, granted = resources.shared_bytes, limits.shared_bytes
     if shared is not None and granted is not None and shared > granted:

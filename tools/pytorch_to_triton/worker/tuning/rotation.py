@@ -11,7 +11,7 @@ from typing import Any
 
 from triton.runtime.autotuner import Autotuner
 
-from .candidate import Candidate
+from .tuning_config import TuningConfig
 
 TRIAL_RUNS = 2
 QUANTILES = 3
@@ -59,7 +59,7 @@ class Rotation:
         if math.isfinite(times[0]):
             self._settled = True
             known = self._tried.setdefault(tuner.base_fn.__name__, {"of": len(tuner.configs), "tried": []})
-            if (facts := Candidate.of(config).facts) not in known["tried"]:
+            if (facts := TuningConfig.of(config).facts) not in known["tried"]:
                 known["tried"].append(facts)
         return times
 

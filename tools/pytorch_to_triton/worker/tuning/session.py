@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..report import Report
-from ..tensors import Output
+from ..calls.tensors import OutputLeaf
+from ..job_report import Report
 from .agreement import disagreement
-from .calls import FreshCalls
-from .candidate import Candidate, too_large
-from .resources import Limits, Resources
-from .search import Search
-from .steering import Site, Steering
+from .config_search import ConfigSearch
+from .fresh_calls import FreshCalls
+from .resources import DeviceLimits, KernelResources
+from .steering import Steering, TuningSite
+from .tuning_config import TuningConfig, too_large
 
 Clock = Callable[[], float]
 """Seconds since some moment."""
@@ -21,7 +21,7 @@ class Timer(Protocol):
     """Where candidates are compiled and timed (gpu.py)."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DeviceLimits:
         """What the device grants a block."""
 
     @property
@@ -31,17 +31,22 @@ class Timer(Protocol):
     def settle(self) -> None:
         """Wait until the device is done. Raises where a kernel left it unusable."""
 
-    def compiled(self, site: Site, candidates: Sequence[Candidate]) -> dict[Candidate, Resources | str]:
+    def compiled(
+        self, site: TuningSite, candidates: Sequence[TuningConfig]
+    ) -> dict[TuningConfig, KernelResources | str]:
         """What each takes of the device; text: why it cannot be compiled."""
 
     def round(
-        self, site: Site, candidates: Sequence[Candidate], ready: Callable[[Candidate], Callable[[], Any]]
+        self,
+        site: TuningSite,
+        candidates: Sequence[TuningConfig],
+        ready: Callable[[TuningConfig], Callable[[], Any]],
     ) -> list[float]:
         """Milliseconds of one call of each in turn; `ready` gives a candidate's call fresh inputs."""
 
 
 @dataclass(frozen=True)
-class Budget:
+class TimeBudget:
     """How long the tuning may take."""
 
     seconds: float
@@ -65,16 +70,16 @@ class Session:
     report: Report
     calls: FreshCalls
     timer: Timer
-    budget: Budget
+    budget: TimeBudget
     steering: Steering
-    expected: dict[str, Output]
+    expected: dict[str, OutputLeaf]
     """What the call gives back with the first configuration of every kernel that works."""
 
-    def tune(self, site: Site, sites_left: int) -> None:
+    def tune(self, site: TuningSite, sites_left: int) -> None:
         """The site's launches take the fastest configuration found from here on."""
         until = self.budget.share(sites_left)
         log = SiteLog(self.report, site, self.budget, self.budget.spent())
-        search = Search(
+        search = ConfigSearch(
             bench=SiteBench(self, site),
             log=log,
             late=lambda: self.budget.clock() >= until,
@@ -88,19 +93,19 @@ class SiteBench:
     """The bench of one site's search."""
 
     session: Session
-    site: Site
+    site: TuningSite
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DeviceLimits:
         """What the device grants a block."""
         return self.session.timer.limits
 
-    def compiled(self, candidates: Sequence[Candidate]) -> dict[Candidate, Resources | str]:
+    def compiled(self, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
         """What each takes of the device; text: why it cannot be compiled."""
         self.session.report.during(f"compiling {self.site.kernel}")
         return self.session.timer.compiled(self.site, candidates)
 
-    def disagreement(self, candidate: Candidate) -> str:
+    def disagreement(self, candidate: TuningConfig) -> str:
         """What is wrong with the target's results when the site takes this candidate."""
         session = self.session
         session.report.during(f"checking {self.site.kernel} with {candidate.facts}")
@@ -113,14 +118,14 @@ class SiteBench:
             return f"it cannot be run: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         return disagreement(found, session.expected)
 
-    def round(self, candidates: Sequence[Candidate]) -> list[float]:
+    def round(self, candidates: Sequence[TuningConfig]) -> list[float]:
         """Milliseconds of one call of the whole target for each candidate."""
         timing = f"timing {self.site.kernel}"
         if self.session.report.doing != timing:
             self.session.report.during(timing)
         return self.session.timer.round(self.site, candidates, self.ready)
 
-    def ready(self, candidate: Candidate) -> Callable[[], Any]:
+    def ready(self, candidate: TuningConfig) -> Callable[[], Any]:
         """The call with this candidate and fresh inputs."""
         self.session.steering.choose(self.site, candidate)
         self.session.calls.refresh()
@@ -132,27 +137,27 @@ class SiteLog:
     """Reports what a site's search finds, as items with the kernel, its key and the configuration."""
 
     report: Report
-    site: Site
-    budget: Budget
+    site: TuningSite
+    budget: TimeBudget
     began: float
     """In seconds of the budget."""
 
-    def dropped(self, candidate: Candidate, why: str) -> None:
+    def dropped(self, candidate: TuningConfig, why: str) -> None:
         """Item `dropped`: with the reason, also called `dropped`."""
         self.item("dropped", candidate, dropped=why)
 
-    def timed(self, candidate: Candidate, median_ms: float, calls: int) -> None:
+    def timed(self, candidate: TuningConfig, median_ms: float, calls: int) -> None:
         """Item `timed`: with `median_ms` over `calls`; a later one replaces it."""
         self.item("timed", candidate, median_ms=median_ms, calls=calls)
 
-    def best(self, candidate: Candidate, median_ms: float) -> None:
+    def best(self, candidate: TuningConfig, median_ms: float) -> None:
         """Item `best`: with `median_ms`, and `seconds` of the site's tuning; a later one replaces it."""
         spent = self.budget.spent()
         self.item("best", candidate, median_ms=median_ms, seconds=spent - self.began)
         message = f"{self.site.kernel}: {median_ms:.4g} ms with {candidate.facts}"
         self.report.progress(min(spent, self.budget.seconds), self.budget.seconds, message)
 
-    def item(self, what: str, candidate: Candidate, **facts: Any) -> None:
+    def item(self, what: str, candidate: TuningConfig, **facts: Any) -> None:
         about = {"kernel": self.site.kernel, "key": self.site.key, "config": candidate.facts}
         self.report.item({what: {**about, **facts}})
 
@@ -164,7 +169,7 @@ def tuned(report: Report, calls: FreshCalls, timer: Timer, seconds: float, clock
     key. Raises what the call raises where a kernel works with none of its configurations.
     """
     report.item({"about": timer.about})
-    budget = Budget(seconds, clock, clock())
+    budget = TimeBudget(seconds, clock, clock())
     with Steering() as steering:
         report.during("the first call")
         expected = calls.outputs()
@@ -176,7 +181,7 @@ def tuned(report: Report, calls: FreshCalls, timer: Timer, seconds: float, clock
     return {"sites": len(sites)}
 
 
-def unsuited(site: Site, candidates: Sequence[Candidate]) -> dict[Candidate, str]:
+def unsuited(site: TuningSite, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
     """Why each candidate is not even compiled: the author's own pruning, or its blocks' sizes."""
     refused = site.refused(candidates)
     left = [c for c in candidates if c not in refused]

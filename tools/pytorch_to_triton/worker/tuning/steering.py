@@ -8,11 +8,11 @@ from typing import Any
 import triton
 from triton.runtime.autotuner import Autotuner
 
-from .candidate import Candidate, plain
+from .tuning_config import TuningConfig, plain
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class TuningSite:
     """An autotuned kernel at one key, with the launch at which it was met first."""
 
     tuner: Autotuner
@@ -20,7 +20,7 @@ class Site:
     """Sizes by name, dtypes as `x_ptr dtype`."""
     sizes: dict[str, int]
     """The whole numbers among all arguments."""
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[TuningConfig, ...]
     """The author's configurations, after his own pruning."""
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -30,11 +30,11 @@ class Site:
         """The kernel's name."""
         return str(self.tuner.base_fn.__name__)
 
-    def compiled(self, candidate: Candidate) -> Any:
+    def compiled(self, candidate: TuningConfig) -> Any:
         """The compiled kernel, not yet loaded; None under the interpreter. Raises what compiling does."""
         return self.launch(candidate, self.args, {**self.kwargs, "warmup": True})
 
-    def launch(self, candidate: Candidate, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def launch(self, candidate: TuningConfig, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """As the tuner launches the configuration that it chose."""
         config = config_of(candidate)
         if config.pre_hook is not None and not kwargs.get("warmup"):
@@ -43,7 +43,7 @@ class Site:
             )
         return self.tuner.fn.run(*args, **kwargs, **config.all_kwargs())
 
-    def refused(self, candidates: Sequence[Candidate]) -> dict[Candidate, str]:
+    def refused(self, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
         """Those that the author's own early_config_prune leaves out."""
         prune = self.tuner.early_config_prune
         fresh = [c for c in candidates if c not in self.candidates]
@@ -51,7 +51,7 @@ class Site:
             return {}
         named = dict(zip(self.tuner.arg_names, self.args, strict=False))
         left = prune([*self.tuner.configs, *map(config_of, fresh)], named, **self.kwargs)
-        kept = {Candidate.of(config) for config in left}
+        kept = {TuningConfig.of(config) for config in left}
         return {c: "the kernel's own early_config_prune leaves it out" for c in fresh if c not in kept}
 
 
@@ -60,15 +60,15 @@ class Steering:
     of its configurations that works."""
 
     def __init__(self) -> None:
-        self.sites: dict[tuple[int, str], Site] = {}
+        self.sites: dict[tuple[int, str], TuningSite] = {}
         """In the order of their first launches."""
-        self._chosen: dict[Site, Candidate] = {}
+        self._chosen: dict[TuningSite, TuningConfig] = {}
 
-    def choose(self, site: Site, candidate: Candidate) -> None:
+    def choose(self, site: TuningSite, candidate: TuningConfig) -> None:
         """What the site's launches take from now on."""
         self._chosen[site] = candidate
 
-    def chosen(self, site: Site) -> Candidate:
+    def chosen(self, site: TuningSite) -> TuningConfig:
         """What the site's launches take."""
         return self._chosen[site]
 
@@ -97,7 +97,7 @@ class Steering:
         site = self.sites[identity]
         return site.launch(self._chosen[site], args, kwargs)
 
-    def first_launch(self, site: Site) -> Any:
+    def first_launch(self, site: TuningSite) -> Any:
         """With the first configuration that can be launched. Raises what the last raised where none can."""
         for candidate in site.candidates:
             try:
@@ -111,7 +111,7 @@ class Steering:
         raise ValueError(f"{site.kernel}'s own pruning leaves no configuration")
 
 
-def config_of(candidate: Candidate) -> Any:
+def config_of(candidate: TuningConfig) -> Any:
     """The candidate as a triton.Config."""
     return triton.Config(dict(candidate.meta), **candidate.options)
 
@@ -132,7 +132,9 @@ def key_of(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dic
     return {**sizes, **dtypes}
 
 
-def site_of(tuner: Autotuner, key: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Site:
+def site_of(
+    tuner: Autotuner, key: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> TuningSite:
     """The site of this launch, its configurations pruned by the author's own functions."""
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
     try:
@@ -141,5 +143,5 @@ def site_of(tuner: Autotuner, key: dict[str, Any], args: tuple[Any, ...], kwargs
         tuner.nargs = None
     given = arguments(tuner, args, kwargs)
     sizes = {name: plain(v) for name, v in given.items() if type(plain(v)) is int}
-    candidates = tuple(dict.fromkeys(Candidate.of(config) for config in configs))
-    return Site(tuner, key, sizes, candidates, args, dict(kwargs))
+    candidates = tuple(dict.fromkeys(TuningConfig.of(config) for config in configs))
+    return TuningSite(tuner, key, sizes, candidates, args, dict(kwargs))

@@ -1,0 +1,101 @@
+"""The report says what passed, how fast it is and how that was found out, and claims nothing else."""
+
+from pathlib import Path
+
+from pytorch_to_triton.convert.conversion_report import markdown, next_step_of, summary_of
+from pytorch_to_triton.schema.conversion import Conversion, StageReport
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.verdict import Skip
+
+from .stages import stage, table
+
+LARGE = Skip(what="N=1000000", why="too large for this run", declared=True)
+RIGHT = [stage(1), stage(2), stage(3)]
+STOPPED = [stage(1), stage(2, "failed")]
+TIMES = table(
+    eager=(3.9, 4.0, 4.1), stage_1=(1.9, 2.0, 2.1), stage_2=(1.4, 1.5, 1.6), stage_3=(0.9, 1.0, 1.1)
+)
+
+
+def conversion(stages: list[StageReport], times: TimingTable | None = None) -> Conversion:
+    return Conversion(
+        summary=summary_of("f.py:f", stages, times),
+        next_step="",
+        verdict="converted",
+        target="f.py:f",
+        kernel=Path("f_triton.py"),
+        folder=Path("converted"),
+        stages=tuple(stages),
+        timing=times,
+        device="CPU; torch 2, Triton 3",
+        notes=("The trace holds only where N == 64.",),
+        provenance="correctness measured",
+        replay="pytorch-to-triton validate f_triton.py --seed 7",
+    )
+
+
+def test_three_right_stages_without_a_device_claim_no_speed() -> None:
+    summary = summary_of("f.py:f", RIGHT, None)
+    assert summary == "f.py:f: all three stages are validated; speed not measured (no GPU)."
+
+
+def test_a_measured_conversion_is_compared_with_eager_at_its_sizes() -> None:
+    summary = summary_of("f.py:f", RIGHT, TIMES)
+    assert "4.00 times as fast as eager PyTorch on a GPU at M=4096 (float32, 8 MB moved)" in summary
+
+
+def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:
+    summary = summary_of("f.py:f", STOPPED, None)
+    assert "stage 1 (correct) is the kernel; stage 2 (optimised) is failed: The tail is wrong." in summary
+
+
+def test_no_right_stage_leaves_no_kernel_to_use() -> None:
+    stages = [stage(1, "failed")]
+    assert "no stage passed" in summary_of("f.py:f", stages, None)
+    assert "change the target" in next_step_of(stages, None, None)
+
+
+def test_the_next_step_without_a_device_is_to_measure_on_one() -> None:
+    assert "on a machine with a GPU" in next_step_of(RIGHT, Path("f_triton.py"), None)
+
+
+def test_the_next_step_of_a_stopped_conversion_is_to_look_at_the_failing_stage() -> None:
+    assert "failing stage" in next_step_of(STOPPED, Path("f_triton.py"), None)
+
+
+def test_the_report_has_a_row_for_each_stage() -> None:
+    text = markdown(conversion(STOPPED))
+    assert "| 1 correct | open | 2 passed | 1 | 3 | not measured | stage1_correct.py |" in text
+    assert "| 2 optimised | shut | 2 passed, 1 failed | 1 | 3 | not measured | stage2_optimised.py |" in text
+
+
+def test_the_report_lists_notes_and_what_was_not_tried() -> None:
+    text = markdown(conversion(RIGHT))
+    assert "- The trace holds only where N == 64." in text
+    assert "- N=10000000: over the limit" in text
+
+
+def test_the_report_says_how_to_run_the_validation_again() -> None:
+    assert "pytorch-to-triton validate f_triton.py --seed 7" in markdown(conversion(RIGHT))
+
+
+def test_the_report_without_a_device_says_that_speed_was_not_measured() -> None:
+    text = markdown(conversion(RIGHT))
+    assert "Speed: not measured, no GPU." in text
+    assert "times eager" not in text
+
+
+def test_the_report_of_a_measurement_has_every_timing_with_its_interval() -> None:
+    text = markdown(conversion(RIGHT, TIMES))
+    assert "| PyTorch eager | 4.0000 | 3.9000 to 4.1000 | not available | 1.00 |" in text
+    assert "| stage 3 | 1.0000 | 0.9000 to 1.1000 | not available | 4.00 |" in text
+
+
+def test_a_declared_size_that_was_left_out_is_named_where_all_stages_are_right() -> None:
+    left_out = [
+        one.model_copy(update={"verdict": one.verdict.model_copy(update={"skipped": (LARGE,)})})
+        for one in RIGHT
+    ]
+    summary = summary_of("f.py:f", left_out, None)
+    assert "all three stages are validated" not in summary
+    assert "right at the sizes tried, and N=1000000 not tried (too large for this run)" in summary

@@ -1,0 +1,327 @@
+"""Whatever a job does, the client says what happened, and the next job works."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.jobs.run_folder import RunFolders
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+
+pytestmark = pytest.mark.anyio
+Honest = Callable[..., Job]
+Hostile = Callable[[str], Job]
+
+LONG_SECONDS = 120.0
+"""Far more than any honest job takes, also on a busy machine."""
+
+
+class Recorder:
+    """Remembers what it was told, and lets a test wait for the first item."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+        self.first_item = anyio.Event()
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        self.told.append(("progress", (done, total, message)))
+
+    async def item(self, result: dict[str, Any]) -> None:
+        self.told.append(("item", result))
+        self.first_item.set()
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def until_gone(pid: int) -> None:
+    with anyio.fail_after(20):
+        while not is_gone(pid):
+            await anyio.sleep(0.01)
+
+
+async def test_a_job_is_answered(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
+    outcome = await worker.ask(honest("double", number=21), compiled, seconds=LONG_SECONDS)
+    assert outcome.status == "answered"
+    assert outcome.answer == {"number": 42, "folder": str(outcome.folder)}
+    assert json.loads((outcome.folder / "outcome.json").read_text())["status"] == "answered"
+
+
+async def test_a_forked_child_can_compute_on_all_cores(
+    worker: WorkerClient, compiled: Runtime, honest: Honest
+) -> None:
+    outcome = await worker.ask(honest("multiply", size=512), compiled, seconds=LONG_SECONDS)
+    assert outcome.answer == {"sum": 512.0**3}
+
+
+async def test_a_forked_child_can_trace(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
+    outcome = await worker.ask(honest("export"), compiled, seconds=LONG_SECONDS)
+    assert outcome.answer is not None, outcome.log
+    assert outcome.answer["nodes"] >= 3
+
+
+async def test_a_killed_job_is_a_crash_that_names_the_signal(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
+) -> None:
+    outcome = await worker.ask(hostile("be_killed"), compiled, seconds=LONG_SECONDS)
+    assert outcome.status == "crashed"
+    assert "SIGKILL" in outcome.detail
+    after = await worker.ask(honest("double", number=1), compiled, seconds=LONG_SECONDS)
+    assert after.status == "answered"
+
+
+async def test_an_abort_is_a_crash_that_keeps_items_and_shows_where(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    outcome = await worker.ask(hostile("abort"), compiled, seconds=LONG_SECONDS)
+    assert (outcome.status, outcome.during) == ("crashed", "abort")
+    assert "SIGABRT" in outcome.detail
+    assert "hostile.py" in outcome.log
+    assert [item["folder"] for item in outcome.items] == [str(outcome.folder)]
+
+
+async def test_an_exit_without_an_answer_is_a_crash(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    outcome = await worker.ask(hostile("leave_quietly"), compiled, seconds=LONG_SECONDS)
+    assert outcome.status == "crashed"
+    assert "exit code 3" in outcome.detail
+
+
+@pytest.mark.parametrize("how", ["spin_in_python", "spin_in_native_code"])
+async def test_a_job_without_end_times_out_and_is_gone(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile, how: str
+) -> None:
+    outcome = await worker.ask(hostile(how), compiled, seconds=0.5)
+    assert (outcome.status, outcome.during) == ("timed_out", how)
+    assert "0.5 s" in outcome.detail
+    assert is_gone(outcome.items[0]["pid"])
+
+
+async def test_what_a_job_started_ends_with_it(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    outcome = await worker.ask(hostile("leave_a_child"), compiled, seconds=LONG_SECONDS)
+    assert outcome.answer is not None
+    await until_gone(outcome.answer["child"])
+
+
+async def test_an_exception_names_the_users_line_and_no_other_frames(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    outcome = await worker.ask(hostile("divide_inside_torch"), compiled, seconds=LONG_SECONDS)
+    failure = outcome.failure
+    assert outcome.status == "raised"
+    assert failure is not None
+    assert (failure.type, failure.message) == ("ZeroDivisionError", "division by zero")
+    assert failure.during == "divide_inside_torch"
+    assert failure.file is not None
+    assert failure.line is not None
+    line = Path(failure.file).read_text().splitlines()[failure.line - 1]
+    assert "the line that a person wants to see" in line
+    assert "nn/modules" not in failure.traceback
+    assert "forkserver" not in failure.traceback
+    assert outcome.detail == "ZeroDivisionError: division by zero"
+
+
+async def test_an_exception_with_a_cause_names_the_line_of_the_cause(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    failure = (await worker.ask(hostile("chain"), compiled, seconds=LONG_SECONDS)).failure
+    assert failure is not None
+    assert failure.type == "RuntimeError"
+    assert failure.file is not None
+    assert failure.line is not None
+    line = Path(failure.file).read_text().splitlines()[failure.line - 1]
+    assert "the line that a person wants to see" in line
+    assert "ZeroDivisionError" in failure.traceback
+
+
+async def test_a_job_that_exits_has_raised(worker: WorkerClient, compiled: Runtime, hostile: Hostile) -> None:
+    outcome = await worker.ask(hostile("leave_loudly"), compiled, seconds=LONG_SECONDS)
+    assert outcome.detail == "SystemExit: no more"
+
+
+async def test_an_answer_that_is_not_json_has_raised(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    outcome = await worker.ask(hostile("answer_nan"), compiled, seconds=LONG_SECONDS)
+    assert outcome.status == "raised"
+    assert outcome.failure is not None
+    assert outcome.failure.type == "ValueError"
+
+
+async def test_an_unknown_kind_has_raised(worker: WorkerClient, compiled: Runtime) -> None:
+    outcome = await worker.ask(Job(kind="no_such_job"), compiled, seconds=LONG_SECONDS)
+    assert outcome.failure is not None
+    assert outcome.failure.type == "ModuleNotFoundError"
+
+
+async def test_a_watch_is_told_everything_in_order(
+    worker: WorkerClient, compiled: Runtime, honest: Honest
+) -> None:
+    listener = Recorder()
+    outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS, listener=listener)
+    assert listener.told == [
+        told
+        for count in range(3)
+        for told in (("item", {"count": count}), ("progress", (count + 1, 3, f"counted {count}")))
+    ]
+    assert outcome.items == ({"count": 0}, {"count": 1}, {"count": 2})
+    assert outcome.during == "counting"
+
+
+async def test_a_watch_that_fails_ends_the_job(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    class Failing(Recorder):
+        async def item(self, result: dict[str, Any]) -> None:
+            self.told.append(("item", result))
+            raise LookupError("the watch is at fault")
+
+    listener = Failing()
+    with pytest.raises(LookupError):
+        await worker.ask(hostile("spin_in_python"), compiled, seconds=LONG_SECONDS, listener=listener)
+    assert is_gone(listener.told[0][1]["pid"])
+
+
+async def test_what_a_job_prints_goes_to_its_log_only(
+    worker: WorkerClient, compiled: Runtime, honest: Honest, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = await worker.ask(honest("chatter"), compiled, seconds=LONG_SECONDS)
+    assert outcome.log.splitlines() == ["from print", "from the file descriptor", "from a child"]
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_two_jobs_run_at_the_same_time(
+    worker: WorkerClient, compiled: Runtime, honest: Honest, tmp_path: Path
+) -> None:
+    pipe = str(tmp_path / "meeting")
+    os.mkfifo(pipe)
+    outcomes: list[Outcome] = []
+
+    async def meet(flags: int) -> None:
+        job = honest("meet", pipe=pipe, flags=flags)
+        outcomes.append(await worker.ask(job, compiled, seconds=LONG_SECONDS))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(meet, os.O_RDONLY)
+        tasks.start_soon(meet, os.O_WRONLY)
+    assert [outcome.status for outcome in outcomes] == ["answered", "answered"]
+
+
+async def test_cancelling_kills_the_job_and_its_children(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile
+) -> None:
+    listener = Recorder()
+    async with anyio.create_task_group() as tasks:
+
+        async def spin() -> None:
+            await worker.ask(hostile("spin_with_a_child"), compiled, seconds=LONG_SECONDS, listener=listener)
+
+        tasks.start_soon(spin)
+        await listener.first_item.wait()
+        seen = listener.told[0][1]
+        job = psutil.Process(seen["pid"])
+        while not (children := job.children()):
+            await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    assert is_gone(job.pid)
+    await until_gone(children[0].pid)
+    assert json.loads(Path(seen["folder"], "outcome.json").read_text())["status"] == "cancelled"
+
+
+async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_fresh_one(
+    worker: WorkerClient, compiled: Runtime, hostile: Hostile, honest: Honest
+) -> None:
+    listener = Recorder()
+    outcomes: list[Outcome] = []
+
+    async def spin() -> None:
+        job = hostile("spin_in_python")
+        outcomes.append(await worker.ask(job, compiled, seconds=LONG_SECONDS, listener=listener))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(spin)
+        await listener.first_item.wait()
+        seen = listener.told[0][1]
+        psutil.Process(seen["fork_server"]).kill()
+    assert outcomes[0].status == "lost"
+    assert "forked from" in outcomes[0].detail
+    await until_gone(seen["pid"])
+    after = await worker.ask(honest("parentage"), compiled, seconds=LONG_SECONDS)
+    assert after.answer is not None
+    assert after.answer["fork_server"] != seen["fork_server"]
+
+
+async def test_versions_tell_the_mode_whatever_the_environment_says(
+    worker: WorkerClient, compiled: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        async with open_client(RunFolders(tmp_path)) as fresh_door:
+            seen = await versions(fresh_door, compiled)
+    assert not seen.interpreter
+    assert seen.python == ".".join(map(str, sys.version_info[:3]))
+    interpreted = await versions(worker, Runtime(python=sys.executable, interpreter=True))
+    assert interpreted == seen.model_copy(update={"interpreter": True, "devices": ()})
+
+
+async def test_a_python_that_does_not_exist_is_refused(worker: WorkerClient, tmp_path: Path) -> None:
+    nowhere = Runtime(python=str(tmp_path / "python"), interpreter=True)
+    with pytest.raises(EnvironmentMissing, match="No such file") as refusal:
+        await versions(worker, nowhere)
+    assert "torch and triton" in refusal.value.hint
+
+
+async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
+    worker: WorkerClient, tmp_path: Path
+) -> None:
+    venv.create(tmp_path, symlinks=True)
+    bare = Runtime(python=str(tmp_path / "bin" / "python"), interpreter=True)
+    with pytest.raises(EnvironmentMissing, match="No module named 'torch'") as refusal:
+        await versions(worker, bare)
+    assert "Traceback" in refusal.value.hint
+
+
+async def test_a_job_can_be_done_again_by_hand(
+    worker: WorkerClient, compiled: Runtime, honest: Honest
+) -> None:
+    outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS)
+    (outcome.folder / "reply.json").unlink()
+    command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(outcome.folder)]
+    again = await anyio.run_process(command)
+    assert json.loads(again.stdout) == {"answer": {}}
+    assert json.loads((outcome.folder / "reply.json").read_text()) == {"answer": {}}
+    assert (outcome.folder / "progress.jsonl").read_text().count("item") == 3
+
+
+def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "RUN_FOLDER" in ended.stderr
+
+
+async def test_an_endless_time_limit_is_allowed(
+    worker: WorkerClient, compiled: Runtime, honest: Honest
+) -> None:
+    outcome = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
+    assert outcome.status == "answered"

@@ -1,0 +1,146 @@
+"""A job that takes requests answers each, and what becomes of it is a result, never a wait without end."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pytorch_to_triton import places
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.conversation import Conversation, Ended
+from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of, table_of
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+
+pytestmark = pytest.mark.anyio
+LONG_SECONDS = 60.0
+JOB = Job(kind=str(Path(__file__).parent / "jobs" / "talks.py"))
+
+
+async def asked(conversation: Conversation, name: str, number: int = 0, seconds: float = LONG_SECONDS) -> int:
+    return int((await conversation.ask({"name": name, "number": number}, seconds=seconds))["twice"])
+
+
+async def end_of(conversation: Conversation, name: str, number: int = 0, seconds: float = 10.0) -> Outcome:
+    with pytest.raises(Ended) as ended:
+        await asked(conversation, name, number, seconds)
+    return ended.value.outcome
+
+
+async def test_requests_are_answered_in_their_order(worker: WorkerClient, compiled: Runtime) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        assert [await asked(conversation, "double", number) for number in range(5)] == [0, 2, 4, 6, 8]
+        outcome = await conversation.end(seconds=LONG_SECONDS)
+    assert (outcome.status, outcome.answer) == ("answered", {"asked": "enough"})
+
+
+async def test_a_job_that_dies_of_a_request_has_crashed_and_its_answers_are_kept(
+    worker: WorkerClient, compiled: Runtime
+) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        await asked(conversation, "double", 21)
+        outcome = await end_of(conversation, "die")
+    assert (outcome.status, outcome.detail) == ("crashed", "killed by SIGSEGV")
+    assert outcome.items[-1] == {"twice": 42}
+    assert outcome.during == "die"
+
+
+async def test_a_request_that_takes_too_long_ends_the_job(worker: WorkerClient, compiled: Runtime) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        outcome = await end_of(conversation, "sleep", 1000, seconds=0.3)
+    assert (outcome.status, outcome.detail) == ("timed_out", "not done within 0.3 s")
+
+
+async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_is_served(
+    worker: WorkerClient, compiled: Runtime
+) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        outcome = await end_of(conversation, "kill_fork_server")
+    assert outcome.status == "lost"
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        assert await asked(conversation, "double", 3) == 6
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
+    worker: WorkerClient, compiled: Runtime
+) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        for _ in range(2):
+            with anyio.move_on_after(0.1) as patience:
+                await asked(conversation, "sleep", 1)
+            assert patience.cancelled_caught
+        assert await asked(conversation, "double", 4) == 8
+        assert await asked(conversation, "double", 5) == 10
+
+
+async def test_leaving_early_leaves_no_process_behind(worker: WorkerClient, compiled: Runtime) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        pid = (await conversation.item(seconds=LONG_SECONDS))["ready"]
+        with anyio.move_on_after(0.2):
+            await asked(conversation, "sleep", 1000)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_the_run_folder_can_be_done_again_by_hand(worker: WorkerClient, compiled: Runtime) -> None:
+    async with worker.converse(JOB, compiled) as conversation:
+        await conversation.item(seconds=LONG_SECONDS)
+        await asked(conversation, "double", 21)
+        await conversation.end(seconds=LONG_SECONDS)
+        folder = conversation.folder
+    (folder / "reply.json").unlink()
+    (folder / "progress.jsonl").unlink()
+    subprocess.run(
+        [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(folder)], check=True, timeout=120
+    )
+    lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
+    assert {"item": {"twice": 42}} in lines
+    assert json.loads((folder / "reply.json").read_text()) == {"answer": {"asked": "enough"}}
+
+
+async def test_what_a_job_needs_is_imported_once_for_all_that_follow(
+    worker: WorkerClient, compiled: Runtime
+) -> None:
+    needing = JOB.model_copy(update={"needs": ("decimal", "no_such_module_anywhere")})
+    for job in (needing, JOB):
+        async with worker.converse(job, compiled) as conversation:
+            assert (await conversation.item(seconds=LONG_SECONDS))["decimal"] is True
+
+
+async def test_what_does_not_change_is_asked_once(worker: WorkerClient, compiled: Runtime) -> None:
+    worker.spent.clear()
+    first = await worker.ask_once(Job(kind="versions"), compiled, seconds=LONG_SECONDS)
+    again = await worker.ask_once(Job(kind="versions"), compiled, seconds=LONG_SECONDS)
+    assert first == again
+    assert len([one for one in worker.spent if one.what == "versions"]) <= 1
+
+
+async def test_of_any_number_of_processes_the_last_ones_are_kept(
+    worker: WorkerClient, compiled: Runtime, honest: Callable[..., Job]
+) -> None:
+    kept = worker.spent.maxlen
+    assert kept is not None
+    for number in range(kept + 1):
+        await worker.ask(honest("double", number=number), compiled, seconds=LONG_SECONDS)
+    assert len(worker.spent) == kept
+
+
+def test_what_was_spent_is_a_row_a_process_in_the_order_of_their_beginning() -> None:
+    phases = phases_of([("load", 10.0), ("trace", 10.5)], end=12.0)
+    rows = table_of([ProcessTime("trace", False, 3.0, 2.0, phases), ProcessTime("imports", True, 0.0, 2.5)])
+    assert rows == [
+        ("0.0", "2.5", "imports (interpreter)"),
+        ("3.0", "2.0", "trace (device): load 0.5, trace 1.5"),
+    ]
+
+
+def test_a_job_of_dozens_of_cases_has_no_phases() -> None:
+    assert phases_of([(f"case {n}", float(n)) for n in range(30)], end=30.0) == ()

@@ -1,0 +1,135 @@
+"""Every row of the tables is told where Triton lacks the name, and what it advises exists."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from pytorch_to_triton.triton_api.check import Complaint, check
+from pytorch_to_triton.triton_api.confusions import NAMES
+from pytorch_to_triton.triton_api.history import history
+from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORDS
+from pytorch_to_triton.triton_api.surface import Surface
+
+HEAD = (
+    "import torch\nimport triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n"
+)
+RELEASES = history().releases
+SURFACES = [history().surface(release) for release in RELEASES]
+DESCRIPTOR = "tl.make_tensor_descriptor(p, [m, n], [n, 1], [16, 16])"
+ROWS = [(path, suggestion) for path, suggestion in NAMES.items()]
+KEYWORD_ROWS = [
+    (path, keyword, suggestion) for path, rows in KEYWORDS.items() for keyword, suggestion in rows.items()
+]
+each_release = pytest.mark.parametrize("surface", SURFACES, ids=RELEASES)
+
+
+def told(line: str, surface: Surface) -> tuple[Complaint, ...]:
+    return check(f"{HEAD}def kernel(p, m, n):\n    return {line}\n", surface, history())
+
+
+def use_of(path: str) -> str:
+    owner, _, name = path.rpartition(".")
+    return {
+        "triton.language.tensor": f"tl.load(p).{name}",
+        "triton.language.tensor_descriptor": f"{DESCRIPTOR}.{name}",
+    }.get(owner, path)
+
+
+def lacking(path: str, surface: Surface) -> bool:
+    entry = surface.find(path)
+    return entry is None or entry.standing != "current"
+
+
+def takes(path: str, keyword: str, surface: Surface) -> bool:
+    entry = surface.find(path)
+    return entry is None or keyword in entry.keywords
+
+
+@each_release
+def test_every_row_of_names_is_told_with_its_mend_where_the_name_is_missing(surface: Surface) -> None:
+    rows = [(path, suggestion) for path, suggestion in ROWS if lacking(path, surface)]
+    assert len(rows) > 200
+    wrong = [
+        path
+        for path, suggestion in rows
+        if [(c.name, c.suggestion) for c in told(use_of(path), surface)] != [(path, suggestion)]
+    ]
+    assert wrong == []
+
+
+@each_release
+def test_every_row_of_keywords_is_told_with_its_mend_where_the_keyword_is_missing(surface: Surface) -> None:
+    rows = [row for row in KEYWORD_ROWS if not takes(row[0], row[1], surface)]
+    assert len(rows) > 80
+    wrong = []
+    for path, keyword, suggestion in rows:
+        given = "MY_BLOCK_SIZE" if keyword == EVERY_OTHER else keyword
+        complaints = told(f"{use_of(path)}({given}=1)", surface)
+        if [c.suggestion for c in complaints if c.fault == "keyword"] != [suggestion]:
+            wrong.append((path, keyword))
+    assert wrong == []
+
+
+def test_no_row_is_for_what_every_release_has() -> None:
+    assert [path for path, _ in ROWS if not any(lacking(path, surface) for surface in SURFACES)] == []
+    idle = [row for row in KEYWORD_ROWS if all(takes(row[0], row[1], surface) for surface in SURFACES)]
+    assert idle == []
+
+
+def advised() -> Iterator[tuple[str, str, Surface]]:
+    """Each text, the name that it is about, and a release to which it speaks."""
+    for path, suggestion in ROWS:
+        yield from ((path, suggestion, surface) for surface in SURFACES if lacking(path, surface))
+    for path, keyword, suggestion in KEYWORD_ROWS:
+        yield from ((path, suggestion, surface) for surface in SURFACES if not takes(path, keyword, surface))
+
+
+def test_every_name_that_a_row_advises_exists_where_the_row_speaks() -> None:
+    expressions = [
+        (path, match, surface)
+        for path, suggestion, surface in advised()
+        for match in re.findall(r"(?<![\w.])(?:tl|triton|libdevice)(?:\.\w+)+", suggestion)
+    ]
+    assert len(expressions) > 500
+    assert [(path, found) for path, found, surface in expressions if told(found, surface)] == []
+
+
+RESEARCHED = {
+    "tl.async_copy(p, p)": "tl.range(..., num_stages=3)",
+    "tl.tma_async_copy(p, p)": "tl.make_tensor_descriptor",
+    "tl.warp_specialize()": "warp_specialize=True",
+    "tl.relu(p)": "tl.maximum(x, 0.0)",
+    "tl.tanh(p)": "libdevice.tanh",
+    "tl.math.tanh(p)": "libdevice.tanh",
+    "tl.asin(p)": "libdevice.asin",
+    "tl.math.log1p(p)": "libdevice.log1p",
+    "tl.libdevice.exp(p)": "from triton.language.extra import libdevice",
+    "tl.debug_print('x', p)": "tl.device_print",
+    "tl.make_tensor_descriptor(p, [m], [1], [16], order=[0])": "Leave it out",
+    "torch.tensor_strides(p)": "x.stride()",
+    "tl.sum(p, mask=m)": "tl.where(mask, x, 0.0)",
+    "tl._experimental_make_tensor_descriptor(p)": "tl.make_tensor_descriptor",
+    "tl._experimental_descriptor_load(p)": "desc.load",
+    "tl.experimental_descriptor_load(p)": "desc.load",
+    "tl._experimental_descriptor_store(p)": "desc.store",
+    "tl.experimental_device_tensormap_create1d(p)": "tl.make_tensor_descriptor",
+    "tl.extra.cuda.experimental_device_tensormap_create2d(p)": "tl.make_tensor_descriptor",
+    "tl.extra.cuda.experimental_tensormap_fenceproxy_acquire(p)": "tl.make_tensor_descriptor",
+    "triton.ops.matmul(p, p)": "It is gone",
+    "tl.load(p, eviction='evict_last')": "eviction_policy",
+    "tl.mean(p)": "tl.sum",
+    "tl.syncthreads()": "tl.debug_barrier",
+    "tl.float8e4m3": "tl.float8e4nv",
+    "triton.next_pow2(m)": "triton.next_power_of_2",
+    "triton.ceil_div(m, n)": "triton.cdiv",
+    "triton.Config(BLOCK=128)": "dictionary",
+    "tl.load(p).float()": "x.to(tl.float32)",
+}
+
+
+@each_release
+@pytest.mark.parametrize("line", RESEARCHED)
+def test_what_assistants_write_is_told_once_with_the_right_way(line: str, surface: Surface) -> None:
+    (complaint,) = told(line, surface)
+    assert RESEARCHED[line] in complaint.suggestion

@@ -1,0 +1,260 @@
+"""From what a candidate was seen doing to what it may not do."""
+
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.inputs.case import Case, TensorArgument
+from pytorch_to_triton.schema.verdict import ViolationKind
+from pytorch_to_triton.validate.behavior import (
+    TRESPASSES,
+    Policy,
+    conduct_of,
+    notes_of,
+    violations_of,
+    violations_of_traces,
+)
+from pytorch_to_triton.validate.observation import (
+    Alias,
+    ChangedSetting,
+    Differs,
+    Leftover,
+    MemoryFault,
+    Observation,
+    ObservedLaunch,
+    Overrun,
+    Patch,
+    SandboxViolation,
+    Traces,
+)
+
+NOTHING, ANY = Policy(), Policy(frozenset({"any"}))
+
+
+def launch(kernel: str = "add_kernel", count: int = 1, *, atomics: bool = False) -> ObservedLaunch:
+    return ObservedLaunch(kernel=kernel, file="k.py", line=3, count=count, atomics=atomics)
+
+
+def observed(**seen: Any) -> Observation:
+    """What was seen of a candidate that launches one kernel, with changes."""
+    return Observation(**{"launches": (launch(),), **seen})
+
+
+def case(*shape: int) -> Case:
+    x = TensorArgument(name="x", dtype="float32", shape=shape or (8,))
+    return Case(name="N=8", group="declared", dims={}, arguments=(x,))
+
+
+def breaches(seen: Observation, policy: Policy = NOTHING, of: Case | None = None) -> list[str]:
+    return [violation.kind for violation in violations_of(of or case(), seen, policy)]
+
+
+FAULT = MemoryFault(
+    kind="store_outside",
+    kernel="add_kernel",
+    file="k.py",
+    line=12,
+    source="tl.store(out_ptr + i, x)",
+    tensor="out_ptr",
+    offset=100,
+    elements=100,
+    count=28,
+    program=(3, 0, 0),
+    detail="writes element 100 of 100",
+)
+UNSTEADY = Differs(paths=("out",), by_what_memory_held=False)
+POISONED = Differs(paths=("out[1]",), by_what_memory_held=True)
+
+OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
+    (
+        observed(faults=(FAULT,)),
+        "store_outside",
+        "add_kernel stores to memory outside out_ptr, line 12 `tl.store(out_ptr + i, x)`: writes element 100 "
+        "of 100 (28 lanes, first in program [3, 0, 0]).",
+        "Mask the access",
+    ),
+    (
+        observed(faults=(FAULT.model_copy(update={"kind": "load_outside", "count": 1, "offset": -(2**31)}),)),
+        "load_outside",
+        "(1 lane, first",
+        "int64",
+    ),
+    (
+        observed(faults=(FAULT.model_copy(update={"kind": "race", "detail": "programs 0 and 3 store"}),)),
+        "race",
+        "add_kernel races on out_ptr[100], line 12",
+        "tl.atomic_add",
+    ),
+    (
+        observed(overruns=(Overrun(tensor="out", side="after", offset=9, elements=7, size=9),)),
+        "overrun",
+        "past the end of out, which has 9 elements: 7 elements there, nearest at 9.",
+        "Mask the store",
+    ),
+    (
+        observed(overruns=(Overrun(tensor="x", side="before", offset=-1, elements=1, size=9),)),
+        "overrun",
+        "before the start of x: 1 element there, nearest at -1.",
+        "Mask the store",
+    ),
+    (observed(overwritten=("out",)), "overwrites_results", "changes out of the call before", "anew"),
+    (observed(differs=POISONED), "reads_uninitialised", "out[1] follows what uninitialised", "torch.zeros"),
+    (observed(differs=UNSTEADY), "not_reproducible", "out differs from run to run", "race"),
+    (observed(gradcheck="Jacobian mismatch"), "fails_gradcheck", "disagrees: Jacobian mismatch", "backward"),
+    (observed(operators={"aten.mm": 1}), "torch_operator", "calls aten.mm.", "--allow-torch mm"),
+    (observed(untouched=("out",), launches=()), "no_triton_kernel", "No Triton kernel", "--allow-torch any"),
+    (observed(untouched=("out",)), "output_without_kernel", "(add_kernel) was given out", "Let a kernel"),
+]
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind", "message", "suggestion"),
+    OBSERVATIONS,
+    ids=[f"{o[1]} {i}" for i, o in enumerate(OBSERVATIONS)],
+)
+def test_each_observation_has_its_violation(
+    seen: Observation, kind: ViolationKind, message: str, suggestion: str
+) -> None:
+    [violation] = violations_of(case(), seen, NOTHING)
+    assert violation.kind == kind
+    assert message in violation.message
+    assert suggestion in violation.suggestion
+
+
+def test_faults_name_file_and_line() -> None:
+    [violation] = violations_of(case(), observed(faults=(FAULT,)), NOTHING)
+    assert (violation.file, violation.line) == ("k.py", 12)
+
+
+def test_a_kernel_that_only_computes_breaks_nothing() -> None:
+    allocation = {"aten.empty_like": 1, "aten.as_strided": 2, "aten._to_copy.default": 1, "aten.zero_": 1}
+    assert breaches(observed(operators=allocation)) == []
+
+
+def test_memory_comes_before_what_is_left_to_pytorch() -> None:
+    seen = observed(faults=(FAULT,), operators={"aten.mm": 1}, overwritten=("out",), untouched=("out",))
+    assert breaches(seen) == [
+        "store_outside",
+        "overwrites_results",
+        "torch_operator",
+        "output_without_kernel",
+    ]
+
+
+# Policies
+
+
+@pytest.mark.parametrize("name", ["mm", "aten.mm", "aten.mm.out"])
+def test_an_operator_is_allowed_by_any_of_its_names(name: str) -> None:
+    seen = observed(operators={"aten.mm.default": 1, "aten.addmm": 2})
+    [violation] = violations_of(case(), seen, Policy(frozenset({name})))
+    assert violation.message == "The candidate calls aten.addmm."
+    assert breaches(seen, Policy(frozenset({name, "addmm"}))) == []
+
+
+def test_operators_of_other_namespaces_are_refused_whatever_they_are_called() -> None:
+    assert Policy(frozenset({"mm"})).refused(["library.mm", "aten.mm", "library.empty"]) == [
+        "library.mm",
+        "library.empty",
+    ]
+
+
+def test_many_refused_operators_are_told_in_short() -> None:
+    names = ["aten.mm", "aten.add", "aten.mul", "aten.exp", "aten.sum"]
+    [violation] = violations_of(case(), observed(operators=dict.fromkeys(names, 1)), NOTHING)
+    assert violation.message == "The candidate calls aten.mm, aten.add, aten.mul, aten.exp and others."
+
+
+def test_any_leaves_pytorch_out_of_the_verdict_but_not_memory() -> None:
+    seen = observed(launches=(), untouched=("out",), operators={"aten.mm": 1}, faults=(FAULT,))
+    assert breaches(seen, ANY) == ["store_outside"]
+
+
+def test_empty_inputs_excuse_that_nothing_is_launched() -> None:
+    seen = observed(launches=(), untouched=("out",))
+    assert breaches(seen, of=case(0, 8)) == []
+    assert breaches(seen, of=case(1, 8)) == ["no_triton_kernel"]
+    assert breaches(observed(operators={"aten.mm": 1}), of=case(0, 8)) == ["torch_operator"]
+
+
+# From run to run
+
+
+def test_atomics_turn_a_difference_in_the_last_bits_into_a_note() -> None:
+    atomic = (launch("sum_kernel", atomics=True),)
+    seen = observed(differs=UNSTEADY, launches=atomic)
+    assert breaches(seen) == []
+    assert notes_of([seen, seen], NOTHING) == (
+        "Results differ from run to run in their last bits: sum_kernel uses atomics.",
+    )
+
+
+def test_without_atomics_there_is_no_note() -> None:
+    assert notes_of([observed(differs=UNSTEADY)], NOTHING) == ()
+
+
+# Notes and totals
+
+
+def test_outputs_in_shared_memory_are_noted_once() -> None:
+    seen = observed(aliases=(Alias(output="out[1]", of="out[0]", overlaps=True),))
+    [note] = notes_of([seen, seen], NOTHING)
+    assert "out[1]" in note
+    assert "memory of out[0]" in note
+
+
+def test_what_pytorch_computes_is_noted_where_it_is_allowed() -> None:
+    seen = observed(operators={"aten.mm": 1, "aten.empty_like": 1})
+    note = "Computed by PyTorch, as allowed: aten.mm."
+    assert notes_of([seen], Policy(frozenset({"mm"}))) == notes_of([seen], ANY) == (note,)
+    assert notes_of([seen], NOTHING) == ()
+
+
+def test_launches_and_operators_of_all_cases_are_added_up() -> None:
+    one = observed(launches=(launch(count=2), launch("b_kernel")), operators={"aten.mm": 1})
+    found = conduct_of([one, observed(operators={"aten.mm": 2, "aten.add": 1})])
+    assert found.kernels == {"add_kernel": 3, "b_kernel": 1}
+    assert found.operators == {"aten.mm": 3, "aten.add": 1}
+
+
+# Traces
+
+
+def trespass(kind: str) -> Traces:
+    return Traces(sandbox_violations=(SandboxViolation(kind=kind, what="does this", file="k.py", line=7),))
+
+
+@pytest.mark.parametrize("kind", TRESPASSES)
+def test_each_trespass_is_a_violation_with_its_line(kind: str) -> None:
+    [violation] = violations_of_traces([trespass(kind)])
+    assert violation.kind == TRESPASSES[kind][0]
+    assert violation.message == "The candidate does this (line 7)."
+    assert (violation.file, violation.line) == ("k.py", 7)
+    assert violation.suggestion
+
+
+TRACES: list[tuple[Traces, ViolationKind, str]] = [
+    (Traces(patches=(Patch(name="torch.mm", now="k.mm"),)), "patches", "replaced torch.mm by k.mm."),
+    (
+        Traces(flags=(ChangedSetting(name="torch.get_num_threads", before=1, now=4),)),
+        "changes_flags",
+        "set torch.get_num_threads from 1 to 4",
+    ),
+    (Traces(leftovers=(Leftover(kind="thread", name="w"),)), "leaves_running", "after the call: thread w"),
+]
+
+
+@pytest.mark.parametrize(("traces", "kind", "message"), TRACES, ids=[t[1] for t in TRACES])
+def test_what_is_left_in_the_process_is_a_violation(
+    traces: Traces, kind: ViolationKind, message: str
+) -> None:
+    [violation] = violations_of_traces([traces])
+    assert violation.kind == kind
+    assert message in violation.message
+
+
+def test_the_same_trace_of_several_processes_is_told_once() -> None:
+    found = violations_of_traces(
+        [trespass("network"), Traces(), trespass("network"), trespass("native_code")]
+    )
+    assert [violation.kind for violation in found] == ["network", "native_code"]

@@ -1,0 +1,299 @@
+"""What a validation found wrong, each thing as one symptom; the rule of a symptom's name tells it.
+
+One fault shows in many cases. Where a case goes wrong whose plain counterpart (random values, contiguous
+tensors, the same sizes) goes wrong too, it shows the same symptom as that one.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pytorch_to_triton.audit.fault import SourceLine
+from pytorch_to_triton.schema.case_group import Group
+from pytorch_to_triton.schema.verdict import (
+    CaseResult,
+    CaseStatus,
+    Kind,
+    Mismatch,
+    Verdict,
+    Violation,
+    ViolationKind,
+    Where,
+)
+from pytorch_to_triton.validate.conclusion import (
+    ONLY,
+    WITHHELD,
+    WRONG,
+    core_of,
+    most_telling,
+    only_group,
+    wrong_of,
+)
+from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
+
+Symptom = Literal[
+    "out_of_bounds", "offset_overflow", "race", "undefined_values", "unwritten_output", "layout_ignored",
+    "tail_wrong", "wrong_results", "unstable_results", "low_precision_results", "not_reproducible",
+    "results_overwritten", "input_changed", "crashes", "size_refused", "left_to_pytorch", "misbehaves",
+    "uncompilable_python",
+]  # fmt: skip
+BREACHES: Mapping[ViolationKind, Symptom] = {
+    "load_outside": "out_of_bounds",
+    "store_outside": "out_of_bounds",
+    "overrun": "out_of_bounds",
+    "race": "race",
+    "reads_uninitialised": "undefined_values",
+    "not_reproducible": "not_reproducible",
+    "overwrites_results": "results_overwritten",
+    "fails_gradcheck": "wrong_results",
+    "torch_operator": "left_to_pytorch",
+    "no_triton_kernel": "left_to_pytorch",
+    "output_without_kernel": "left_to_pytorch",
+    "python_in_kernel": "uncompilable_python",
+    "hides_operators": "misbehaves",
+    "inputs_changed": "misbehaves",
+    "tampers": "misbehaves",
+    "patches": "misbehaves",
+    "changes_flags": "misbehaves",
+    "leaves_running": "misbehaves",
+    "native_code": "misbehaves",
+    "inspects_the_process": "misbehaves",
+    "starts_processes": "misbehaves",
+    "network": "misbehaves",
+    "touches_files": "misbehaves",
+}
+_FEW: tuple[Where, ...] = ("one_index", "every_nth", "diagonal", "scattered")
+_IDLE: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
+_OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "drawn", "beyond", "batch")
+_ENDS: tuple[CaseStatus, ...] = ("crashed", "timed_out", "raised")
+_UNUSUAL: tuple[Group, ...] = ("empty", "batch", "beyond")
+"""Sizes that the declaration does not name, and that it does not exclude."""
+_VARIED: tuple[Group, ...] = ("special", "layout", "far", "option", "repeat")
+"""Cases that differ from a plain one of the same sizes."""
+
+
+def _is_wrong(case: CaseResult) -> bool:
+    """Whether its mismatches count: those of a limit only where an offset overflows."""
+    return case.status != "limited" or case.group == "far"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing that one case, or the process as a whole, showed."""
+
+    symptom: Symptom
+    what: ViolationKind | Kind | CaseStatus
+    case: CaseResult | None
+    """None: the process as a whole."""
+    message: str
+    suggestion: str
+    subject: str = ""
+    """The output, or the tensor, that it is about."""
+    at: SourceLine | None = None
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A symptom at one place, in all cases that show it."""
+
+    at: SourceLine | None
+    """None: the verdict names no line."""
+    signs: tuple[Evidence, ...]
+    """The most telling first."""
+    proof: str
+
+    @property
+    def telling(self) -> Evidence:
+        return self.signs[0]
+
+    @property
+    def subjects(self) -> str:
+        """`out[0], out[1]`: what it is about."""
+        return ", ".join(dict.fromkeys(sign.subject for sign in self.signs if sign.subject))
+
+
+@dataclass(frozen=True)
+class Diagnoses:
+    """A verdict as symptoms."""
+
+    verdict: Verdict
+
+    @cached_property
+    def signs(self) -> tuple[Evidence, ...]:
+        """Everything that is wrong; empty where nothing is."""
+        whole = (_of_violation(BREACHES[found.kind], found, None) for found in self.verdict.violations)
+        return (*(sign for case in self.verdict.cases for sign in self._of_case(case)), *whole)
+
+    def sightings(self, symptom: Symptom) -> list[Occurrence]:
+        """What was seen of one symptom, by place."""
+        by_place: defaultdict[SourceLine | None, list[Evidence]] = defaultdict(list)
+        for sign in self.signs:
+            if sign.symptom == symptom:
+                by_place[sign.at].append(sign)
+        return [self._sighting(at, signs) for at, signs in by_place.items()]
+
+    def _of_case(self, case: CaseResult) -> Iterator[Evidence]:
+        following = self._following(case)
+        for found in case.violations:
+            if found.kind not in following:
+                yield _of_violation(self._symptom_of_violation(found, case), found, case)
+        # Lanes outside of a tensor are poisoned, and races leave anything: wrong values follow from both.
+        if any(found.kind in MEMORY for found in case.violations):
+            return
+        for mismatch in case.mismatches if _is_wrong(case) else ():
+            symptom = self._symptom_of_mismatch(mismatch, case)
+            yield Evidence(
+                symptom, mismatch.kind, case, mismatch.message, self._advice(mismatch), mismatch.output
+            )
+        if case.status in _ENDS and not self._is_explained(case):
+            yield Evidence(
+                self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice()
+            )
+        if case.status == "limited" and case.group in _UNUSUAL:
+            yield Evidence("size_refused", "raised", case, f"the call {case.why}", self._advice())
+
+    def _following(self, case: CaseResult) -> Collection[ViolationKind]:
+        """Breaches that follow from wrong values, or from a call that ended early.
+
+        What nobody wrote is what memory held before, and no kernel is launched after an error.
+        """
+        unwritten = any(mismatch.kind == "unwritten" for mismatch in case.mismatches)
+        idle = any(found.kind in _IDLE for one in self._wrong for found in one.violations)
+        follows: list[ViolationKind] = ["reads_uninitialised"] * unwritten
+        return (*follows, *_IDLE * (idle or case.status in _ENDS))
+
+    def _symptom_of_violation(self, found: Violation, case: CaseResult) -> Symptom:
+        if found.kind not in MEMORY or found.kind == "race" or case.group != "far":
+            return BREACHES[found.kind]
+        near = any(
+            (other.file, other.line) == (found.file, found.line) and other.kind in MEMORY
+            for one in self.verdict.cases
+            if one.group != "far"
+            for other in one.violations
+        )
+        return "out_of_bounds" if near else "offset_overflow"
+
+    def _symptom_of_mismatch(self, found: Mismatch, case: CaseResult) -> Symptom:
+        if found.kind == "mutates_input":
+            return "input_changed"
+        if case.group == "special" and not self._plain_mismatches:
+            return "unstable_results"
+        if case.group in ("layout", "far") and not self._is_plainly_wrong(case):
+            if self._strides_are_ignored:
+                return "layout_ignored"
+            if case.group == "far":
+                return "offset_overflow"
+        return "unwritten_output" if found.kind == "unwritten" else self._of_values
+
+    @cached_property
+    def _of_values(self) -> Symptom:
+        """Of wrong values that no layout, no offset and no special value explains: the same for all cases."""
+        found = self._plain_mismatches or [m for case in self._wrong for m in case.mismatches]
+        places = [mismatch.where for mismatch in found if mismatch.where not in (None, "everywhere")]
+        if all(mismatch.kind == "unwritten" for mismatch in found):
+            return "unwritten_output"
+        if not self._plain_mismatches and any(case.group == "special" for case in self._wrong):
+            return "unstable_results"
+        if all(mismatch.kind == "low_precision" for mismatch in found):
+            return "low_precision_results"
+        mostly_tails = 2 * places.count("tail") > len(places)
+        return "tail_wrong" if mostly_tails or self._only_odd_fail else "wrong_results"
+
+    @cached_property
+    def _wrong(self) -> list[CaseResult]:
+        """The cases whose values are wrong."""
+        return [case for case in self.verdict.cases if case.mismatches and _is_wrong(case)]
+
+    @cached_property
+    def _plain_mismatches(self) -> list[Mismatch]:
+        """Wrong values of plain cases."""
+        plain = [case for case in self._wrong if case.group not in _VARIED]
+        return [m for case in plain for m in case.mismatches if m.kind != "mutates_input"]
+
+    @cached_property
+    def _strides_are_ignored(self) -> bool:
+        """Another layout alone makes much of an output wrong.
+
+        Tensors that are expanded have equal rows, and a few elements may come of another draw of the values.
+        """
+        return any(
+            mismatch.where not in _FEW and mismatch.kind != "low_precision"
+            for case in self._wrong
+            if case.group == "layout" and not case.name.endswith("expanded")
+            if not self._is_plainly_wrong(case)
+            for mismatch in case.mismatches
+        )
+
+    def _symptom_of_end(self, case: CaseResult) -> Symptom:
+        if WITHHELD in case.why:
+            return "left_to_pytorch"
+        usual = [one for one in self.verdict.cases if one.group not in _UNUSUAL]
+        if (
+            case.status == "raised"
+            and case.group in _UNUSUAL
+            and not any(one.status in _ENDS for one in usual)
+        ):
+            return "size_refused"
+        far = case.status == "crashed" and case.group == "far" and not self._is_plainly_wrong(case)
+        return "offset_overflow" if far else "crashes"
+
+    def _is_explained(self, case: CaseResult) -> bool:
+        """Whether a violation of the process is what stopped the candidate."""
+        return any(core_of(found.message) in case.why for found in self.verdict.violations)
+
+    def _is_plainly_wrong(self, case: CaseResult) -> bool:
+        """Whether the plain case of the same sizes is wrong too; where there is none, any plain case."""
+        plain = [one for one in self.verdict.cases if one.group not in _VARIED]
+        alike = [one for one in plain if f"{case.name} ".startswith(f"{one.name} ")]
+        nearest = max(alike, key=lambda one: len(one.name), default=None)
+        return any(one.status in WRONG for one in ([nearest] if nearest else plain))
+
+    @cached_property
+    def _only_odd_fail(self) -> bool:
+        """The sizes that the declaration asks for are right, and most odd ones are not."""
+        plain = [case for case in self.verdict.cases if case.group not in _VARIED]
+        right = [case for case in plain if case.group in CLAIMED and case.status == "passed"]
+        odd = [bool(case.mismatches) for case in plain if case.group == "odd"]
+        only = all(case.group in _OF_SIZE for case in plain if case.mismatches)
+        return only and bool(right) and 2 * sum(odd) > len(odd)
+
+    def _advice(self, mismatch: Mismatch | None = None) -> str:
+        """What to do where the rule knows nothing better."""
+        wrong = wrong_of(self.verdict.cases)
+        group = only_group(wrong)
+        if group in ONLY and len(wrong) < len(self.verdict.cases):
+            return ONLY[group]
+        return f"Look for the likely cause: {mismatch.causes[0]}" if mismatch and mismatch.causes else ""
+
+    def _sighting(self, at: SourceLine | None, signs: Sequence[Evidence]) -> Occurrence:
+        ranked = sorted(signs, key=_rank)
+        telling = ranked[0]
+        names = {sign.case.name for sign in signs if sign.case}
+        wrong = wrong_of(self.verdict.cases)
+        shrunk = self.verdict.smallest
+        if telling.case is None:
+            proof = telling.message
+        elif len(self.verdict.cases) == 1:
+            proof = f"In {telling.case.name}: {telling.message}"
+        else:
+            count = f"{len(names)} of {len(self.verdict.cases)} cases"
+            proof = f"In {count}, as in {telling.case.name}: {telling.message}"
+        if shrunk and wrong and shrunk != (telling.case and telling.case.name):
+            proof += f" The smallest case found is {shrunk}." * (most_telling(wrong).name in names)
+        return Occurrence(at, tuple(ranked), proof)
+
+
+def _of_violation(symptom: Symptom, found: Violation, case: CaseResult | None) -> Evidence:
+    at = SourceLine(found.line, Path(found.file)) if found.file and found.line else None
+    return Evidence(symptom, found.kind, case, found.message, found.suggestion, found.tensor, at)
+
+
+def _rank(sign: Evidence) -> tuple[bool, int]:
+    """A declared case first, then the smallest."""
+    if sign.case is None:
+        return True, 0
+    elements = sum(output.elements for output in sign.case.outputs)
+    return sign.case.group not in CLAIMED, elements

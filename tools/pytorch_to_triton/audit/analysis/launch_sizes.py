@@ -1,0 +1,211 @@
+"""Which sizes a launch is made with: by INPUTS, DIMS and REQUIRES, and by literals of the file."""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, product
+from math import prod
+
+from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation
+from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
+from pytorch_to_triton.inputs.expression import holds, names_in, value_of
+from pytorch_to_triton.inputs.input_spec import TensorSpec
+from pytorch_to_triton.triton_api.name_scope import NameScope, own_nodes, parameters_of
+
+_KEEP_SHAPE = frozenset({"contiguous", "to", "float", "half", "bfloat16", "detach", "clone", "cuda", "type"})
+_MAKERS = frozenset(f"torch.{name}" for name in ("rand", "randn", "empty", "zeros", "ones", "full"))
+_MOST_POINTS = 10_000
+_LIKES = 5
+"""How many torch.empty_like one behind the other are followed."""
+_POWERS_TRIED = 64
+
+
+@dataclass(frozen=True)
+class DeclaredSize:
+    """The size of a declared input along one axis, or its number of elements."""
+
+    text: str
+    """Over the dimensions: `N // 2`."""
+    declaration: Declaration
+
+    def values(self) -> Iterator[int]:
+        """What it comes to at the declared sizes that REQUIRES allows."""
+        names = sorted(names_in(self.text))
+        choices = product(*(self.declaration.dims[name] for name in names))
+        return self._allowed(dict(zip(names, sizes, strict=True)) for sizes in choices)
+
+    def is_always(self, fits: Callable[[int], bool], upto: int = _POWERS_TRIED) -> bool:
+        """Whether REQUIRES speaks of it and allows only sizes that fit, among those up to a number."""
+        names = sorted(names_in(self.text))
+        if len(names) != 1 or not self._conditions():
+            return False
+        return all(fits(size) for size in self._allowed({names[0]: size} for size in range(1, upto + 1)))
+
+    def allows(self, size: int) -> bool:
+        """Whether REQUIRES has nothing against a size of its one dimension."""
+        names = sorted(names_in(self.text))
+        return len(names) != 1 or any(True for _ in self._allowed([{names[0]: size}]))
+
+    def _allowed(self, points: Iterable[Mapping[str, int]]) -> Iterator[int]:
+        conditions = self._conditions()
+        for point in islice(points, _MOST_POINTS):
+            if all(holds(text, point) for text in conditions):
+                yield int(value_of(self.text, point))
+
+    def _conditions(self) -> list[str]:
+        return [text for text in self.declaration.requires if names_in(text) <= names_in(self.text)]
+
+
+def declared_size(size: Extent, launch: LaunchSite, file: SourceFile) -> DeclaredSize | None:
+    """The size of a parameter of `run` by the file's INPUTS and DIMS; None where they do not tell."""
+    declaration = declaration_of(file)
+    if declaration is None or launch.function is None or launch.function.name != "run":
+        return None
+    tensor = declaration.inputs.get(size.tensor)
+    if not isinstance(tensor, TensorSpec) or not _keeps_shape(size.tensor, launch):
+        return None
+    if size.axis is None:
+        return DeclaredSize(_product(tensor.shape), declaration)
+    if -len(tensor.shape) <= size.axis < len(tensor.shape):
+        return DeclaredSize(tensor.shape[size.axis], declaration)
+    return None
+
+
+def _product(sizes: Sequence[str]) -> str:
+    """`M * (N // 2)`"""
+    return " * ".join(one if one.isidentifier() or len(sizes) == 1 else f"({one})" for one in sizes) or "1"
+
+
+def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
+    """The most elements that a tensor of a launch has at the declared sizes; None where they do not tell."""
+    for _ in range(_LIKES):
+        value = _as_it_is(value)
+        if not isinstance(value, ast.Name):
+            return None
+        if launch.function and value.id in {one.arg for one in parameters_of(launch.function)}:
+            size = declared_size(Extent(value.id, None), launch, file)
+            return max(size.values(), default=None) if size else None
+        path, call = allocation(value.id, launch) or ("", None)
+        if call is None or not call.args or path.removesuffix("_like") not in _MAKERS:
+            return None
+        if not path.endswith("_like"):
+            sizes = [_most(one, launch, file) for one in _sizes_in(call)]
+            known = [size for size in sizes if size is not None]
+            return prod(known) if len(known) == len(sizes) else None
+        value = call.args[0]
+    return None
+
+
+def _as_it_is(value: ast.expr) -> ast.expr:
+    """x of `x.contiguous()` and the like."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _KEEP_SHAPE:
+            break
+        value = value.func.value
+    return value
+
+
+def _most(size: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
+    """The most that one size comes to."""
+    if (number := constant(size, launch)) is not None:
+        return number
+    extent = size_of(size, launch)
+    declared = declared_size(extent, launch, file) if extent else None
+    return max(declared.values(), default=None) if declared else None
+
+
+def _sizes_in(call: ast.Call) -> Sequence[ast.expr]:
+    """The sizes that torch.empty and the like are given."""
+    first = call.args[0] if call.args else None
+    return first.elts if isinstance(first, ast.Tuple | ast.List) else call.args
+
+
+@lru_cache(maxsize=16)
+def declaration_of(file: SourceFile) -> Declaration | None:
+    """INPUTS, DIMS and REQUIRES where they are literals; None where there are none, or they do not read."""
+    inputs, dims, requires = (_literal(name, file) for name in ("INPUTS", "DIMS", "REQUIRES"))
+    if not isinstance(inputs, dict) or not isinstance(dims, dict):
+        return None
+    try:
+        return parse_declaration(inputs, dims, requires if isinstance(requires, str | list | tuple) else ())
+    except (BadDeclaration, TypeError, ValueError, AttributeError):
+        return None
+
+
+def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequence[int]:
+    """The sizes of tensors that the file makes with literal shapes and passes to the launching function."""
+    if launch.function is None:
+        return ()
+    names = [one.arg for one in parameters_of(launch.function)]
+    if size.tensor not in names or not _keeps_shape(size.tensor, launch):
+        return ()
+    place = names.index(size.tensor)
+    given = (
+        (argument(call, place, size.tensor), scope) for call, scope in _calls(launch.function.name, file)
+    )
+    shapes = (_shape(value, scope) for value, scope in given if value is not None)
+    return [found for shape in shapes if shape and (found := _along(shape, size.axis)) is not None]
+
+
+def constant(value: ast.expr, launch: LaunchSite) -> int | None:
+    """What a value of the launching function comes to, where literals and constants of the file tell."""
+    value = launch.flow.resolved(value)
+    if isinstance(value, ast.Name) and (binding := launch.scope.find(value.id)) and binding.value:
+        value = binding.value
+    return whole_number(value)
+
+
+def _literal(name: str, file: SourceFile) -> object:
+    binding = file.scope.find(name)
+    try:
+        return ast.literal_eval(binding.value) if binding and binding.value else None
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _keeps_shape(tensor: str, launch: LaunchSite) -> bool:
+    """Whether the launching function only ever makes the tensor contiguous and the like."""
+    return all(_is_same_shape(value, tensor) for value in launch.flow.feeds(tensor))
+
+
+def _is_same_shape(value: ast.expr, tensor: str) -> bool:
+    match _as_it_is(value):
+        case ast.Name(id=name):
+            return name == tensor
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_same_shape(body, tensor) and _is_same_shape(orelse, tensor)
+    return False
+
+
+def _calls(name: str, file: SourceFile) -> Iterator[tuple[ast.Call, NameScope]]:
+    """The calls of a function by its name, each with the scope that it stands in."""
+    places = [(file.tree.body, file.scope), *((function.body, scope) for function, scope in file.functions)]
+    for body, scope in places:
+        for node in own_nodes(body):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+                yield node, scope
+
+
+def _shape(value: ast.expr, scope: NameScope) -> Sequence[int | None]:
+    """The sizes that torch.randn and the like are given; None where one is no literal."""
+    value = _resolved(value, scope)
+    if not isinstance(value, ast.Call) or scope.path(value.func) not in _MAKERS:
+        return ()
+    return [whole_number(_resolved(one, scope)) for one in _sizes_in(value)]
+
+
+def _resolved(value: ast.expr, scope: NameScope) -> ast.expr:
+    binding = scope.find(value.id) if isinstance(value, ast.Name) else None
+    return binding.value if binding and binding.value else value
+
+
+def _along(shape: Sequence[int | None], axis: int | None) -> int | None:
+    if axis is not None:
+        return shape[axis] if -len(shape) <= axis < len(shape) else None
+    known = [size for size in shape if size is not None]
+    return prod(known) if len(known) == len(shape) else None

@@ -1,0 +1,173 @@
+"""Which dtypes the pointers of a kernel may have, by INPUTS and by what the launching function makes."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
+from pytorch_to_triton.audit.analysis.launched_tensors import allocation
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
+from pytorch_to_triton.triton_api.name_scope import parameters_of
+
+_ANY = "any"
+"""Of a tensor that callers pass and no declaration narrows."""
+_KEEPS = frozenset(
+    {
+        "contiguous",
+        "view",
+        "reshape",
+        "flatten",
+        "transpose",
+        "permute",
+        "squeeze",
+        "unsqueeze",
+        "expand",
+        "t",
+    }
+)
+"""Methods of a tensor that leave its dtype."""
+_CASTS = {"float": "float32", "half": "float16", "bfloat16": "bfloat16", "double": "float64"}
+_LIKE = frozenset(f"torch.{name}_like" for name in ("empty", "zeros", "ones", "full"))
+_MADE = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "empty_strided"))
+
+
+def dtypes_of(pointer: str, kernel: SourceKernel) -> frozenset[str]:
+    """The dtypes of what the file's launches pass for a pointer; empty where one of them is not known.
+
+    A caller's tensor that nothing narrows may have `any`.
+    """
+    found: set[str] = set()
+    for launch in kernel.launches:
+        value = launch.given(kernel).get(pointer)
+        dtypes = _of_tensor(value, launch, kernel.file) if value is not None else frozenset()
+        if not dtypes:
+            return frozenset()
+        found |= dtypes
+    return frozenset(found)
+
+
+def loaded_from(value: ast.expr, known: KernelValues) -> str | None:
+    """The pointer from which all that a name may hold was loaded as it is; None where anything else is."""
+    value = known.operand(value, "trans") or value
+    held = known.definitions(value) if isinstance(value, ast.Name) else (value,)
+    calls = {access.call: access.pointer for access in known.kernel.accesses if access.name == "load"}
+    pointers = {calls.get(one) for one in held if isinstance(one, ast.Call)}
+    return pointers.pop() if len(pointers) == 1 and all(isinstance(one, ast.Call) for one in held) else None
+
+
+@lru_cache(maxsize=16)
+def declared(file: SourceFile) -> Mapping[str, frozenset[str]]:
+    """The dtypes in INPUTS, by the parameter of run: `"x": "float32|float16[M, N]"`."""
+    binding = file.scope.find("INPUTS")
+    if binding is None or not isinstance(binding.value, ast.Dict):
+        return {}
+    return dict(_entries(binding.value))
+
+
+def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
+    for key, value in zip(inputs.keys, inputs.values, strict=True):
+        match key, value:
+            case ast.Constant(value=str(name)), ast.Constant(value=str(text)) if "[" in text:
+                yield name, frozenset(one.strip() for one in text.partition("[")[0].split("|"))
+
+
+def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
+    """The dtypes of a tensor in the launching function; empty where they are not known."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPS:
+        value = value.func.value
+    if cast := _cast_to(value, launch):
+        return frozenset({cast})
+    if not isinstance(value, ast.Name):
+        return frozenset()
+    name = value.id
+    if launch.function and name in {one.arg for one in parameters_of(launch.function)}:
+        return _of_parameter(name, launch, file)
+    made = allocation(name, launch)
+    return _of_new_tensor(*made, launch, file) if made else frozenset()
+
+
+def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
+    assert launch.function
+    if narrowed := _narrowed(name, launch):
+        return narrowed
+    if not all(_keeps(one, name) for one in launch.flow.feeds(name)):
+        return frozenset()
+    given = declared(file) if launch.function.name == "run" else {}
+    return given.get(name, frozenset({_ANY}))
+
+
+def _narrowed(name: str, launch: LaunchSite) -> frozenset[str]:
+    """The one dtype that the launching function asserts a parameter to have, or converts it to."""
+    body = launch.function.body if launch.function else []
+    for node in body:
+        match node:
+            case ast.Assert(test=test):
+                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+                    if (dtype := _compared(part, name, launch)) is not None:
+                        return frozenset({dtype})
+            case ast.If(test=test, body=[ast.Raise()]):
+                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+                    if (dtype := _compared(part, name, launch, ast.NotEq)) is not None:
+                        return frozenset({dtype})
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                if found := _of_conversion(value, launch):
+                    return found
+    return frozenset()
+
+
+def _compared(test: ast.expr, name: str, launch: LaunchSite, by: type[ast.cmpop] = ast.Eq) -> str | None:
+    """float32 of `x.dtype == torch.float32`, or of another comparison."""
+    match test:
+        case ast.Compare(
+            left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"),
+            ops=[op],
+            comparators=[dtype],
+        ) if owner == name and isinstance(op, by):
+            return _named(dtype, launch)
+    return None
+
+
+def _of_conversion(value: ast.expr, launch: LaunchSite) -> frozenset[str]:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPS:
+        value = value.func.value
+    cast = _cast_to(value, launch)
+    return frozenset({cast}) if cast else frozenset()
+
+
+def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
+    """`float32` for `x.float()` and `x.to(torch.float32)`."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr=method), args=[]) if method in _CASTS:
+            return _CASTS[method]
+        case ast.Call(func=ast.Attribute(attr="to"), args=[dtype]):
+            return _named(dtype, launch)
+    return None
+
+
+def _named(dtype: ast.expr, launch: LaunchSite) -> str | None:
+    path = launch.scope.path(dtype) or ""
+    return path.removeprefix("torch.") if path.startswith("torch.") else None
+
+
+def _keeps(value: ast.expr, name: str) -> bool:
+    """Whether a value is the tensor of that name, or a view or copy of it."""
+    match value:
+        case ast.Name(id=own):
+            return own == name
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _KEEPS:
+            return _keeps(owner, name)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _keeps(body, name) and _keeps(orelse, name)
+    return False
+
+
+def _of_new_tensor(path: str, call: ast.Call, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
+    match named:
+        case ast.Attribute(value=owner, attr="dtype") if path in _LIKE | _MADE:
+            return _of_tensor(owner, launch, file)
+        case ast.Attribute() if path in _LIKE | _MADE:
+            return frozenset({(launch.scope.path(named) or "").removeprefix("torch.")} - {""})
+        case None if path in _LIKE and call.args:
+            return _of_tensor(call.args[0], launch, file)
+    return frozenset()

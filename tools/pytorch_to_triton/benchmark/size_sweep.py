@@ -1,0 +1,51 @@
+"""Which sizes a benchmark takes."""
+
+from collections.abc import Iterator
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.declaration import Declaration, Options
+from pytorch_to_triton.inputs.sizes import Point, largest_point
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+
+AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
+"""Of the inputs, where the caller names no sizes: as declared, in the cache, past it, far past it."""
+
+
+def sweep(declaration: Declaration, options: Options) -> tuple[Point, ...]:
+    """The points to time, smallest inputs first.
+
+    Sizes that the caller named beside the file are taken as they are: one dimension varies at a time, the
+    others at their largest. Without such, the largest declared sizes, and larger ones. Raises BadInput where
+    no named sizes meet the requirements.
+    """
+    if not options.dims:
+        grown = (timing_dims(declaration, at_least_bytes=size) for size in AT_LEAST_BYTES)
+        return distinct(grown)
+    points = distinct(point for point in asked(declaration, options) if declaration.violated(point) is None)
+    if not points:
+        raise BadInput(
+            "None of the sizes that were named meets the requirements: " + "; ".join(declaration.requires),
+            "Name other sizes with --dim.",
+        )
+    return points
+
+
+def asked(declaration: Declaration, options: Options) -> Iterator[Point]:
+    """The largest point, and from there every size that was named."""
+    largest = largest_point(declaration.dims)
+    for name in options.dims:
+        for size in sorted(declaration.dims[name]):
+            yield {**largest, name: size}
+
+
+def distinct(points: Iterator[Point]) -> tuple[Point, ...]:
+    """Each point once, in their order of elements."""
+    found = {tuple(point.items()): point for point in points}
+    return tuple(sorted(found.values(), key=lambda point: (volume(point), tuple(point.values()))))
+
+
+def volume(point: Point) -> int:
+    total = 1
+    for size in point.values():
+        total *= size
+    return total

@@ -1,0 +1,168 @@
+"""Timing several targets side by side on the device."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
+from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
+from pytorch_to_triton.benchmark.trust import Seen, flags_of
+from pytorch_to_triton.errors import TargetBroken
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.benchmark import Passes
+from pytorch_to_triton.schema.error_budget import budget
+from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.target import Role, Target
+from pytorch_to_triton.schema.timing import MinimalWork, Roofline, Timing, TimingTable
+
+ROUND_SECONDS = 4.0
+"""What the timed rounds of one size may take; first calls and warm-up come on top."""
+SAMPLES = {"full": 300, "brief": 100}
+"""Timed calls of each subject at a size, unless time runs out first."""
+LOADING_SECONDS = 120.0
+"""Of the whole job beside what its calls may take."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """Something to time."""
+
+    label: str
+    target: Target
+    role: Role
+    compiled: str | None = None
+    """A mode of torch.compile to run it through."""
+
+
+@dataclass(frozen=True)
+class TimingTrial:
+    """What to time on which inputs."""
+
+    reference: Target
+    """Draws the inputs and the state that all are given, and says what they should return."""
+    subjects: Sequence[Implementation]
+    cases: Sequence[Case]
+    seed: int
+    seconds: float
+    """How long a first call may take, compilation and tuning included."""
+    passes: Passes = "forward"
+    tf32: bool = False
+    """Whether float32 products may run in TF32, for everybody."""
+    depth: Literal["full", "brief"] = "full"
+    """brief: who is how fast, and nothing of launches, graphs, single kernels and results.
+
+    For targets that are validated apart."""
+
+
+@dataclass(frozen=True)
+class Roof:
+    """What a size has to do, and how long that takes at least."""
+
+    work: MinimalWork | None = None
+    limit: Roofline | None = None
+
+
+async def measured(
+    worker: WorkerClient, trial: TimingTrial, runtime: Runtime, listener: ProgressListener | None = None
+) -> Measurement:
+    """Run the trial under the device lock. Raises TargetBroken where nothing could be timed.
+
+    A run that ends early keeps the sizes that were done.
+    """
+    seconds = LOADING_SECONDS + len(trial.cases) * (trial.seconds + len(trial.subjects) * ROUND_SECONDS)
+    async with device_lock("cuda-0", listener):
+        outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
+    sizes = tuple(SizeMeasured.model_validate(item) for item in outcome.items)
+    if outcome.answer is None and not sizes:
+        how = outcome.status.replace("_", " ")
+        raise TargetBroken(
+            f"Timing {how} during {outcome.during or 'start'}: {outcome.detail}.",
+            f"The log is in {outcome.folder}.",
+        )
+    return Measurement(sizes=sizes, ended="" if outcome.answer is not None else outcome.detail)
+
+
+def job_of(trial: TimingTrial) -> Job:
+    """The worker's job."""
+    subjects: list[JsonValue] = [
+        {"label": s.label, "target": plain(s.target), "role": s.role, "compiled": s.compiled}
+        for s in trial.subjects
+    ]
+    setting: dict[str, JsonValue] = {
+        "passes": trial.passes,
+        "tf32": trial.tf32,
+        "seconds": trial.seconds,
+        "round_seconds": ROUND_SECONDS,
+        "samples": SAMPLES[trial.depth],
+        "full": trial.depth == "full",
+        "state_seed": trial.seed,
+        "budget": budget(),
+    }
+    cases: list[JsonValue] = [{**plain(case), "seed": trial.seed} for case in trial.cases]
+    return Job(
+        kind="timing",
+        arguments={
+            "reference": plain(trial.reference),
+            "subjects": subjects,
+            "cases": cases,
+            "setting": setting,
+        },
+    )
+
+
+def plain(value: Case | Target) -> dict[str, Any]:
+    return value.model_dump(mode="json")
+
+
+def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingTable:
+    """One size's samples as medians, rates and shares of the limit, with what is suspicious about them."""
+    moved = roof.work.bytes_moved if roof.work else 0
+    seen = [Seen(label, found, size.empty_ms, size.check_note) for label, found in size.subjects.items()]
+    timings = tuple(timing_of(one, roof) for one in seen)
+    return TimingTable(
+        device=device,
+        dims=case.dims,
+        dtypes=case.dtypes,
+        bytes_moved=moved,
+        timings=timings,
+        failed=size.failed,
+        work=roof.work,
+        limit=roof.limit,
+        flags=tuple(flag for one in seen for flag in flags_of(one)),
+    )
+
+
+def timing_of(seen: Seen, roof: Roof) -> Timing:
+    """One callable's figures; where another clock says that it takes longer, they are that clock's."""
+    found = seen.measured
+    centre, low, high = median_interval(found.samples_ms)
+    notes = [note for note in (found.graph_note, found.profile_note) if note]
+    if (other := seen.elsewhere()) is not None:
+        notes.append(f"its own events said {centre:.4f} ms")
+        centre, low, high = other.ms, other.ms, other.ms
+    flops = sum(roof.work.flops.values()) if roof.work else 0
+    return Timing(
+        label=seen.label,
+        median_ms=centre,
+        low_ms=low,
+        high_ms=high,
+        calls=len(found.samples_ms),
+        spread=spread(found.samples_ms),
+        wall_ms=median(found.wall_ms) if found.wall_ms else None,
+        graph_ms=median(found.graph_ms) if found.graph_ms else None,
+        first_call_ms=found.first_call_ms,
+        peak_bytes=found.peak_bytes,
+        outside_ms=seen.outside_ms,
+        busy_ms=found.busy_ms,
+        kernels=found.kernels,
+        gbytes_per_s=roof.work.bytes_moved / centre / 1e6 if roof.work else None,
+        tflops=flops / centre / 1e9 if flops else None,
+        share_of_limit=roof.limit.ms / centre if roof.limit else None,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,146 @@
+"""A conversion in words: the summary, and the Markdown report in the conversion's folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytorch_to_triton.convert.gates import label_of
+from pytorch_to_triton.schema.conversion import Conversion, StageReport
+from pytorch_to_triton.schema.timing import Timing, TimingTable
+from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.conclusion import not_tried
+
+EAGER = "PyTorch eager"
+
+
+def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
+    """What a person would say about the conversion."""
+    passed = [s for s in stages if s.passed]
+    shut = next((s for s in stages if not s.passed), None)
+    missing = dict.fromkeys(size for s in stages for size in not_tried(s.verdict.skipped))
+    if shut is None and missing:
+        words = f"{name}: all three stages are right at the sizes tried, and {', '.join(missing)} not tried"
+        words += " (too large for this run)"
+    elif shut is None:
+        words = f"{name}: all three stages are validated"
+    elif passed:
+        words = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_shut(shut)}"
+    else:
+        words = f"{name}: no stage passed; {why_shut(shut)}"
+    return f"{words}; {speed_words(passed, table)}."
+
+
+def why_shut(stage: StageReport) -> str:
+    """Why a gate did not open."""
+    if stage.verdict.verdict != "passed":
+        return f"stage {stage.stage} ({stage.name}) is {stage.verdict.verdict}: {stage.verdict.summary}"
+    return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
+
+
+def speed_words(passed: Sequence[StageReport], table: TimingTable | None) -> str:
+    """The best stage against eager PyTorch."""
+    eager = table.of(EAGER) if table else None
+    best = table.of(label_of(passed[-1].stage)) if table and passed else None
+    if table is None or eager is None or best is None:
+        return "speed not measured (no GPU)" if table is None else "speed not measured"
+    return (
+        f"{eager.median_ms / best.median_ms:.2f} times as fast as eager PyTorch on {table.device} "
+        f"at {sizes_of(table)}"
+    )
+
+
+def sizes_of(table: TimingTable) -> str:
+    """Where the timing was taken."""
+    dims = " ".join(f"{name}={size}" for name, size in table.dims.items()) or "its own sizes"
+    return (
+        f"{dims} ({', '.join(dict.fromkeys(table.dtypes.values()))}, {table.bytes_moved / 1e6:.0f} MB moved)"
+    )
+
+
+def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
+    """What to do with the result."""
+    if kernel is None:
+        return "Look at the failing cases; change the target, or write that kernel by hand and validate it."
+    use = f"Use `run` of {nearby(kernel)}"
+    if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
+        return f"{use}, and look at the failing stage's cases before going on."
+    if table is None:
+        return f"{use}; run the same command on a machine with a GPU to measure its speed."
+    return f"{use} in place of the PyTorch function."
+
+
+def nearby(path: Path) -> str:
+    """The path as seen from the working directory, where it lies below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def markdown(conversion: Conversion) -> str:
+    """The report file."""
+    lines = [
+        f"# {conversion.target}",
+        "",
+        conversion.summary,
+        "",
+        f"Obtained: {conversion.provenance}. Device: {conversion.device}.",
+        "",
+        "| stage | gate | cases | kernels | passes over a row | against the stage before | file |",
+        "|---|---|---|---|---|---|---|",
+        *(stage_row(s) for s in conversion.stages),
+        "",
+        *timing_section(conversion.timing),
+        *(f"- {note}" for note in conversion.notes),
+        *skipped_section(conversion.stages),
+        "## Again",
+        "",
+        f"    {conversion.replay}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def stage_row(stage: StageReport) -> str:
+    gate = "open" if stage.passed else "shut"
+    cases = counted(stage.verdict)
+    passes = ", ".join(str(p) for p in stage.passes)
+    return (
+        f"| {stage.stage} {stage.name} | {gate} | {cases} | {len(stage.kernels)} | {passes} | {stage.speed} "
+        f"| {stage.file.name} |"
+    )
+
+
+def counted(verdict: Verdict) -> str:
+    """How many cases came out how."""
+    statuses = [c.status for c in verdict.cases]
+    order = dict.fromkeys(statuses)
+    return ", ".join(f"{statuses.count(s)} {s.replace('_', ' ')}" for s in order) or "none"
+
+
+def timing_section(table: TimingTable | None) -> list[str]:
+    if table is None:
+        return ["Speed: not measured, no GPU.", ""]
+    eager = table.of(EAGER)
+    rows = [timing_row(t, eager) for t in table.timings]
+    return [
+        f"## Speed on {table.device}",
+        "",
+        f"At {sizes_of(table)}; medians with 95 % confidence intervals, cold L2, taken in turn.",
+        "",
+        "| | ms | interval | GB/s | times eager |",
+        "|---|---|---|---|---|",
+        *rows,
+        *(f"\n{label} could not be timed: {why}" for label, why in table.failed.items()),
+        "",
+    ]
+
+
+def timing_row(timing: Timing, eager: Timing | None) -> str:
+    ratio = f"{eager.median_ms / timing.median_ms:.2f}" if eager else "not available"
+    rate = f"{timing.gbytes_per_s:.0f}" if timing.gbytes_per_s else "not available"
+    interval = f"{timing.low_ms:.4f} to {timing.high_ms:.4f}"
+    return f"| {timing.label} | {timing.median_ms:.4f} | {interval} | {rate} | {ratio} |"
+
+
+def skipped_section(stages: Sequence[StageReport]) -> list[str]:
+    skipped = {(s.what, s.why) for stage in stages for s in stage.verdict.skipped}
+    if not skipped:
+        return []
+    return ["## Not tried", "", *(f"- {what}: {why}" for what, why in sorted(skipped)), ""]

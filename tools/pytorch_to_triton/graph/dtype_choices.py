@@ -1,0 +1,118 @@
+"""Numbers of a program that follow a dtype, such as an eps: one program, with numbers for `run` to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count
+
+from pytorch_to_triton.graph.dtype_rules import DtypeRule, chosen_by, input_dtypes
+from pytorch_to_triton.graph.skeleton import skeleton
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    DtypeChoice,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    ScalarRef,
+)
+
+LARGEST = 3.4028234663852886e38
+"""Of float32."""
+SMALL = 0.01
+"""What is added and lies below is an eps."""
+NAMES = {
+    "add": "offset",
+    "clamp": "bound",
+    "clamp_max": "bound",
+    "clamp_min": "bound",
+    "div": "divisor",
+    "masked_fill": "fill",
+    "mul": "scale",
+    "pow": "exponent",
+    "sub": "offset",
+    "where": "fill",
+}
+
+
+def choices_of(
+    traces: Sequence[Graph],
+) -> dict[tuple[str, int], tuple[DtypeRule, Mapping[DType, float]]] | None:
+    """Each number that differs among the traces of one outline, by call and place, with what decides it.
+
+    None where a number follows no single dtype, cannot be an argument of a kernel (which is float32), or may
+    be an argument of the function already.
+    """
+    given = [input_dtypes(t) for t in traces]
+    doubles = any("float64" in dtypes.values() for dtypes in given)
+    constants = set(traces[0].constants.values())
+    found: dict[tuple[str, int], tuple[DtypeRule, Mapping[DType, float]]] = {}
+    for calls in zip(*(skeleton(t).calls for t in traces), strict=True):
+        for place, values in enumerate(zip(*(call.literals for call in calls), strict=True)):
+            if len(set(values)) == 1:
+                continue
+            parts = [
+                [d for d, v in zip(given, values, strict=True) if v == one] for one in dict.fromkeys(values)
+            ]
+            chosen = chosen_by(parts)
+            if chosen is None or constants & set(values) or doubles or max(map(abs, values)) > LARGEST:
+                return None
+            pairs = zip(chosen[1], dict.fromkeys(values), strict=True)
+            found[calls[0].node, place] = chosen[0], {d: value for dtypes, value in pairs for d in dtypes}
+    return found
+
+
+def with_choices(graph: Graph, traces: Sequence[Graph]) -> Graph:
+    """The graph with a name for each number that differs among its traces."""
+    numbers = choices_of(traces)
+    assert numbers is not None
+    nodes = {n.name: n for n in graph.nodes}
+    taken = {*graph.parameters, *graph.dims, *(n.source_name for n in graph.nodes), *(nodes)}
+    choices: list[DtypeChoice] = []
+    places: dict[tuple[str, int], str] = {}
+    for (node, place), (rule, values) in numbers.items():
+        same = [c for c in choices if c.tensors == rule.names and c.values == values]
+        if not same:
+            name = _name(nodes[node], values.values(), {*taken, *(c.name for c in choices)})
+            same = [DtypeChoice(name=name, tensors=rule.names, values=dict(values))]
+            choices += same
+        places[node, place] = same[0].name
+    constants = {**graph.constants, **{c.name: next(iter(c.values.values())) for c in choices}}
+    renewed = tuple(_referring(n, places) if n.name in {p for p, _ in places} else n for n in graph.nodes)
+    return graph.model_copy(update={"nodes": renewed, "choices": tuple(choices), "constants": constants})
+
+
+def _name(node: Node, values: Collection[float], taken: Collection[str | None]) -> str:
+    operator = node.op.split(".")[1] if "." in node.op else node.op
+    wanted = "eps" if operator == "add" and max(map(abs, values)) <= SMALL else NAMES.get(operator, "number")
+    name, n = wanted, 1
+    while name in taken:
+        n += 1
+        name = f"{wanted}_{n}"
+    return name
+
+
+def _referring(node: Node, places: Mapping[tuple[str, int], str]) -> Node:
+    """The node with the named numbers by their names; places count on from arguments to sorted keywords."""
+    keys = sorted(node.kwargs)
+    named = tuple(_named((*node.args, *(node.kwargs[k] for k in keys)), node.name, places, count()))
+    kwargs = dict(zip(keys, named[len(node.args) :], strict=True))
+    return node.model_copy(update={"args": named[: len(node.args)], "kwargs": kwargs})
+
+
+def _named(
+    arguments: Sequence[NodeArgument],
+    node: str,
+    places: Mapping[tuple[str, int], str],
+    numbers: Iterator[int],
+) -> Iterator[NodeArgument]:
+    for argument in arguments:
+        match argument:
+            case ArgumentList(items=items):
+                yield ArgumentList(items=tuple(_named(items, node, places, numbers)))
+            case Literal_(value=float()) | ScalarRef():
+                name = places.get((node, next(numbers)))
+                yield ScalarRef(name=name) if name else argument
+            case _:
+                yield argument

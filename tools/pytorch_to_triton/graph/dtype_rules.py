@@ -1,0 +1,130 @@
+"""What of a program follows the dtypes of its inputs: its traces in several combinations, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations, product
+from math import prod
+
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.graph import Graph
+
+Dtypes = Mapping[str, DType]
+"""A dtype for each tensor."""
+
+FLOATS: tuple[DType, ...] = ("float64", "float32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3fn")
+"""Widest first."""
+SIGNED: tuple[DType, ...] = ("int64", "int32", "int16", "int8")
+"""Widest first."""
+MOST_TRACED = 9
+"""So many combinations are all traced; of more, those with one tensor apart from the others."""
+NAMED = 6
+"""Promotions of any subset are tried for so many inputs; beyond, those of two, three and all."""
+
+
+def dtype_combinations(claims: Mapping[str, tuple[DType, ...]]) -> tuple[dict[str, DType], ...]:
+    """The combinations of claimed dtypes to trace, the widest first.
+
+    Where all would be too many: every dtype in all tensors at once, in those with the same claims, in one
+    tensor among wide ones, and the widest in one among narrow ones, which tells which tensors an output's
+    dtype is promoted from.
+    """
+    ordered = {name: sorted(dtypes, key=_width) for name, dtypes in claims.items()}
+    if prod(map(len, ordered.values())) <= MOST_TRACED:
+        return tuple(dict(zip(ordered, point, strict=True)) for point in product(*ordered.values()))
+    widest = {name: dtypes[0] for name, dtypes in ordered.items()}
+    narrowest = {name: dtypes[-1] for name, dtypes in ordered.items()}
+    sets = [set(ordered), *({n for n in claims if claims[n] == c} for c in dict.fromkeys(claims.values()))]
+    sets += [{name} for name in claims]
+    found = [
+        {name: dtype if name in members and dtype in claims[name] else widest[name] for name in claims}
+        for members in sets
+        for dtype in dict.fromkeys(d for name in claims if name in members for d in ordered[name])
+    ]
+    found += [{**narrowest, name: widest[name]} for name in claims]
+    return tuple(dict(items) for items in dict.fromkeys(tuple(f.items()) for f in [widest, *found]))
+
+
+def _width(dtype: DType) -> int:
+    return FLOATS.index(dtype) if dtype in FLOATS else len(FLOATS)
+
+
+def promoted(first: DType, second: DType) -> DType:
+    """What torch.promote_types gives; no float8 meets another dtype there."""
+    pair = {first, second}
+    floats = [d for d in FLOATS if d in pair]
+    signed = [d for d in SIGNED if d in pair]
+    if pair == {"float16", "bfloat16"}:
+        return "float32"
+    if pair == {"uint8", "int8"}:
+        return "int16"
+    return [*floats, *signed, *(d for d in ("uint8", "bool") if d in pair)][0]
+
+
+@dataclass(frozen=True)
+class DtypeRule:
+    """A dtype that `run` computes: that of a tensor, or what the dtypes of several promote to."""
+
+    names: tuple[str, ...]
+
+    def of(self, dtypes: Dtypes) -> DType:
+        """The dtype in one combination."""
+        return reduce(promoted, (dtypes[name] for name in self.names))
+
+    def __str__(self) -> str:
+        first, *others = (f"{name}.dtype" for name in self.names)
+        return reduce(lambda text, other: f"torch.promote_types({text}, {other})", others, first)
+
+
+def rules(names: Sequence[str]) -> Iterator[DtypeRule]:
+    """The simplest first."""
+    counts = range(1, len(names) + 1) if len(names) <= NAMED else (1, 2, 3, len(names))
+    for count in counts:
+        yield from map(DtypeRule, combinations(names, count))
+
+
+def dtype_source(found: Sequence[DType], given: Sequence[Dtypes]) -> str | None:
+    """The dtype that was `found` for each combination, as source; None where nothing explains it."""
+    explaining = [
+        r for r in rules(list(given[0])) if all(r.of(g) == f for f, g in zip(found, given, strict=True))
+    ]
+    if len(set(found)) == 1 and not (explaining and len(explaining[0].names) == 1):
+        return f"torch.{found[0]}"
+    return str(explaining[0]) if explaining else None
+
+
+def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:
+    """The dtype that tells in which part a combination lies, with its values in each; None if none does."""
+    for rule in rules(list(parts[0][0])):
+        found = [tuple(dict.fromkeys(rule.of(dtypes) for dtypes in part)) for part in parts]
+        if len({dtype for part in found for dtype in part}) == sum(map(len, found)):
+            return rule, found
+    return None
+
+
+def always_alike(given: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
+    """Tensors of several dtypes that have the same one in every combination, together."""
+    found: dict[tuple[DType, ...], list[str]] = {}
+    for name in given[0]:
+        found.setdefault(tuple(dtypes[name] for dtypes in given), []).append(name)
+    return tuple(tuple(names) for key, names in found.items() if len(names) > 1 and len(set(key)) > 1)
+
+
+def input_dtypes(graph: Graph) -> dict[str, DType]:
+    """The dtypes that a graph was traced with, a module's state included."""
+    return {i.name: i.dtype for i in graph.inputs}
+
+
+def all_dtypes(graph: Graph) -> dict[str, DType]:
+    """The dtype of every tensor of a graph."""
+    return input_dtypes(graph) | {n.name: n.dtype for n in graph.nodes if n.dtype}
+
+
+def phrase(dtypes: Dtypes, claims: Mapping[str, tuple[DType, ...]]) -> str:
+    """`float16`, or `float32 x and float16 w` where tensors of several dtypes differ."""
+    open_ones = [name for name, declared in claims.items() if len(declared) > 1] or list(claims)
+    if len({dtypes[name] for name in open_ones}) == 1:
+        return dtypes[open_ones[0]]
+    return " and ".join(f"{dtypes[name]} {name}" for name in open_ones)

@@ -1,0 +1,47 @@
+"""Which Python, torch and Triton a mode has, and which devices."""
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.value import Value
+
+_SECONDS = 60.0
+
+
+class Device(Value):
+    """One device that compiled kernels can run on."""
+
+    name: str
+    capability: tuple[int, int]
+    """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
+    memory_bytes: int
+    """All of it: what is free is asked where it matters."""
+    uuid: str | None = None
+    """What NVML knows it by; None where torch does not tell."""
+
+
+class Versions(Value):
+    """What a runtime's worker runs on."""
+
+    python: str
+    torch: str
+    triton: str
+    interpreter: bool
+    cuda: str | None
+    """The CUDA version that torch was built for; None for other builds."""
+    rocm: str | None
+    """The ROCm version that torch was built for; None for other builds."""
+    devices: tuple[Device, ...]
+    """Empty under the interpreter, which uses none."""
+
+
+async def versions(worker: WorkerClient, runtime: Runtime) -> Versions:
+    """What the runtime's worker is, asked once a client. Raises EnvironmentMissing where it cannot say."""
+    outcome = await worker.ask_once(Job(kind="versions"), runtime, seconds=_SECONDS)
+    if outcome.answer is None:
+        raise EnvironmentMissing(
+            f"{runtime.python} cannot say what it runs on: {outcome.detail}.",
+            f"Do it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
+        )
+    return Versions.model_validate(outcome.answer)

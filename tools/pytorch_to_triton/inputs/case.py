@@ -1,0 +1,129 @@
+"""One call of the target with everything about its arguments settled but the random numbers."""
+
+from collections.abc import Iterable
+from math import prod
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytorch_to_triton.schema.case_group import Group
+from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType, Scalar
+from pytorch_to_triton.schema.value import Value
+
+Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset", "far"]
+"""contiguous; transposed: the last two dimensions swapped in memory; expanded: the first
+row seen again and again, stride 0; sliced: every second element of a
+larger tensor along the last dimension; offset: contiguous, but starting one element into its storage; far:
+rows so far apart that the last one starts more than 2^31 elements into the storage."""
+Fill = Literal[
+    "random", "zeros", "ones", "equal_rows", "ties", "large", "huge", "small", "tiny", "denormal", "negative",
+    "negative_zero", "alternating", "shifted", "inf", "inf_ends",
+    "inf_opposed", "minus_inf_row", "nan", "nan_ends",
+]  # fmt: skip
+"""random: signed, each row with a scale and an offset of its own. equal_rows: one random value a row. ties:
+five distinct values at most, again and again (of integers: within their range). large/small: random times
+1e4/1e-4 of the dtype's comfortable range. huge: random with every second row (of a single row, element)
+so large that its squares overflow float16 and float8, and cubes the other dtypes. tiny: numbers whose
+squares are barely normal ones. denormal: nothing but subnormal numbers. negative: all below zero.
+negative_zero: random with half of the elements -0.0. alternating: the sign changes from each element to its
+neighbours along every dimension. shifted: random around a mean that is many times their spread. inf, nan:
+random with some elements replaced by +inf and -inf, or by NaN. minus_inf_row: random, but the first row (last
+dimension) is -inf throughout. nan_ends, inf_ends, inf_opposed: random but for the first and the last element:
+NaN; +inf; +inf and -inf."""
+FAR_OFFSET = 2**31
+"""Elements: an offset from here on is past what 32 bits with a sign can hold."""
+_FAR_ALIGNMENT = 16
+"""Elements: far rows start at multiples of it."""
+
+
+class TensorArgument(Value):
+    """A tensor to be drawn."""
+
+    form: Literal["tensor"] = "tensor"
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    low: float | None = None
+    """Smallest value, inclusive; None: the fill decides."""
+    high: float | None = None
+    """Largest value, exclusive."""
+    fill: Fill = "random"
+    layout: Layout = "contiguous"
+
+    @property
+    def elements(self) -> int:
+        """How many elements it holds."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """What its elements occupy, gaps of the layout left out."""
+        return self.elements * ITEM_BYTES[self.dtype]
+
+    @property
+    def span_bytes(self) -> int:
+        """What the storage that its layout spans occupies, gaps included; of a far tensor at most."""
+        return self._span() * ITEM_BYTES[self.dtype]
+
+    def _span(self) -> int:
+        """In elements, as worker/calls/generate.py lays them out."""
+        if self.elements == 0:
+            return 0
+        if self.layout == "far":
+            return FAR_OFFSET + _FAR_ALIGNMENT * max(self.shape, default=1) + self.elements
+        if self.layout == "expanded" and len(self.shape) > 1:
+            return self.elements // self.shape[0]
+        return {"sliced": 2 * self.elements, "offset": self.elements + 1}.get(self.layout, self.elements)
+
+
+class ListArgument(Value):
+    """A list of tensors to be drawn; each item's name is `name[i]`."""
+
+    form: Literal["list"] = "list"
+    name: str
+    items: tuple[TensorArgument, ...]
+
+
+class ConstantArgument(Value):
+    """A scalar, None, bool, string or list of scalars, passed as it is."""
+
+    form: Literal["constant"] = "constant"
+    name: str
+    value: Scalar | tuple[Scalar, ...]
+
+
+Argument = Annotated[TensorArgument | ListArgument | ConstantArgument, Field(discriminator="form")]
+
+
+def tensors_in(arguments: Iterable[Argument]) -> list[TensorArgument]:
+    """The tensors of a call, the items of lists included."""
+    items = ((a,) if isinstance(a, TensorArgument) else a.items for a in arguments if a.form != "constant")
+    return [tensor for group in items for tensor in group]
+
+
+class Case(Value):
+    """One call: names unique within a validation, e.g. `M=7 N=64 x transposed`."""
+
+    name: str
+    """Sizes, then the label; `base` without both. The values are drawn from it."""
+    group: Group
+    dims: dict[str, int]
+    arguments: tuple[Argument, ...]
+    """In the order of the declaration; empty when the target draws them: `inputs(**dims)`, `get_inputs()`."""
+    label: str = ""
+    """What the name says after the sizes: how the call differs from random, contiguous tensors."""
+    again_after: str | None = None
+    """The case whose tensors, at the same addresses, are overwritten with this one's values before the
+    candidate is called again; None: a call of its own."""
+    declared: bool = False
+    """Of a `far` case: the declared sizes of that tensor reach such offsets themselves."""
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Of its tensors, by name."""
+        return {tensor.name: tensor.dtype for tensor in tensors_in(self.arguments)}
+
+    @property
+    def elements(self) -> int:
+        """Over all its tensors, as far as they are drawn from the declaration."""
+        return sum(tensor.elements for tensor in tensors_in(self.arguments))

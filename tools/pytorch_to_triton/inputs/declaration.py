@@ -1,0 +1,220 @@
+"""What a target's inputs are: tensors over named dimensions, constants, and which sizes are allowed.
+
+One grammar for kernel files (INPUTS, DIMS, REQUIRES), the command line (--input, --dim) and MCP arguments.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from keyword import iskeyword
+
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.case import Argument
+from pytorch_to_triton.inputs.expression import holds, names_in, parse_requirement
+from pytorch_to_triton.inputs.input_spec import InputSpec, TensorSpec, argument_of, parse_input, tensors_of
+from pytorch_to_triton.inputs.sizes import middle_point, nearby
+from pytorch_to_triton.inputs.text_span import TextSpan
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.value import Value
+
+_POINTS_TRIED = 100_000
+MOST_CHARACTERS = 10_000
+"""Of one option."""
+MOST_SIZES = 1000
+"""Of one dimension: each is at least a case."""
+
+
+class Declaration(Value):
+    """The inputs of a target, in the order of its parameters."""
+
+    inputs: dict[str, InputSpec]
+    """Empty when the target draws its own inputs from the dimensions."""
+    dims: dict[str, tuple[int, ...]]
+    """The sizes that each dimension should be tried at; never empty."""
+    requires: tuple[str, ...] = ()
+    """Conditions that every tried combination of sizes meets."""
+
+    def tensors(self) -> dict[str, TensorSpec]:
+        """Every tensor by name; the items of a list as `name[i]`."""
+        return {
+            key: tensor
+            for name, spec in self.inputs.items()
+            for key, tensor in tensors_of(name, spec).items()
+        }
+
+    def dims_used(self) -> frozenset[str]:
+        """The dimensions that an input's sizes or bounds, or a requirement, name."""
+        tensors = (tensor.names() for tensor in self.tensors().values())
+        return frozenset().union(*tensors, *(names_in(text) for text in self.requires))
+
+    def shape_of(self, tensor: str, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape of a tensor (`x`, `xs[0]`) at these dimensions.
+
+        Raises BadDeclaration where a size is negative or divides by zero there.
+        """
+        return self.tensors()[tensor].shape_at(dims)
+
+    def violated(self, dims: Mapping[str, int]) -> str | None:
+        """The first requirement that these dimensions break; None when they meet all."""
+        return next((text for text in self.requires if not holds(text, dims)), None)
+
+    def arguments(
+        self, dims: Mapping[str, int], dtypes: Mapping[str, DType] | None = None
+    ) -> tuple[Argument, ...]:
+        """The call at these dimensions, ready to be drawn: random values, contiguous.
+
+        `dtypes` by tensor name; the first claimed dtype where it is silent. Raises BadDeclaration where a
+        tensor cannot be drawn: a negative size, a range without values.
+        """
+        return tuple(argument_of(name, spec, dims, dtypes or {}) for name, spec in self.inputs.items())
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was said beside a file, in the values a kernel file would hold; each wins over the file's."""
+
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    dims: Mapping[str, object] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+
+
+NO_OPTIONS = Options()
+
+
+def parse_declaration(
+    inputs: Mapping[str, object],
+    dims: Mapping[str, object],
+    requires: Sequence[str] = (),
+    options: Options = NO_OPTIONS,
+) -> Declaration:
+    """INPUTS, DIMS and REQUIRES as a kernel file holds them, with options laid over them.
+
+    An option replaces the file's entry of that name; requirements add up. Dimensions of the file that no
+    input uses once options replaced some inputs are left out. Raises BadDeclaration for whatever cannot be
+    read, is unbound or unused, and for requirements that none of the declared sizes meets.
+    """
+    sizes = {name: _parse_sizes(name, value) for name, value in {**dims, **options.dims}.items()}
+    specs = {
+        _checked_name("Input", name): parse_input(name, value, sizes)
+        for name, value in {**inputs, **options.inputs}.items()
+    }
+    texts = [*([requires] if isinstance(requires, str) else requires), *options.requires]
+    conditions = tuple(
+        parse_requirement(TextSpan.of("Requirement", text).stripped(), sizes) for text in texts
+    )
+    declaration = Declaration(inputs=specs, dims=sizes, requires=conditions)
+    _refuse_contradiction(declaration)
+    return _without_spare_dims(declaration, excused=frozenset(dims if options.inputs else ()))
+
+
+def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = ()) -> Options:
+    """`--input x=float32[M,N]`, `--input eps=1e-5`, `--input xs=[float32[M],int8[M]]`, `--dim M=1,7,256`.
+
+    A value that reads as None, a bool or a number is one; quote it to pass it as text. Raises BadDeclaration
+    for an option without `=`, a bad name, or a name given twice.
+    """
+    return Options(
+        inputs={name: _literal(value) for name, value in _assignments("--input", inputs).items()},
+        dims={name: value.text for name, value in _assignments("--dim", dims).items()},
+        requires=tuple(requires),
+    )
+
+
+def _assignments(option: str, texts: Sequence[str]) -> dict[str, TextSpan]:
+    found: dict[str, TextSpan] = {}
+    for text in texts:
+        passage = TextSpan.of(option, text)
+        if len(text) > MOST_CHARACTERS:
+            problem = f"this has {len(text)} characters; at most {MOST_CHARACTERS} are read."
+            raise passage.refusal(problem, "Declare the inputs in a file: INPUTS and DIMS.")
+        name, equals, _ = passage.text.partition("=")
+        if not equals:
+            example = "x=float32[M,N]" if option == "--input" else "M=1,7,256"
+            raise passage.refusal("'=' is missing.", f"Write {option} {example}.", at=len(passage.text))
+        key = _checked_name(option, name.strip(), passage)
+        if key in found:
+            raise passage.refusal(f"{key} is given twice.", f"Keep one {option} {key}=....")
+        found[key] = passage.cut(len(name) + 1).stripped()
+    return found
+
+
+def _literal(passage: TextSpan) -> object:
+    """What an option's text spells: None, a bool, a number, a list of those, else the text itself."""
+    text = passage.text
+    if text.startswith("["):
+        if not text.endswith("]"):
+            raise passage.refusal("']' is missing.", "A list reads [2, 3].", at=len(text))
+        inner = passage.cut(1, len(text) - 1)
+        parts = inner.split(",") if inner.text.strip() else []
+        for part in parts:
+            if part.text.startswith("["):
+                hint = "A list reads [2, 3] or [float32[M], int8[M]]."
+                raise part.refusal("a list cannot hold a list.", hint)
+        return [_literal(part) for part in parts]
+    words = {"none": None, "null": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _parse_sizes(name: str, value: object) -> tuple[int, ...]:
+    """The sizes of one dimension, each once: 7, [1, 7, 256] or the text `1,7,256`."""
+    _checked_name("Dimension", name)
+    values = value if isinstance(value, list | tuple) else [value]
+    listed = TextSpan.of("Dimension", f"{name}={','.join(str(item) for item in values)}").cut(len(name) + 1)
+    if not listed.text.strip():
+        raise listed.refusal(f"{name} has no sizes.", f"Give it some: --dim {name}=1,7,256.")
+    parts = listed.split(",")
+    if len(parts) > MOST_SIZES:
+        hint = "Name those that matter: small, odd, usual and large ones."
+        raise listed.refusal(f"{name} has {len(parts)} sizes; at most {MOST_SIZES} are tried.", hint)
+    return tuple(dict.fromkeys(_parse_whole_size(name, part) for part in parts))
+
+
+def _parse_whole_size(name: str, passage: TextSpan) -> int:
+    if not re.fullmatch(r"[+-]?\d{1,18}", passage.text):
+        problem = f"{passage.text!r} is not a whole number."
+        raise passage.refusal(problem, f"Sizes are whole numbers: --dim {name}=1,7,256.")
+    if passage.text.startswith("-"):
+        raise passage.refusal(f"the size {passage.text} is negative.", "Sizes are 0 or more.")
+    return int(passage.text)
+
+
+def _checked_name(kind: str, name: str, passage: TextSpan | None = None) -> str:
+    if name.isidentifier() and not iskeyword(name):
+        return name
+    problem, hint = f"{name!r} is not a name.", "Use letters, digits and _ (no Python keyword)."
+    raise (passage or TextSpan.of(kind, name)).refusal(problem, hint)
+
+
+def _refuse_contradiction(declaration: Declaration) -> None:
+    """Raises BadDeclaration when no combination of declared sizes meets the requirements."""
+    middle = middle_point(declaration.dims)
+    broken = declaration.violated(middle)
+    points = islice(nearby(middle, declaration.dims), _POINTS_TRIED)
+    if broken and all(declaration.violated(point) for point in points):
+        problem = "Requirement: none of the declared sizes meets it."
+        used = {name: sizes for name, sizes in declaration.dims.items() if name in names_in(broken)}
+        declared = ", ".join(f"{name} {list(sizes)}" for name, sizes in used.items())
+        hint = f"Declare sizes that meet all requirements together ({declared or 'no dimension'})."
+        raise BadDeclaration(problem, broken, 0, hint)
+
+
+def _without_spare_dims(declaration: Declaration, *, excused: frozenset[str]) -> Declaration:
+    """Without the excused dimensions that nothing uses. Raises BadDeclaration for any other unused one."""
+    used = declaration.dims_used()
+    if not declaration.inputs or used == declaration.dims.keys():
+        return declaration
+    for name, sizes in declaration.dims.items():
+        if name not in used and name not in excused:
+            text = f"{name}={','.join(map(str, sizes))}"
+            hint = f"Remove it, or use one of {', '.join(sorted(used)) or 'no dimensions'} instead."
+            raise BadDeclaration(f"Dimension: no input uses {name}.", text, 0, hint)
+    kept = {name: sizes for name, sizes in declaration.dims.items() if name in used}
+    return declaration.model_copy(update={"dims": kept})

@@ -1,0 +1,210 @@
+"""Dimension expressions: sizes (`N // 2`), bounds (`0.5`, `N`) and requirements (`N % 16 == 0`).
+
+Python's own parser reads them; only what this page lists is computed, never arbitrary code. An expression
+is kept as its text.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.text_span import TextSpan
+
+LONGEST = 200
+"""Characters in one expression: keeps the parser's recursion and the numbers small."""
+
+Number = int | float
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_SIZE_HINT = "A size is made of whole numbers, dimension names, + - * // % and parentheses."
+_CONDITION_HINT = "Compare sizes, for example N % 16 == 0 or M < N; join with and, or, not."
+
+
+def parse_size(passage: TextSpan, known: Collection[str]) -> str:
+    """The text of one size of a shape, over the dimensions `known`.
+
+    Raises BadDeclaration where it does not parse, names another dimension, or is a negative number.
+    """
+    node = _read(passage, _SIZE_HINT)
+    _Check(passage, known, floats=False).arithmetic(node)
+    if not names_in(passage.text) and value_of(passage.text, {}) < 0:
+        raise passage.refusal(f"the size {passage.text} is negative.", "Sizes are 0 or more.")
+    return passage.text
+
+
+def parse_bound(passage: TextSpan, known: Collection[str]) -> str:
+    """The text of LOW or HIGH of a range: like a size, but floats and negative numbers are welcome.
+
+    Raises BadDeclaration where it does not parse or names an undeclared dimension.
+    """
+    node = _read(passage, "A bound is a number or a dimension expression, as in 0..N or 0.1..1.0.")
+    _Check(passage, known, floats=True).arithmetic(node)
+    return passage.text
+
+
+def parse_requirement(passage: TextSpan, known: Collection[str]) -> str:
+    """The text of one requirement: comparisons of sizes, joined with and, or, not.
+
+    Raises BadDeclaration where it does not parse or names an undeclared dimension.
+    """
+    node = _read(passage, _CONDITION_HINT)
+    _Check(passage, known, floats=False).condition(node)
+    return passage.text
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The dimensions that an expression names."""
+    return frozenset(node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name))
+
+
+def value_of(text: str, dims: Mapping[str, int]) -> Number:
+    """A size or a bound at these dimensions. Raises BadDeclaration where it divides by zero there."""
+    try:
+        return _compute(_tree(text), dims)
+    except ZeroDivisionError:
+        problem = f"{text} divides by zero at {point_name(dims)}."
+        raise BadDeclaration(problem, text, 0, "Add a requirement that keeps the divisor above 0.") from None
+
+
+def holds(text: str, dims: Mapping[str, int]) -> bool:
+    """Whether a requirement is met at these dimensions; one that divides by zero is not."""
+    try:
+        return bool(_compute(_tree(text), dims))
+    except ZeroDivisionError:
+        return False
+
+
+def point_name(dims: Mapping[str, int]) -> str:
+    """`M=7 N=64`; empty without dimensions."""
+    return " ".join(f"{name}={size}" for name, size in dims.items())
+
+
+@lru_cache(maxsize=1024)
+def _tree(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _read(passage: TextSpan, hint: str) -> ast.expr:
+    text = passage.text
+    if not text:
+        raise passage.refusal("an expression is missing here.", hint)
+    if len(text) > LONGEST:
+        raise passage.refusal(f"this expression is longer than {LONGEST} characters.", hint, at=LONGEST)
+    try:
+        return _tree(text)
+    except SyntaxError as error:
+        at = min(max((error.offset or 1) - 1, 0), len(text))
+        raise passage.refusal(f"{text!r} does not parse: {error.msg}.", hint, at=at) from None
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Refuses what lies outside the allow-list, at its character."""
+
+    passage: TextSpan
+    known: Collection[str]
+    floats: bool
+
+    def arithmetic(self, node: ast.expr) -> None:
+        match node:
+            case ast.Constant(value=bool() | str() | bytes() | None):
+                raise self.refusal(node, "this is not a number.", _SIZE_HINT)
+            case ast.Constant(value=int()):
+                pass
+            case ast.Constant(value=float() as number):
+                if not self.floats:
+                    raise self.refusal(node, f"{number} is not a whole number.", _SIZE_HINT)
+            case ast.Name(id=name):
+                if name not in self.known:
+                    raise self.refusal(node, f"no dimension {name!r} is declared.", self._declare(name))
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                self.arithmetic(operand)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+                self.arithmetic(left)
+                self.arithmetic(right)
+                self._divisor(op, right)
+            case ast.BinOp(left=left, op=ast.Div()):
+                slash = self.passage.text.index("/", self._column(left.end_col_offset))
+                problem, hint = "/ does not give a whole number.", "Write // to divide sizes."
+                raise self.passage.refusal(problem, hint, at=slash)
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                raise self.refusal(node, "a condition stands where a number belongs.", _SIZE_HINT)
+            case _:
+                raise self.refusal(node, "this is not allowed in an expression of sizes.", _SIZE_HINT)
+
+    def condition(self, node: ast.expr) -> None:
+        match node:
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.condition(value)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self.condition(operand)
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                if any(type(op) not in _COMPARISONS for op in ops):
+                    raise self.refusal(node, "only == != < <= > >= compare sizes.", _CONDITION_HINT)
+                for side in (left, *comparators):
+                    self.arithmetic(side)
+            case _:
+                self.arithmetic(node)
+                raise self.refusal(node, "a requirement must be true or false.", _CONDITION_HINT)
+
+    def refusal(self, node: ast.expr, problem: str, hint: str) -> BadDeclaration:
+        return self.passage.refusal(problem, hint, at=self._column(node.col_offset))
+
+    def _column(self, offset: int | None) -> int:
+        """The character at a byte offset, which is how Python's parser counts."""
+        return len(self.passage.text.encode()[:offset].decode())
+
+    def _divisor(self, op: ast.operator, right: ast.expr) -> None:
+        if isinstance(op, ast.FloorDiv | ast.Mod) and isinstance(right, ast.Constant) and right.value == 0:
+            raise self.refusal(right, "this divides by zero.", "Divide by 1 or more.")
+
+    def _declare(self, name: str) -> str:
+        near = get_close_matches(name, self.known, n=1, cutoff=0.5)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        declared = ", ".join(self.known) or "none"
+        return f"{meant}Add --dim {name}=1,7,256 (DIMS in a kernel file); declared so far: {declared}."
+
+
+def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id=name):
+            return dims[name]
+        case ast.UnaryOp(op=op, operand=operand):
+            number = _compute(operand, dims)
+            return not number if isinstance(op, ast.Not) else -number if isinstance(op, ast.USub) else number
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            # Written by torch.export, never by a user: whose expressions are checked first.
+            return _compute(left, dims) ** _compute(right, dims)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return _compute(left, dims) / _compute(right, dims)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _ARITHMETIC[type(op)](_compute(left, dims), _compute(right, dims))
+        case ast.BoolOp(op=op, values=values):
+            decide = all if isinstance(op, ast.And) else any
+            return decide(_compute(value, dims) for value in values)
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            sides = [_compute(side, dims) for side in (left, *comparators)]
+            pairs = zip(ops, sides, sides[1:], strict=False)
+            return all(_COMPARISONS[type(op)](one, other) for op, one, other in pairs)
+    raise TypeError(f"{ast.unparse(node)} was never checked")

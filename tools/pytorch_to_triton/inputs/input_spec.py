@@ -1,0 +1,265 @@
+"""One declared input: a tensor, a list of tensors or a constant, and the grammar of its text.
+
+    float32[M, N]    float32|bfloat16[M, N // 2]    int64[M] in 0..N    float32[M] in 0.1..1.0    float32[]
+
+A string is a tensor when it has a square bracket or starts with a dtype; any other string is a constant
+(`tanh`). Quotes inside the string make it a constant whatever it holds (`"'float32'"`).
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from math import isfinite
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.case import Argument, ConstantArgument, ListArgument, TensorArgument
+from pytorch_to_triton.inputs.expression import (
+    Number,
+    names_in,
+    parse_bound,
+    parse_size,
+    point_name,
+    value_of,
+)
+from pytorch_to_triton.inputs.text_span import TextSpan
+from pytorch_to_triton.schema.dtype import DType, Scalar
+from pytorch_to_triton.schema.value import Value
+
+DTYPES: dict[str, DType] = {name: name for name in get_args(DType)}
+INTEGERS: dict[DType, tuple[int, int]] = {
+    "int64": (-(2**63), 2**63),
+    "int32": (-(2**31), 2**31),
+    "int16": (-(2**15), 2**15),
+    "int8": (-(2**7), 2**7),
+    "uint8": (0, 2**8),
+}
+"""What each integer dtype holds: smallest, and largest + 1."""
+MOST_SIZES = 64
+"""Of one tensor, as torch has it."""
+_LARGEST_FLOAT: dict[DType, float] = {"float16": 65504.0, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+_OTHER_NAMES = {
+    "float": "float32", "fp32": "float32", "f32": "float32", "double": "float64", "fp64": "float64",
+    "f64": "float64", "half": "float16", "fp16": "float16", "f16": "float16", "bf16": "bfloat16",
+    "fp8": "float8_e4m3fn", "float8": "float8_e4m3fn", "int": "int64", "long": "int64", "short": "int16",
+    "byte": "uint8", "boolean": "bool",
+}  # fmt: skip
+_STARTS_WITH_DTYPE = re.compile(rf"\s*(torch\.)?({'|'.join(DTYPES)}|complex(32|64|128)?)\b")
+_FORM = "A tensor reads float32[M, N] or int64[M] in 0..N; put quotes inside the string to pass it as text."
+
+
+class TensorSpec(Value):
+    """A tensor: the dtypes it claims, its sizes, and where its values lie. `str()` gives its text back."""
+
+    form: Literal["tensor"] = "tensor"
+    dtypes: tuple[DType, ...]
+    """Claimed dtypes; the first is the one that most cases use."""
+    shape: tuple[str, ...]
+    """One dimension expression a size."""
+    low: str | None = None
+    """Expression of the smallest value, inclusive; None: the dtype's default range."""
+    high: str | None = None
+    """Expression of the end of the range, exclusive."""
+
+    def __str__(self) -> str:
+        values = f" in {self.low}..{self.high}" if self.low is not None else ""
+        return f"{'|'.join(self.dtypes)}[{', '.join(self.shape)}]{values}"
+
+    def names(self) -> frozenset[str]:
+        """The dimensions that its sizes and bounds name."""
+        bounds = [bound for bound in (self.low, self.high) if bound is not None]
+        return frozenset().union(*(names_in(text) for text in (*self.shape, *bounds)))
+
+    def shape_at(self, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The sizes at these dimensions. Raises BadDeclaration where one is negative or divides by zero."""
+        sizes = tuple(int(value_of(text, dims)) for text in self.shape)
+        for text, size in zip(self.shape, sizes, strict=True):
+            if size < 0:
+                problem = f"the size {text} is {size} at {point_name(dims)}."
+                raise BadDeclaration(problem, text, 0, f"Add the requirement {text} >= 0.")
+        return sizes
+
+    def argument(self, name: str, dims: Mapping[str, int], dtype: DType) -> TensorArgument:
+        """This tensor at these dimensions. Raises BadDeclaration where no such tensor can be drawn."""
+        shape = self.shape_at(dims)
+        low, high = self._range_at(dims, dtype, empty=0 in shape)
+        return TensorArgument(name=name, dtype=dtype, shape=shape, low=low, high=high)
+
+    def _range_at(
+        self, dims: Mapping[str, int], dtype: DType, *, empty: bool
+    ) -> tuple[Number | None, Number | None]:
+        if self.low is None or self.high is None or empty:
+            return default_range(dtype)
+        low, high = value_of(self.low, dims), value_of(self.high, dims)
+        if problem := range_problem(dtype, low, high):
+            text = f"{self.low}..{self.high}"
+            at = f" at {point_name(dims)}" if dims else ""
+            hint = "Change the range, or add a requirement that keeps it open."
+            raise BadDeclaration(f"the range {text} is {low}..{high}{at}: {problem}.", text, 0, hint)
+        return low, high
+
+
+class ListSpec(Value):
+    """A list of tensors; each item's name is `name[i]`."""
+
+    form: Literal["list"] = "list"
+    items: tuple[TensorSpec, ...]
+
+
+class ConstantSpec(Value):
+    """A number, string, bool, None, or a list of those: passed as it is."""
+
+    form: Literal["constant"] = "constant"
+    value: Scalar | tuple[Scalar, ...]
+
+
+InputSpec = Annotated[TensorSpec | ListSpec | ConstantSpec, Field(discriminator="form")]
+
+
+def tensors_of(name: str, spec: InputSpec) -> dict[str, TensorSpec]:
+    """The tensors of one input by name: `x`, or `xs[0]`, `xs[1]`; none for a constant."""
+    if isinstance(spec, ListSpec):
+        return {f"{name}[{index}]": item for index, item in enumerate(spec.items)}
+    return {name: spec} if isinstance(spec, TensorSpec) else {}
+
+
+def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Mapping[str, DType]) -> Argument:
+    """The argument at these dimensions; `dtypes` by tensor name, the first claimed dtype where it is silent.
+
+    Raises BadDeclaration where no such tensor can be drawn.
+    """
+    if isinstance(spec, ConstantSpec):
+        return ConstantArgument(name=name, value=spec.value)
+    tensors = tuple(
+        tensor.argument(key, dims, dtypes.get(key, tensor.dtypes[0]))
+        for key, tensor in tensors_of(name, spec).items()
+    )
+    return ListArgument(name=name, items=tensors) if isinstance(spec, ListSpec) else tensors[0]
+
+
+def default_range(dtype: DType) -> tuple[int | None, int | None]:
+    """Where integers lie when no range is declared; (None, None) for floats and bool."""
+    if dtype not in INTEGERS:
+        return None, None
+    return (0, 100) if dtype == "uint8" else (-100, 100)
+
+
+def range_problem(dtype: DType, low: Number, high: Number) -> str | None:
+    """Why no value of this dtype can be drawn from low..high (half-open); None when one can."""
+    if low >= high:
+        return "it holds no value, LOW must be below HIGH"
+    if dtype == "bool":
+        return "bool takes no range"
+    if dtype not in INTEGERS:
+        largest = _LARGEST_FLOAT.get(dtype, float("inf"))
+        return None if max(-low, high) <= largest else f"{dtype} holds -{largest:g}..{largest:g}"
+    if isinstance(low, float) or isinstance(high, float):
+        return f"{dtype} takes whole bounds"
+    smallest, end = INTEGERS[dtype]
+    return None if smallest <= low and high <= end else f"{dtype} holds {smallest}..{end}"
+
+
+def parse_input(name: str, value: object, known: Collection[str]) -> InputSpec:
+    """What a kernel file or an option declares for one input, over the dimensions `known`.
+
+    Raises BadDeclaration, pointing at the character that cannot be read.
+    """
+    label = f"Input {name}"
+    if isinstance(value, list | tuple):
+        return _parse_list(label, list(value), known)
+    if isinstance(value, str) and _is_tensor(value):
+        return _parse_tensor(TextSpan.of(label, value), known)
+    return ConstantSpec(value=_constant(label, value))
+
+
+def _is_tensor(text: str) -> bool:
+    bracket = "[" in text or "]" in text
+    return not _is_quoted(text) and (bracket or _STARTS_WITH_DTYPE.match(text) is not None)
+
+
+def _is_quoted(text: str) -> bool:
+    return len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
+
+
+def _parse_list(label: str, items: list[object], known: Collection[str]) -> ListSpec | ConstantSpec:
+    if not any(isinstance(item, str) and _is_tensor(item) for item in items):
+        return ConstantSpec(value=tuple(_constant(label, item) for item in items))
+    specs = []
+    for index, item in enumerate(items):
+        passage = TextSpan.of(f"{label}[{index}]", item if isinstance(item, str) else repr(item))
+        specs.append(_parse_tensor(passage, known))
+    return ListSpec(items=tuple(specs))
+
+
+def _constant(label: str, value: object) -> Scalar:
+    if isinstance(value, str):
+        return value[1:-1] if _is_quoted(value) else value
+    if isinstance(value, float) and not isfinite(value):
+        hint = (
+            "Make it the parameter's default in the target; put quotes inside the string to pass it as text."
+        )
+        raise TextSpan.of(label, repr(value)).refusal(
+            f"{value} cannot be passed: a call travels as JSON.", hint
+        )
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    problem = f"a {type(value).__name__} cannot be passed."
+    hint = "Declare a tensor (float32[M, N]), a number, a string, a bool, None, or a list of one of these."
+    raise TextSpan.of(label, repr(value)[:80]).refusal(problem, hint)
+
+
+def _parse_tensor(passage: TextSpan, known: Collection[str]) -> TensorSpec:
+    text = passage.text
+    opening, closing = text.find("["), text.find("]")
+    if opening < 0:
+        word = re.match(r"[\s\w.|]*[\w.|]", text)
+        raise passage.refusal("'[' is missing.", _FORM, at=word.end() if word else 0)
+    if closing < 0:
+        raise passage.refusal("']' is missing.", _FORM, at=len(text))
+    if closing < opening:
+        raise passage.refusal("']' stands before '['.", _FORM, at=closing)
+    dtypes = tuple(dict.fromkeys(_parse_dtype(part) for part in passage.cut(0, opening).split("|")))
+    sizes = passage.cut(opening + 1, closing)
+    parts = sizes.split(",") if sizes.text.strip() else []
+    if len(parts) > MOST_SIZES:
+        raise sizes.refusal(f"these are {len(parts)} sizes; a tensor has at most {MOST_SIZES}.", _FORM)
+    shape = tuple(parse_size(part, known) for part in parts)
+    low, high = _parse_range(passage.cut(closing + 1), dtypes, known)
+    return TensorSpec(dtypes=dtypes, shape=shape, low=low, high=high)
+
+
+def _parse_dtype(passage: TextSpan) -> DType:
+    name = passage.text.removeprefix("torch.")
+    if name in DTYPES:
+        return DTYPES[name]
+    if name.startswith("complex"):
+        hint = "Pass real and imaginary parts as two float tensors (torch.view_as_real)."
+        raise passage.refusal("complex is refused: Triton has no complex dtype.", hint)
+    if not name:
+        raise passage.refusal("a dtype is missing here.", _FORM)
+    near = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else get_close_matches(name, DTYPES, n=1, cutoff=0.5)
+    meant = f"Did you mean {near[0]}? " if near else ""
+    raise passage.refusal(f"{name!r} is not a dtype.", f"{meant}dtypes: {', '.join(DTYPES)}.")
+
+
+def _parse_range(
+    after: TextSpan, dtypes: tuple[DType, ...], known: Collection[str]
+) -> tuple[str | None, str | None]:
+    rest = after.stripped()
+    if not rest.text:
+        return None, None
+    if not re.match(r"in\b", rest.text):
+        raise rest.refusal("nothing but a range may follow ']'.", "Write the range as: in LOW..HIGH.")
+    bounds = rest.cut(2).stripped()
+    dots = bounds.text.find("..")
+    if dots < 0:
+        raise bounds.refusal("a range needs '..' between its bounds.", "Write in LOW..HIGH, as in 0..N.")
+    low = parse_bound(bounds.cut(0, dots).stripped(), known)
+    high = parse_bound(bounds.cut(dots + 2).stripped(), known)
+    if not names_in(low) | names_in(high):
+        for dtype in dtypes:
+            if problem := range_problem(dtype, value_of(low, {}), value_of(high, {})):
+                raise bounds.refusal(f"{problem}.", "A range is half-open: 0..10 draws 0 to 9.")
+    return low, high

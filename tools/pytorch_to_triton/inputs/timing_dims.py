@@ -1,0 +1,62 @@
+"""The sizes worth timing: large enough that memory traffic, not launch overhead, is measured."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from pytorch_to_triton.errors import BadDeclaration, BadInput
+from pytorch_to_triton.inputs.case import tensors_in
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby
+
+_POINTS_TRIED = 10_000
+
+
+def timing_dims(declaration: Declaration, *, at_least_bytes: int) -> dict[str, int]:
+    """The largest declared sizes, with one dimension doubled until the input tensors hold `at_least_bytes`.
+
+    Bytes are counted in the first claimed dtypes. The doubled dimension is the first that no requirement
+    mentions, else the first whose doubling keeps the requirements; where none can grow, fewer bytes are
+    what there is. Raises BadInput when the tensors cannot be drawn at any declared sizes.
+    """
+    point = _largest_drawable(declaration)
+    while _bytes(declaration, point) < at_least_bytes:
+        larger = next(_doubled(declaration, point), None)
+        if larger is None:
+            return point
+        point = larger
+    return point
+
+
+def _largest_drawable(declaration: Declaration) -> Point:
+    points = islice(nearby(largest_point(declaration.dims), declaration.dims), _POINTS_TRIED)
+    for point in points:
+        if _is_drawable(declaration, point):
+            return point
+    raise BadInput(
+        "At no declared sizes can all inputs be drawn.",
+        "Declare sizes that meet the requirements and leave every range a value.",
+    )
+
+
+def _doubled(declaration: Declaration, point: Point) -> Iterator[Point]:
+    """The points with one dimension doubled that can be drawn and hold more."""
+    mentioned = frozenset().union(*(names_in(text) for text in declaration.requires))
+    for name in sorted(point, key=lambda name: name in mentioned):
+        larger = {**point, name: 2 * point[name]}
+        if _is_drawable(declaration, larger) and _bytes(declaration, larger) > _bytes(declaration, point):
+            yield larger
+
+
+def _is_drawable(declaration: Declaration, point: Point) -> bool:
+    if declaration.violated(point):
+        return False
+    try:
+        declaration.arguments(point)
+    except BadDeclaration:
+        return False
+    return True
+
+
+def _bytes(declaration: Declaration, point: Point) -> int:
+    return sum(tensor.bytes for tensor in tensors_in(declaration.arguments(point)))

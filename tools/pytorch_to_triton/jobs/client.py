@@ -1,0 +1,192 @@
+"""The only way to the worker: ask for a job, get its outcome, whatever happens to its process."""
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.jobs.conversation import Conversation, RequestPipe
+from pytorch_to_triton.jobs.fork_server import ForkServer, ForkServerGone, RunningJob
+from pytorch_to_triton.jobs.outcome import Progress, describe_end, read_outcome, write_end
+from pytorch_to_triton.jobs.process_time import ProcessTime, phases_of
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.run_folder import RunFolders
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime, Status
+
+_START_SECONDS = 180.0
+"""How long a fork server may take to import torch and triton; a cold network disk takes minutes."""
+_SPENT_KEPT = 200
+_POLL_SECONDS = 0.1
+"""How often a watched job's progress is read."""
+
+
+class WorkerClient:
+    """Starts one fork server for each runtime when it is first needed, and reuses it.
+
+    Any number of jobs may run at once. The fork servers end with the thread that asked first: ask from one
+    that lives as long as the client.
+    """
+
+    def __init__(self, folders: RunFolders) -> None:
+        self.folders = folders
+        self._opened = time.time()
+        self._servers: dict[Runtime, ForkServer] = {}
+        self._answers: dict[tuple[str, Runtime], Outcome] = {}
+        self._asking: dict[tuple[str, Runtime], anyio.Lock] = {}
+        self.spent: deque[ProcessTime] = deque(maxlen=_SPENT_KEPT)
+        """What its last processes did, as they ended: a server goes through any number."""
+
+    async def ask(
+        self, job: Job, runtime: Runtime, *, seconds: float, listener: ProgressListener | None = None
+    ) -> Outcome:
+        """Do one job in a process of its own, for at most `seconds` from its start.
+
+        What the job's code does is an outcome, never an exception: it may raise, crash or run out of time,
+        and its items up to then are kept. Cancelling kills the job. Raises EnvironmentMissing where
+        `runtime.python` does not run, or lacks torch or triton.
+        """
+        await anyio.to_thread.run_sync(self.folders.make_room)
+        with self.folders.new(job, runtime) as folder:
+            progress, began = Progress(folder), time.time()
+            try:
+                return await self._do(folder, runtime, seconds, progress, listener)
+            except anyio.get_cancelled_exc_class():
+                write_end(folder, "cancelled", "")
+                raise
+            finally:
+                self._note(job.kind, runtime, began, progress)
+
+    async def ask_once(self, job: Job, runtime: Runtime, *, seconds: float) -> Outcome:
+        """As `ask`, but a job that has answered is not done again: for what does not change meanwhile."""
+        key = (job.model_dump_json(), runtime)
+        async with self._asking.setdefault(key, anyio.Lock()):
+            if key not in self._answers:
+                outcome = await self.ask(job, runtime, seconds=seconds)
+                if outcome.answer is None:
+                    return outcome
+                self._answers[key] = outcome
+            return self._answers[key]
+
+    @asynccontextmanager
+    async def converse(
+        self, job: Job, runtime: Runtime, listener: ProgressListener | None = None
+    ) -> AsyncIterator[Conversation]:
+        """A job that takes requests for as long as the block lasts; then it is killed if it still runs.
+
+        Raises EnvironmentMissing as `ask` does.
+        """
+        await anyio.to_thread.run_sync(self.folders.make_room)
+        with self.folders.new(job, runtime) as folder:
+            line = RequestPipe(folder)
+            try:
+                running = await self._start(folder, runtime)
+            except BaseException:
+                line.close()
+                raise
+            conversation = Conversation(folder, line, running, listener)
+            began = time.time()
+            try:
+                yield conversation
+            finally:
+                await running.kill()
+                running.close()
+                line.close()
+                self._note(job.kind, runtime, began, conversation.progress)
+
+    def warm(self, runtime: Runtime) -> None:
+        """Start the runtime's fork server now: its imports take seconds, and other work goes on meanwhile."""
+        if runtime not in self._servers:
+            self._servers[runtime] = ForkServer(runtime)
+
+    async def close(self) -> None:
+        """End every fork server with all its jobs; returns when they are gone."""
+        while self._servers:
+            _, server = self._servers.popitem()
+            await server.close()
+
+    async def _do(
+        self,
+        folder: Path,
+        runtime: Runtime,
+        seconds: float,
+        progress: Progress,
+        listener: ProgressListener | None,
+    ) -> Outcome:
+        running = await self._start(folder, runtime)
+        try:
+            status: Status = "crashed"
+            detail = ""
+            with anyio.move_on_after(seconds) as limit:
+                ended = await _wait(running, progress, listener)
+                status, detail = "lost" if ended is None else "crashed", describe_end(ended)
+            if limit.cancelled_caught:
+                status, detail = "timed_out", f"not done within {seconds:g} s"
+        finally:
+            # Whoever leaves early leaves no process behind; an ended job is not there to be killed.
+            await running.kill()
+            running.close()
+        await progress.follow(listener)
+        return read_outcome(folder, progress, status, detail)
+
+    async def _start(self, folder: Path, runtime: Runtime) -> RunningJob:
+        """Hand the job to the runtime's fork server; to a fresh one where the old one has ended."""
+        server = self._servers.get(runtime)
+        if server is None:
+            server = self._servers[runtime] = ForkServer(runtime)
+        came_up = server.came_up
+        try:
+            with anyio.move_on_after(_START_SECONDS):
+                running = await server.start(folder)
+                if not came_up:
+                    self._note("imports", runtime, server.began)
+                return running
+            why = f"it did not answer within {_START_SECONDS:g} s"
+        except ForkServerGone:
+            why = ""
+        if self._servers.get(runtime) is server:
+            del self._servers[runtime]
+        await server.close()
+        if server.came_up and not why:
+            return await self._start(folder, runtime)
+        raise _cannot_work(server, why)
+
+    def _note(self, what: str, runtime: Runtime, began: float, progress: Progress | None = None) -> None:
+        now = time.time()
+        phases = phases_of(progress.marks, now) if progress else ()
+        first = began - self._opened
+        self.spent.append(ProcessTime(what, runtime.interpreter, first, now - began, phases))
+
+
+@asynccontextmanager
+async def open_client(folders: RunFolders | None = None) -> AsyncIterator[WorkerClient]:
+    """A client for as long as the block lasts; its run folders lie in the user's cache, or in `folders`."""
+    worker = WorkerClient(folders or RunFolders(places.runs()))
+    try:
+        yield worker
+    finally:
+        await worker.close()
+
+
+async def _wait(running: RunningJob, progress: Progress, listener: ProgressListener | None) -> int | None:
+    """The job's wait status once it has ended, None where its fork server ended first; feeds `listener`."""
+    while True:
+        with anyio.move_on_after(_POLL_SECONDS if listener else None):
+            try:
+                return await running.ended()
+            except ForkServerGone:
+                return None
+        await progress.follow(listener)
+
+
+def _cannot_work(server: ForkServer, why: str) -> EnvironmentMissing:
+    said = server.last_words or "(nothing)"
+    return EnvironmentMissing(
+        f"{server.runtime.python} cannot run the worker: {why or said.splitlines()[-1]}",
+        f"Install torch and triton there, or name a Python (3.11 or newer) that has them. It said:\n{said}",
+    )

@@ -1,0 +1,56 @@
+"""One lock a device, held across processes: nothing runs beside a timing."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from filelock import FileLock, Timeout
+
+from pytorch_to_triton import places
+from pytorch_to_triton.jobs.no_answer import needing_the_cache
+from pytorch_to_triton.jobs.progress import ProgressListener
+
+_POLL_SECONDS = 0.05
+_PATIENCE_SECONDS = 1.0
+"""After each such wait, `listener` is told who holds the device."""
+
+
+@asynccontextmanager
+async def device_lock(name: str, listener: ProgressListener | None = None) -> AsyncIterator[None]:
+    """Hold the device `name` (e.g. `cuda-0`) alone on this machine until the block ends.
+
+    Waits as long as it takes, and can be cancelled meanwhile. A lock goes with the process that holds it.
+    """
+    with needing_the_cache():
+        places.locks().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(places.locks() / f"{name}.lock")
+    holder = places.locks() / f"{name}.holder"
+    while not await _acquired(lock, _PATIENCE_SECONDS):
+        if listener:
+            await listener.progress(0, None, f"waiting for {name}, which {_whose(holder)} holds")
+    try:
+        holder.write_text(str(os.getpid()), encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+async def _acquired(lock: FileLock, seconds: float) -> bool:
+    with anyio.move_on_after(seconds):
+        while True:
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                await anyio.sleep(_POLL_SECONDS)
+            else:
+                return True
+    return False
+
+
+def _whose(holder: Path) -> str:
+    try:
+        return f"process {holder.read_text(encoding='utf-8')}"
+    except FileNotFoundError:
+        return "another process"

@@ -1,0 +1,181 @@
+"""A call of a target under a profiler, on a real GPU: Nsight Compute's counters, or Proton's times.
+
+Options of ncu: docs.nvidia.com/nsight-compute/NsightComputeCli.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from pydantic import JsonValue
+
+from pytorch_to_triton import places
+from pytorch_to_triton.errors import EnvironmentMissing, Refusal
+from pytorch_to_triton.hardware.versions import Device
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.outcome import Progress, describe_end, read_outcome
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.jobs.run_folder import RunFolders
+from pytorch_to_triton.profilers.profiler_reports import METRICS, complaint, parse_ncu, parse_proton
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+from pytorch_to_triton.schema.profile import Profile, Profiler
+from pytorch_to_triton.targets.describe import refusal_of_failure
+
+NAME = "ncu"
+REPORT = "ncu.csv"
+"""What the tool wrote, in the run folder."""
+OPTIONS = (
+    "--target-processes", "application-only",
+    "--profile-from-start", "off",  # the worker says when: after compilation and autotuning
+    "--clock-control", "none",  # otherwise it locks the clocks, and times are not those that users see
+    "--metrics", ",".join(METRICS),
+    "--page", "raw",
+    "--csv",
+    "--print-units", "base",
+    "--print-kernel-base", "function",
+    "--launch-count", "200",
+)  # fmt: skip
+INSTALLED = ("/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda/nsight-compute*/ncu")
+NO_PERMISSION = "ERR_NVGPUCTRPERM"
+
+
+def require(profiler: Profiler, device: Device | None) -> None:
+    """Raises EnvironmentMissing where this machine cannot profile with it."""
+    if device is None:
+        what = (
+            "Nsight Compute reads the counters of a GPU"
+            if profiler == NAME
+            else "Proton times kernels on a GPU"
+        )
+        raise EnvironmentMissing(
+            f"{what}, and this machine has none that torch can use.",
+            "Leave out `profile`: what the compiler made of the kernels needs no GPU.",
+        )
+    if profiler == NAME and find_ncu() is None:
+        raise EnvironmentMissing(
+            "Nsight Compute (ncu) is not installed.",
+            "Install it with the CUDA toolkit or as the package nsight-compute, or put ncu on PATH; "
+            'profile="proton" needs nothing beside Triton.',
+        )
+
+
+def find_ncu() -> Path | None:
+    """The tool on PATH, else in CUDA's folders; None where there is none."""
+    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
+    searched = [None, *(str(Path(home) / "bin") for home in homes if home)]
+    found = next((path for place in searched if (path := shutil.which(NAME, path=place))), None)
+    installed = [path for pattern in INSTALLED for path in sorted(Path("/").glob(pattern.lstrip("/")))]
+    return Path(found).absolute() if found else (installed[-1] if installed else None)
+
+
+async def profiled(
+    worker: WorkerClient,
+    profiler: Profiler,
+    arguments: Mapping[str, JsonValue],
+    runtime: Runtime,
+    *,
+    seconds: float,
+    listener: ProgressListener | None = None,
+) -> Profile:
+    """Call a target under `profiler`, alone on the device; `arguments` are those of worker/jobs/profile.py.
+
+    Raises EnvironmentMissing where the profiler cannot work, TargetBroken where the call raises.
+    """
+    job = Job(kind="profile", arguments={**arguments, "profiler": profiler})
+    async with device_lock("cuda-0", listener):
+        if profiler == NAME:
+            return await _under_ncu(job, runtime, seconds)
+        outcome = await worker.ask(job, runtime, seconds=seconds, listener=listener)
+    answer = _answer(outcome)
+    return Profile(
+        profiler=profiler,
+        device=answer["device"],
+        provenance=f"measured: by Proton, over {answer['calls']} calls after a warm-up",
+        kernels=parse_proton(answer["tree"]),
+    )
+
+
+async def _under_ncu(job: Job, runtime: Runtime, seconds: float) -> Profile:
+    program = find_ncu()
+    assert program is not None, "require() comes first"
+    folders = RunFolders(places.runs())
+    await anyio.to_thread.run_sync(folders.make_room)
+    with folders.new(job, runtime) as folder:
+        report = folder / REPORT
+        command = [str(program), *OPTIONS, "--log-file", str(report)]
+        command += [runtime.python, "-P", str(places.WORKER / "bootstrap.py"), str(folder)]
+        detail = await _run(command, folder, runtime, seconds)
+        text = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
+        kernels = parse_ncu(text)
+        if not kernels:
+            raise _why_nothing_was_measured(text, read_outcome(folder, Progress(folder), "crashed", detail))
+        progress = Progress(folder)
+        await progress.follow(None)
+        answer = _answer(read_outcome(folder, progress, "crashed", detail))
+    return Profile(
+        profiler=NAME,
+        device=answer["device"],
+        provenance="measured: by Nsight Compute, one call after a warm-up, caches flushed, clocks not locked",
+        kernels=kernels,
+    )
+
+
+async def _run(command: list[str], folder: Path, runtime: Runtime, seconds: float) -> str:
+    """Run to the end, in a process group that is gone afterwards; says how it ended."""
+    devices = {} if runtime.devices is None else {"CUDA_VISIBLE_DEVICES": runtime.devices}
+    # Numbers in the table follow the locale.
+    environment = {**os.environ, **devices, "LC_ALL": "C"}
+    with (folder / "log.txt").open("ab") as log:
+        process = await anyio.open_process(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        with anyio.move_on_after(seconds) as limit:
+            await process.wait()
+    finally:
+        with anyio.CancelScope(shield=True):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if limit.cancelled_caught:
+        return f"not done within {seconds:g} s"
+    code = process.returncode or 0
+    return describe_end(code << 8 if code >= 0 else -code)
+
+
+def _answer(outcome: Outcome) -> dict[str, Any]:
+    if outcome.failure is not None:
+        raise refusal_of_failure(outcome.failure)
+    if outcome.answer is None:
+        raise EnvironmentMissing(
+            f"Profiling failed during {outcome.during or 'start'}: {outcome.detail}.",
+            f"The log is in {outcome.folder}.",
+        )
+    return outcome.answer
+
+
+def _why_nothing_was_measured(report: str, outcome: Outcome) -> Refusal:
+    said = complaint(report) or complaint(outcome.log)
+    if NO_PERMISSION in said + outcome.log:
+        return EnvironmentMissing(
+            "This user may not read the GPU's performance counters (ERR_NVGPUCTRPERM).",
+            "Let an administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, run as root, "
+            "or give the container CAP_SYS_ADMIN.",
+        )
+    if outcome.failure is not None:
+        return refusal_of_failure(outcome.failure)
+    why = said or (outcome.detail if outcome.answer is None else "the call launched no kernel")
+    return EnvironmentMissing(f"Nsight Compute measured nothing: {why}.", f"The log is in {outcome.folder}.")

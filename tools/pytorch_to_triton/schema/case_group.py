@@ -1,0 +1,19 @@
+"""Why a validation makes a call."""
+
+from typing import Literal
+
+Group = Literal[
+    "declared", "reduced", "odd", "power_of_two", "one", "empty", "batch", "beyond", "drawn", "layout", "far",
+    "special", "option", "dtype", "mixed", "repeat", "asked",
+]  # fmt: skip
+"""Why a case is there.
+
+declared: sizes the caller declared. reduced: sizes below those, where the declared ones are over the limit.
+odd: odd and prime sizes, or where none is allowed an uneven one; one dimension at a time, all at once, and
+all alike. power_of_two: a power of two, one below and one above. one, empty: one element, and none, along a
+dimension. batch: a first dimension longer than the declared ones. beyond: past twice the power of two that
+holds the largest declared size. drawn: sizes drawn at random by the seed. layout: memory layouts, of one
+tensor or of all. far: offsets past 2^31 elements. special: special values. option: a float constant times
+ten. dtype: further dtypes that are claimed. mixed: one tensor in another dtype than those that claim the same
+dtypes. repeat: a second call at the addresses of the first, with other
+values. asked: sizes that a name asked for and no plan holds."""

@@ -1,0 +1,158 @@
+"""What a target is and declares: asked of the worker, and turned into one declaration of inputs."""
+
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of_exception
+from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
+from pytorch_to_triton.schema.target import Role, Target
+
+DESCRIBE_SECONDS = 120.0
+"""Importing a file, and constructing its module, may take this long."""
+
+HINTS = {
+    "TargetMissing": "Check the path; a target is `path.py` or `path.py:name`.",
+    "NameMissing": "Name a function or an nn.Module class of the file: `path.py:name`.",
+    "TargetSyntax": "Correct the file; `python -m py_compile FILE` shows the same error.",
+    "ModuleUnconstructed": "Pass the constructor's arguments: --init dim=512, once for each.",
+    "TargetLoadFailed": "Import the file with the Python that runs the worker, and correct what it says.",
+    "TargetExits": 'Guard what ends the program with `if __name__ == "__main__":`.',
+    "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",
+    "ArityMismatch": "Make INPUTS (or --input) and the signature agree, name by name.",
+    "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
+    "ExamplesFailed": "Make get_inputs() return one value for each parameter of forward.",
+    "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
+    "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
+}
+"""By the exceptions of worker/loading/target.py and worker/jobs/describe.py."""
+ABSENT = ("TargetMissing", "NameMissing")
+EXAMPLES_CASE = "get_inputs()"
+
+
+async def describe(
+    worker: WorkerClient, target: Target, role: Role, runtime: Runtime, *, seconds: float = DESCRIBE_SECONDS
+) -> Description:
+    """Load the target in the worker and say what it takes. Raises TargetNotFound or TargetBroken."""
+    arguments: dict[str, JsonValue] = {"target": target.model_dump(mode="json"), "role": role}
+    outcome = await worker.ask(Job(kind="describe", arguments=arguments), runtime, seconds=seconds)
+    if outcome.answer is None:
+        raise refusal_of(outcome, target)
+    return Description.model_validate(outcome.answer)
+
+
+def refusal_of(outcome: Outcome, target: Target) -> Refusal:
+    """Why a job could not use the target: mostly the caller's mistake, or what the machine lacks."""
+    return refusal_of_failure(outcome.failure) if outcome.failure else refusal_of_end(outcome, target)
+
+
+def refusal_of_failure(failure: Failure) -> Refusal:
+    """The same of an exception."""
+    if failure.type not in HINTS or is_full(failure.message):
+        return refusal_of_exception(failure)
+    kind = TargetNotFound if failure.type in ABSENT else TargetBroken
+    return kind(sentence(failure.message), HINTS[failure.type])
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "^")) else ".")
+
+
+def declaration_of(
+    reference: Description, candidate: Description, options: Options = NO_OPTIONS
+) -> Declaration:
+    """The inputs of both sides: the reference's file declares them, options win over it, name by name.
+
+    A file with get_inputs() declares its examples' shapes; a reference without any declaration takes the
+    candidate's. A module's parameters and buffers are no inputs. Raises BadDeclaration where something cannot
+    be read, TargetBroken where it does not fit a signature.
+    """
+    source = declaring(reference, candidate)
+    inputs = inputs_of(source, reference)
+    taken = {**inputs, **options.inputs}
+    dims = {name: sizes for name, sizes in source.dims.items() if source.draws_inputs or used(name, taken)}
+    declaration = parse_declaration(
+        inputs, dims if taken or source.draws_inputs else {}, source.requires, options
+    )
+    if declaration.inputs or not source.draws_inputs:
+        refuse_misfit(reference, declaration, state=())
+        refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
+    return declaration
+
+
+def declaring(reference: Description, candidate: Description) -> Description:
+    """The side whose file says what the inputs are."""
+    declares = reference.inputs is not None or reference.examples is not None or reference.draws_inputs
+    return reference if declares or candidate.inputs is None else candidate
+
+
+def inputs_of(source: Description, reference: Description) -> dict[str, object]:
+    """Inputs by name, in the values that a kernel file would hold.
+
+    Left out: what the reference's module holds itself, and, where the target is one function of a file, what
+    other functions take.
+    """
+    if source.draws_inputs:
+        return {}
+    if source.inputs is None:
+        return {example.name: declared(example) for example in source.examples or ()}
+    state = {tensor.name for tensor in reference.state}
+    known = {parameter.name for parameter in reference.parameters}
+    one_of_many = reference.target.name is not None and not any(p.variadic for p in reference.parameters)
+    kept = (name for name in source.inputs if name not in state and (name in known or not one_of_many))
+    return {name: source.inputs[name] for name in kept}
+
+
+def declared(example: Example) -> object:
+    """What get_inputs() showed, as a declaration of it."""
+    if example.form == "constant":
+        return f'"{example.value}"' if isinstance(example.value, str) else example.value
+    if example.form == "list":
+        return [declared(item) for item in example.items]
+    values = f" in {example.low}..{example.high}" if example.low is not None else ""
+    return f"{example.dtype}[{', '.join(map(str, example.shape))}]{values}"
+
+
+def used(dim: str, inputs: Mapping[str, object]) -> bool:
+    return any(dim in re.findall(r"\w+", str(value)) for value in inputs.values())
+
+
+def state_passed(reference: Description, candidate: Description) -> tuple[str, ...]:
+    """Names of the reference's state that a candidate function gets as keyword arguments."""
+    return () if candidate.state else tuple(tensor.name for tensor in reference.state)
+
+
+def refuse_misfit(side: Description, declaration: Declaration, state: tuple[str, ...]) -> None:
+    """Raises TargetBroken where the declared inputs, and the state, do not fit the side's signature."""
+    if any(parameter.variadic for parameter in side.parameters):
+        return
+    names = [parameter.name for parameter in side.parameters]
+    required = [parameter.name for parameter in side.parameters if parameter.required]
+    given = [*declaration.inputs, *state]
+    by_name = set(required) <= set(given) <= set(names)
+    # Other names are other words for the same arguments; a mixture of both is a mistake.
+    by_position = not (state or set(given) & set(names)) and len(required) <= len(given) <= len(names)
+    if not (by_name or by_position):
+        raise TargetBroken(misfit(side, names, given), HINTS["ArityMismatch"])
+
+
+def misfit(side: Description, names: list[str], given: list[str]) -> str:
+    unknown = [name for name in given if name not in names]
+    absent = [p.name for p in side.parameters if p.required and p.name not in given]
+    details = [f"not declared: {', '.join(absent)}"] * bool(absent)
+    details += [f"not taken: {', '.join(unknown)}"] * bool(unknown)
+    takes, inputs = ", ".join(names) or "nothing", ", ".join(given) or "nothing"
+    return f"{side.target}: `{side.name}` takes {takes}, the inputs are {inputs} ({'; '.join(details)})."
+
+
+def examples_case(reference: Description) -> Case | None:
+    """The call that the file's own get_inputs() draws; None where it has none."""
+    if not reference.examples:
+        return None
+    return Case(name=EXAMPLES_CASE, group="declared", dims={}, arguments=())

@@ -1,0 +1,61 @@
+"""Whether a reference runs at all on what is declared, asked where a trace of it has failed."""
+
+from itertools import islice
+
+from pytorch_to_triton.errors import BadDeclaration, TargetBroken
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.sizes import middle_point, nearby
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.no_answer import refusal_of_end
+from pytorch_to_triton.schema.job import Failure, Job, Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import HINTS, refusal_of_failure
+
+MOST_ELEMENTS = 2**22
+"""Of the call: larger ones take long, and are left to validation."""
+POINTS_TRIED = 1_000
+CORRECT_IT = "Correct the function, or declare inputs that it takes: INPUTS and DIMS, or --input and --dim."
+
+
+async def refuse_unrunnable(
+    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, *, seconds: float
+) -> None:
+    """Call the target once at the middle of its declared sizes. Raises TargetBroken where that fails."""
+    case = middle_case(declaration)
+    if case is None:
+        return
+    device = "cpu" if runtime.interpreter else "cuda"
+    plain = {**case.model_dump(mode="json"), "seed": 0}
+    job = Job(
+        kind="first_call",
+        arguments={"target": target.model_dump(mode="json"), "case": plain, "device": device},
+    )
+    outcome = await worker.ask(job, runtime, seconds=seconds)
+    if outcome.failure is not None:
+        if outcome.failure.type in HINTS or outcome.failure.type == "SystemExit":
+            raise refusal_of_failure(outcome.failure)
+        raise TargetBroken(raised(target, case, outcome.failure), CORRECT_IT)
+    if outcome.answer is None:
+        raise refusal_of_end(outcome, target)
+
+
+def middle_case(declaration: Declaration) -> Case | None:
+    """The declared call nearest to the middle; None where there is none, or it is large."""
+    points = islice(nearby(middle_point(declaration.dims), declaration.dims), POINTS_TRIED)
+    point = next((point for point in points if not declaration.violated(point)), None)
+    if point is None or not declaration.inputs:
+        return None
+    try:
+        arguments = declaration.arguments(point)
+    except BadDeclaration:
+        return None
+    case = Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
+    return case if case.elements <= MOST_ELEMENTS else None
+
+
+def raised(target: Target, case: Case, failure: Failure) -> str:
+    """What was raised, where, and at which sizes."""
+    place = f", {failure.file}:{failure.line}" if failure.file else ""
+    return f"The reference {target} raises on its declared inputs: {failure.named} ({case.name}{place})."

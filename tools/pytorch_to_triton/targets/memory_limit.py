@@ -1,0 +1,116 @@
+"""Whether declared sizes fit into memory at all, asked before anything of them is allocated."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pytorch_to_triton.errors import BadDeclaration, BadInput
+from pytorch_to_triton.hardware.versions import Device, versions
+from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.sizes import Point, nearby, smallest_point
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+
+POINTS_TRIED = 1_000
+SHARE = 4
+"""Sizes that are proposed take this part of the memory: results and copies need some, too."""
+NEVER_TOO_LARGE = 2**30
+"""So many bytes fit everywhere, and nobody is asked."""
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """How much memory there is."""
+
+    bytes: int
+    where: str
+
+
+def host_room() -> MemoryLimit:
+    """This machine's memory, or what this process may take of it."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # there is no limit, or no such file
+        total = min(total, int(_CGROUP_LIMIT.read_text()))
+    return MemoryLimit(total, "this machine's memory")
+
+
+def device_room(device: Device) -> MemoryLimit:
+    return MemoryLimit(device.memory_bytes, f"the memory of {device.name}")
+
+
+async def refuse_too_large(worker: WorkerClient, declaration: Declaration, runtime: Runtime) -> None:
+    """Raises BadInput where not even the smallest declared sizes fit into the memory that calls run in."""
+    point = smallest_allowed(declaration)
+    if point is None or bytes_at(declaration, point) <= NEVER_TOO_LARGE:
+        return
+    devices = () if runtime.interpreter else (await versions(worker, runtime)).devices
+    refuse_over(declaration, point, device_room(devices[0]) if devices else host_room())
+
+
+def smallest_allowed(declaration: Declaration) -> Point | None:
+    """The smallest declared sizes that meet the requirements and can be drawn."""
+    for point in islice(nearby(smallest_point(declaration.dims), declaration.dims), POINTS_TRIED):
+        if declaration.violated(point) is None:
+            with suppress(BadDeclaration):
+                declaration.arguments(point)
+                return point
+    return None
+
+
+def refuse_over(declaration: Declaration, point: Point, room: MemoryLimit) -> None:
+    """Raises BadInput where the inputs at these sizes hold more than there is room for."""
+    held = bytes_at(declaration, point)
+    if held <= room.bytes:
+        return
+    smaller = fitting(declaration, point, room)
+    such = f", such as {point_name(smaller)}" if smaller else ""
+    raise BadInput(
+        f"The inputs{at(point)} hold {gigabytes(held)}; {room.where} is {gigabytes(room.bytes)}.",
+        f"Declare sizes at which they hold less than {gigabytes(room.bytes // SHARE)}{such}.",
+    )
+
+
+def refuse_cases_over(cases: Iterable[Case], room: MemoryLimit) -> None:
+    """Raises BadInput for the first call whose inputs hold more than there is room for."""
+    for case in cases:
+        held = sum(tensor.bytes for tensor in tensors_in(case.arguments))
+        if held > room.bytes:
+            raise BadInput(
+                f"The inputs{at(case.dims)} hold {gigabytes(held)}; {room.where} is {gigabytes(room.bytes)}.",
+                f"Name sizes with --dim at which they hold less than {gigabytes(room.bytes // SHARE)}.",
+            )
+
+
+def fitting(declaration: Declaration, point: Point, room: MemoryLimit) -> Point | None:
+    """The sizes halved, the largest first, until they fit; None where they cannot."""
+    while bytes_at(declaration, point) > room.bytes // SHARE:
+        largest_first = sorted((name for name in point if point[name] > 1), key=lambda name: -point[name])
+        halved = ({**point, name: point[name] // 2} for name in largest_first)
+        allowed = (smaller for smaller in halved if declaration.violated(smaller) is None)
+        smaller = next((s for s in allowed if bytes_at(declaration, s) < bytes_at(declaration, point)), None)
+        if smaller is None:
+            return None
+        point = smaller
+    return point
+
+
+def bytes_at(declaration: Declaration, point: Point) -> int:
+    """What the inputs hold; 0 where they cannot be drawn at these sizes."""
+    try:
+        return sum(tensor.bytes for tensor in tensors_in(declaration.arguments(point)))
+    except BadDeclaration:
+        return 0
+
+
+def at(point: Point) -> str:
+    return f" at {point_name(point)}" if point else ""
+
+
+def gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB"

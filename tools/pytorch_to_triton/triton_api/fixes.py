@@ -1,0 +1,90 @@
+"""What to write instead of a name or keyword that Triton lacks."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from pytorch_to_triton.triton_api.confusions import NAMES
+from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORDS
+from pytorch_to_triton.triton_api.surface import DESCRIPTOR, TENSOR, PublicName, Surface
+
+_LIBDEVICE = "triton.language.extra.libdevice"
+_HOMES = ("triton.language", _LIBDEVICE, "triton", "triton.testing", "triton.tools.tensor_descriptor")
+"""Where a name may really stand, the likeliest first."""
+_SIMILARITY = 0.72
+"""From 0 to 1, as difflib measures it; below, the nearest names have nothing to do with the wrong one."""
+
+
+def shown(path: str) -> str:
+    """A dotted path as people write it: `tl.load`, `libdevice.tanh`."""
+    for long, short in ((_LIBDEVICE, "libdevice"), ("triton.language", "tl")):
+        if path == long or path.startswith(f"{long}."):
+            return short + path.removeprefix(long)
+    return path
+
+
+def name_instead(path: str, surface: Surface) -> str:
+    """What to write for a name that is not there, or should not be used any more."""
+    owner, _, name = path.rpartition(".")
+    if path in NAMES:
+        return NAMES[path]
+    for home in _HOMES:
+        if surface.find(f"{home}.{name}"):
+            return _from(home, name, surface)
+    if known := NAMES.get(f"triton.language.{name}"):
+        return known
+    entry = surface.find(owner)
+    near = get_close_matches(name, entry.members or () if entry else (), cutoff=_SIMILARITY)
+    if near:
+        return f"The nearest {_listed([shown(f'{owner}.{one}') for one in near])}."
+    return "Nothing is known that replaces it: compose it of what there is."
+
+
+def moved(path: str, surface: Surface) -> str | None:
+    """How to reach a name whose module stands elsewhere: `tl.libdevice.tanh` is libdevice's.
+
+    None where no module so called has it.
+    """
+    *_, module, name = path.split(".")
+    for home in _HOMES:
+        if home.rpartition(".")[2] == module and surface.find(f"{home}.{name}"):
+            return _from(home, name, surface)
+    return None
+
+
+def keyword_instead(path: str, keyword: str, entry: PublicName) -> str:
+    """What to write for a keyword that the function does not take."""
+    rows = KEYWORDS.get(path, {})
+    if keyword in rows:
+        return rows[keyword]
+    given = entry.keywords
+    if near := get_close_matches(keyword, given, n=1):
+        return f"The keyword is `{near[0]}`."
+    if EVERY_OTHER in rows:
+        return rows[EVERY_OTHER]
+    return f"Its parameters are {_joined([f'`{name}`' for name in given])}." if given else "It takes none."
+
+
+def elsewhere(versions: Sequence[str], one: str, several: str) -> str:
+    """`; Triton 3.6.0 and 3.7.1 have it`, to end a sentence; nothing where no release does."""
+    if not versions:
+        return ""
+    return f"; Triton {_joined(versions)} {one if len(versions) == 1 else several} it"
+
+
+def _from(home: str, name: str, surface: Surface) -> str:
+    """How to reach a name in its home."""
+    path = f"{home}.{name}"
+    if home == _LIBDEVICE:
+        return f"Use {shown(path)} of `from triton.language.extra import libdevice`."
+    if surface.canonical[path] in (TENSOR, DESCRIPTOR):
+        return f"The class is {shown(path)}."
+    return f"Use {shown(path)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"name is {names[0]}" if len(names) == 1 else f"names are {_joined(names)}"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    *before, last = parts
+    return f"{', '.join(before)} and {last}" if before else last

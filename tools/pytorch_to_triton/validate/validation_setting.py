@@ -1,0 +1,43 @@
+"""What all processes of a validation share."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+
+SEED_BYTES = 6
+"""Seeds stay below 2**48: JSON numbers are exact that far."""
+
+
+@dataclass(frozen=True)
+class ValidationSetting:
+    """One validation, or one conversion: its folder, its seed, where it runs."""
+
+    worker: WorkerClient
+    runtime: Runtime
+    seconds: float
+    """How long one call of one side may take."""
+    folder: Path
+    """The exchange folder."""
+    seed: int
+    backward: bool
+    """Whether gradients are compared too."""
+
+    @property
+    def device(self) -> str:
+        """The torch device on which tensors lie."""
+        return "cpu" if self.runtime.interpreter else "cuda"
+
+    @property
+    def shared(self) -> dict[str, JsonValue]:
+        """As the jobs take it."""
+        return {"folder": str(self.folder), "device": self.device, "backward": self.backward}
+
+    def seed_of(self, name: str) -> int:
+        """The seed of one case: it tells nothing about those of others."""
+        digest = hashlib.sha256(f"{self.seed}\0{name}".encode()).digest()
+        return int.from_bytes(digest[:SEED_BYTES], "big")

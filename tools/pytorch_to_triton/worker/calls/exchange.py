@@ -1,0 +1,177 @@
+"""The folder through which the jobs of one validation pass tensors to each other.
+
+staged/SIDE/        the files that one side may load (staging.py)
+state/              the module's parameters and buffers, once
+inputs/CASE/        what every call of the case is given
+outputs/SIDE/CASE/  a candidate's outputs, and below second/ those of a second run, if they were other bits
+
+A side is the reference or one of the candidates: several may be compared with one reference.
+
+What is expected of the candidate is never written anywhere: it is computed after the candidate has run.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .tensors import leaves, read_values, storage_bytes, write_values
+
+AFTER_THE_CALL = " after the call"
+"""Added to the name of an argument that was written to, and so is an output too."""
+REFERENCE = "reference"
+"""The side that knows what is expected."""
+
+
+@dataclass(frozen=True)
+class CallInputs:
+    """What one call is given: arguments in the declaration's order, and a module's state."""
+
+    arguments: dict[str, Any]
+    state: dict[str, Any]
+    cotangents: dict[str, torch.Tensor] = field(default_factory=dict)
+    """The gradients of the outputs that a backward pass starts from, by output path."""
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Every tensor of the call by name; the items of a list as `name[i]`."""
+        named = {**self.arguments, **self.state}
+        found = (leaf for name, value in named.items() for leaf in leaves(value, name))
+        return {path: leaf for path, leaf in found if isinstance(leaf, torch.Tensor)}
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The exchange folder of one validation."""
+
+    folder: Path
+
+    def inputs(self, case_id: str) -> Path:
+        """Where lies what the case is called with."""
+        return self.folder / "inputs" / case_id
+
+    def outputs(self, side: str, case_id: str) -> Path:
+        """Where a candidate's outputs of a case lie."""
+        return self.folder / "outputs" / side / case_id
+
+    def second_run(self, side: str, case_id: str) -> Path:
+        """Where the candidate's outputs of a second run lie, if they were other bits."""
+        return self.outputs(side, case_id) / "second"
+
+    @property
+    def secret(self) -> list[Path]:
+        """What is none of a candidate's business while it runs."""
+        return [self.folder / "inputs", self.folder / "outputs"]
+
+    @property
+    def state(self) -> Path:
+        """Where the module's state lies."""
+        return self.folder / "state"
+
+    @property
+    def staged(self) -> Path:
+        """Where the files lie that the sides load."""
+        return self.folder / "staged"
+
+    def put(self, case_id: str, call: CallInputs) -> None:
+        """Write what the case is called with, but for the state."""
+        folder = self.inputs(case_id)
+        write_values(call.arguments, folder)
+        if call.cotangents:
+            write_values(call.cotangents, folder / "cotangents")
+
+    def call(self, case_id: str, device: str) -> CallInputs:
+        """What the case is called with, in fresh memory."""
+        folder = self.inputs(case_id)
+        arguments = read_values(folder, device)
+        state = following(read_values(self.state, device), arguments)
+        cotangents = folder / "cotangents"
+        return CallInputs(arguments, state, read_values(cotangents, device) if cotangents.exists() else {})
+
+    def digest(self, case_id: str) -> str:
+        """Of all bytes that the case is called with: a change is found out."""
+        return digest_of(self.inputs(case_id), self.state)
+
+    def forget(self, case_id: str) -> None:
+        """Remove what a case is called with, and what came of it."""
+        for folder in (self.inputs(case_id), *(self.folder / "outputs").glob(f"*/{case_id}")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def write_staging(self, side: str, staged: Mapping[str, str]) -> str:
+        """Note the staged copies of one side, by their originals; a digest of them all."""
+        folder = self.staged / side
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "staging.json").write_text(json.dumps(staged))
+        return self.staging_digest(side)
+
+    def read_staging(self, side: str) -> dict[str, str]:
+        """The staged copy of each file that `side` loads."""
+        staged: dict[str, str] = json.loads((self.staged / side / "staging.json").read_text())
+        return staged
+
+    def staging_digest(self, side: str) -> str:
+        """Of all files that the side loads: a change is found out."""
+        return digest_of(self.staged / side)
+
+
+def digest_of(*folders: Path) -> str:
+    total = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(folder.rglob("*.*")):
+            with file.open("rb") as opened:
+                total.update(hashlib.file_digest(opened, "sha256").digest())
+    return total.hexdigest()
+
+
+def following(state: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The state in the dtype of the first floating input, where no tensor of the state has that dtype."""
+    inputs = [leaf for value in arguments.values() for _, leaf in leaves(value)]
+    dtypes = [leaf.dtype for leaf in inputs if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+    if not dtypes or any(value.dtype == dtypes[0] for value in state.values()):
+        return dict(state)
+    return {
+        name: value.to(dtypes[0]) if value.is_floating_point() else value for name, value in state.items()
+    }
+
+
+def written_to(call: CallInputs, before: CallInputs) -> list[str]:
+    """The names of the tensors of `call` that differ from those in `before`, bit for bit."""
+    originals = before.tensors()
+    return [name for name, tensor in call.tensors().items() if not same_bits(tensor, originals[name])]
+
+
+def same_bits(tensor: torch.Tensor, original: torch.Tensor) -> bool:
+    """Whether nothing was written: the whole storage where both have one alike, else the elements."""
+    if tensor.untyped_storage().nbytes() == original.untyped_storage().nbytes():
+        return bool(storage_bytes(tensor).equal(storage_bytes(original)))
+    ours, theirs = (t.detach().contiguous().clone() for t in (tensor, original))
+    return bool(storage_bytes(ours).equal(storage_bytes(theirs)))
+
+
+def all_outputs(returned: Mapping[str, Any], call: CallInputs, written: list[str]) -> dict[str, Any]:
+    """What a call gives back by path: the leaves that it returned, and the arguments that it wrote to."""
+    tensors = call.tensors()
+    return {**returned, **{f"{name}{AFTER_THE_CALL}": tensors[name] for name in written}}
+
+
+def mapped(call: CallInputs, change: Callable[[str, torch.Tensor], torch.Tensor]) -> CallInputs:
+    """The call with `change` applied to every tensor, given its name; cotangents stay."""
+
+    def visit(name: str, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return change(name, value)
+        return (
+            [visit(f"{name}[{i}]", item) for i, item in enumerate(value)]
+            if isinstance(value, list)
+            else value
+        )
+
+    return CallInputs(
+        {name: visit(name, value) for name, value in call.arguments.items()},
+        {name: visit(name, value) for name, value in call.state.items()},
+        call.cotangents,
+    )

@@ -1,0 +1,285 @@
+"""Drawing a case's arguments: each from a seed of its own, in the fills and layouts of inputs/case.py."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+NON_FINITE_SHARE = 64
+"""One element in this many is replaced by the fills inf and nan, and at least one."""
+HUGE_SHORT = 16.0
+HUGE_WIDE = 2.0**-10
+"""Scales of the fill huge, in square roots of the dtype's maximum: float16 and float8, and all others."""
+TIES = 5
+"""Distinct values of the fill ties."""
+FAR_OFFSET = 2**31
+"""Elements; the last row of a far tensor starts beyond it."""
+FAR_ALIGNMENT = 16
+"""Elements; far rows keep the alignment that kernels are specialised for."""
+DEFAULT_INTEGERS = (-100, 101)
+LARGE_MEAN = 1000.0
+"""In units of the spread around it."""
+PERTURBATION = 0.25
+"""How far a module's initial state is moved, in units of its own spread."""
+
+Spec = Mapping[str, Any]
+
+
+def draw_arguments(case: Spec, seed: int) -> dict[str, Any]:
+    """The case's arguments by name, tensors on the CPU; the same for the same seed on every machine."""
+    return {argument["name"]: draw_argument(case["name"], argument, seed) for argument in case["arguments"]}
+
+
+def draw_argument(case_name: str, argument: Spec, seed: int) -> Any:
+    if argument["form"] == "tensor":
+        return draw_tensor(argument, generator(seed, case_name, argument["name"]))
+    if argument["form"] == "list":
+        return [draw_argument(case_name, item, seed) for item in argument["items"]]
+    return argument["value"]
+
+
+def generator(seed: int, *names: str) -> torch.Generator:
+    """A random generator whose seed depends on each of the names."""
+    digest = hashlib.sha256("\0".join([str(seed), *names]).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def draw_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
+    """A tensor of the spec's dtype, shape, fill, range and layout; a far one still contiguous."""
+    dtype: torch.dtype = getattr(torch, spec["dtype"])
+    values = (
+        draw_floats(spec, dtype, random) if dtype.is_floating_point else draw_integers(spec, dtype, random)
+    )
+    return laid_out(values, spec["layout"])
+
+
+def draw_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    shape, low, high = tuple(spec["shape"]), spec["low"], spec["high"]
+    precise = torch.float64 if dtype == torch.float64 else torch.float32
+    if low is None or high is None:
+        fill = FILLS[spec["fill"]]
+        return fill(signed(shape, precise, random), torch.finfo(dtype), random).to(dtype)
+    values = (low + (high - low) * torch.rand(shape, generator=random, dtype=precise)).to(dtype)
+    # Rounding to a short dtype may reach `high`, which the range excludes.
+    wide = values.to(precise)
+    return torch.where(wide < high, wide, torch.full_like(wide, low)).to(dtype)
+
+
+def signed(shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    """Normal numbers of both signs; each row (last dimension) has a scale in 0.5..2, an offset in -1..1."""
+    rows = (*shape[:-1], 1) if shape else ()
+    scale = 0.5 + 1.5 * torch.rand(rows, generator=random, dtype=dtype)
+    offset = 2 * torch.rand(rows, generator=random, dtype=dtype) - 1
+    return torch.randn(shape, generator=random, dtype=dtype) * scale + offset
+
+
+Fill = Callable[[torch.Tensor, torch.finfo, torch.Generator], torch.Tensor]
+
+
+def equal_rows(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values[..., :1].expand_as(values).clone() if values.ndim else values
+
+
+def large(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values * min(1e4, math.sqrt(limits.max) / 4)
+
+
+def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values * max(1e-4, math.sqrt(limits.tiny) * 2)
+
+
+def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """Every second row; of a single row every second element: the others stay judgeable whatever overflows.
+
+    Squares overflow dtypes whose kernels compute in a wider one. Where float32 or float64 itself is the
+    arithmetic, sums of squares just fit and cubes overflow: past that, PyTorch's own variances are wrong.
+    """
+    rows = values.shape[:-1]
+    places = (*rows, 1) if math.prod(rows) > 1 else tuple(values.shape)
+    count = math.prod(places)
+    chosen = torch.arange(count).view(places) % 2 == min(count - 1, 1)
+    computed_wider = limits.max < math.sqrt(torch.finfo(torch.float32).max)
+    scale = math.sqrt(limits.max) * (HUGE_SHORT if computed_wider else HUGE_WIDE)
+    # Half of the maximum leaves room to round.
+    raised = (values * scale).clamp(-limits.max / 2, limits.max / 2)
+    return torch.where(chosen, raised, values)
+
+
+def tiny(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return torch.copysign(4 * math.sqrt(limits.tiny) * (1 + values.abs()), values)
+
+
+def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    # float8_e5m2 has three subnormal numbers: at 1/4, 1/2 and 3/4 of its smallest normal one.
+    share = 0.25 + 0.5 * torch.rand(values.shape, generator=random, dtype=values.dtype)
+    return torch.copysign(share * limits.tiny, values)
+
+
+def ties(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """Halves around zero, exact in every dtype."""
+    steps = torch.randint(TIES, values.shape, generator=random) - TIES // 2
+    return steps.to(values.dtype) / 2
+
+
+def negative_zero(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    chosen = torch.rand(values.shape, generator=random) < 0.5
+    chosen.view(-1)[:1] = True
+    return torch.where(chosen, torch.full_like(values, -0.0), values)
+
+
+def alternating(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    odd = torch.zeros(values.shape, dtype=torch.int64)
+    for dimension, size in enumerate(values.shape):
+        odd += torch.arange(size).view(-1, *[1] * (values.ndim - dimension - 1))
+    magnitude = values.abs().add(0.1)
+    return torch.where(odd % 2 == 1, -magnitude, magnitude)
+
+
+def shifted(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has."""
+    return values + min(LARGE_MEAN, 0.1 / limits.eps)
+
+
+def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values.abs().add(0.1).neg()
+
+
+def with_inf(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    places = some_places(values, random)
+    values.view(-1)[places[0::2]] = torch.inf
+    values.view(-1)[places[1::2]] = -torch.inf
+    return values
+
+
+def with_nan(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    values.view(-1)[some_places(values, random)] = torch.nan
+    return values
+
+
+def with_ends(first: float, last: float) -> Fill:
+    """Random but for the first and the last element: tensors that are combined hold theirs at one place."""
+
+    def fill(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+        values.view(-1)[-1:] = last
+        values.view(-1)[:1] = first
+        return values
+
+    return fill
+
+
+def with_minus_inf_row(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """A row with nothing left in it, as a mask leaves behind; of a scalar the scalar."""
+    values.view(-1)[: values.shape[-1] if values.ndim else 1] = -torch.inf
+    return values
+
+
+def some_places(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    count = -(-values.numel() // NON_FINITE_SHARE)
+    return torch.randint(max(values.numel(), 1), (count,), generator=random)
+
+
+FILLS: dict[str, Fill] = {
+    "random": lambda values, limits, random: values,
+    "zeros": lambda values, limits, random: torch.zeros_like(values),
+    "ones": lambda values, limits, random: torch.ones_like(values),
+    "equal_rows": equal_rows,
+    "ties": ties,
+    "large": large,
+    "huge": huge,
+    "small": small,
+    "tiny": tiny,
+    "denormal": denormal,
+    "negative": negative,
+    "negative_zero": negative_zero,
+    "alternating": alternating,
+    "shifted": shifted,
+    "inf": with_inf,
+    "inf_ends": with_ends(math.inf, math.inf),
+    "inf_opposed": with_ends(math.inf, -math.inf),
+    "minus_inf_row": with_minus_inf_row,
+    "nan": with_nan,
+    "nan_ends": with_ends(math.nan, math.nan),
+}
+
+
+def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+    """Uniform in low..high; fills other than zeros, ones and ties mean nothing to integers."""
+    shape, fill = tuple(spec["shape"]), spec["fill"]
+    if fill in ("zeros", "ones"):
+        return torch.full(shape, int(fill == "ones"), dtype=torch.int64).to(dtype)
+    if dtype == torch.bool:
+        return torch.rand(shape, generator=random) < 0.5
+    low = DEFAULT_INTEGERS[0] if spec["low"] is None else int(spec["low"])
+    high = DEFAULT_INTEGERS[1] if spec["high"] is None else int(spec["high"])
+    low = max(low, torch.iinfo(dtype).min)
+    if fill == "ties":
+        low += max(high - low - TIES, 0) // 2
+        high = min(high, low + TIES)
+    return torch.randint(low, high, shape, generator=random).to(dtype)
+
+
+def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
+    """The same values elsewhere in memory; as they are where the shape has no room for the layout.
+
+    A far tensor needs gigabytes: it stays contiguous here, and far_strides() says where it belongs.
+    """
+    if layout == "transposed" and values.ndim >= 2:
+        return values.transpose(-1, -2).contiguous().transpose(-1, -2)
+    if layout == "expanded" and values.ndim >= 2:
+        return values[:1].expand(values.shape)
+    if layout == "sliced" and values.ndim:
+        # What lies between differs from the tensor's own: a kernel that ignores strides is found out.
+        wide = torch.stack([values, torch.ones_like(values)], dim=-1).flatten(-2)
+        return wide[..., ::2]
+    if layout == "offset":
+        storage = torch.cat([values.new_ones(1), values.reshape(-1)])
+        return storage[1:].view(values.shape)
+    return values
+
+
+def far_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, that put the last row past an offset of 2^31; the others as if it were not there.
+
+    A row is one index of the first dimension of three elements or more: the stride itself then fits 32 bits
+    and its products do not, which is what breaks kernels. Without one, of the first dimension of two. Raises
+    ValueError where no dimension has two elements.
+    """
+    long = [dimension for least in (3, 2) for dimension, size in enumerate(shape) if size >= least]
+    if not long or 0 in shape:
+        raise ValueError(f"a tensor of shape {list(shape)} has no two rows to move apart")
+    strides, step = [0] * len(shape), 1
+    for dimension in reversed(range(len(shape))):
+        if dimension != long[0]:
+            strides[dimension] = step
+            step *= shape[dimension]
+    far = FAR_OFFSET // (shape[long[0]] - 1) + 1
+    strides[long[0]] = -(-max(step, far) // FAR_ALIGNMENT) * FAR_ALIGNMENT
+    return tuple(strides)
+
+
+def perturbed_state(
+    state: Mapping[str, torch.Tensor], parameters: set[str], seed: int
+) -> dict[str, torch.Tensor]:
+    """A module's state moved off its initial values, so that weights of one and biases of zero hide nothing.
+
+    Buffers that are positive (a running variance) stay positive; those that are neither positive nor zero
+    (a mask, a table) stay as they are.
+    """
+    return {
+        key: perturbed(value, key in parameters, generator(seed, "state", key))
+        for key, value in state.items()
+    }
+
+
+def perturbed(value: torch.Tensor, is_parameter: bool, random: torch.Generator) -> torch.Tensor:  # noqa: FBT001
+    if not value.is_floating_point() or value.numel() == 0:
+        return value.clone()
+    noise = PERTURBATION * torch.randn(value.shape, generator=random).to(value)
+    if not is_parameter and bool((value > 0).all()):
+        return value * noise.exp()
+    if is_parameter or not bool(value.any()):
+        spread = float(value.float().std(correction=0)) or float(value.float().abs().mean()) or 1.0
+        return value + spread * noise
+    return value.clone()

@@ -1,0 +1,101 @@
+"""Calling a target so that its gradients are outputs too.
+
+The backward pass starts from given cotangents and ends at every floating tensor of the call.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.gradcheck import GradcheckError, gradcheck
+
+from .exchange import CallInputs, mapped
+from .tensors import leaves
+
+GRADIENT_OF = "gradient of "
+"""Begins the path of a gradient: `gradient of x`."""
+
+GRADCHECK_ELEMENTS = 64
+"""Finite differences call the target twice for each."""
+NONDETERMINISM = 1e-9
+"""What a backward pass with atomics may differ from run to run, in float64."""
+
+
+class NoGradient(Exception):
+    """No output depends on any input as far as autograd knows."""
+
+
+def with_gradients(target: Callable[[CallInputs], Any], call: CallInputs) -> dict[str, Any]:
+    """The target's outputs by path, and `gradient of NAME` for each floating tensor that has one.
+
+    The cotangents of `call` are cast to their output's dtype. Raises NoGradient where autograd lost track:
+    no floating output has a history.
+    """
+    outputs, gradients = differentiated(target, call)
+    return {**outputs, **gradients()}
+
+
+def differentiated(
+    target: Callable[[CallInputs], Any], call: CallInputs
+) -> tuple[dict[str, Any], Callable[[], dict[str, Any]]]:
+    """The outputs of a call, and the backward pass that gives its gradients; it can be run once.
+
+    Raises NoGradient.
+    """
+    inputs = {name: tensor for name, tensor in call.tensors().items() if tensor.is_floating_point()}
+    for tensor in inputs.values():
+        tensor.requires_grad_()
+    outputs = dict(leaves(target(call)))
+    tracked = {path: call.cotangents[path] for path in outputs if is_tracked(outputs[path], path, call)}
+    if not tracked:
+        raise NoGradient("no output has a grad_fn: the backward pass has nothing to start from")
+    starts = [cotangent.to(outputs[path].dtype) for path, cotangent in tracked.items()]
+
+    def gradients() -> dict[str, Any]:
+        found = torch.autograd.grad(
+            [outputs[path] for path in tracked],
+            list(inputs.values()),
+            starts,
+            allow_unused=True,
+            materialize_grads=False,
+        )
+        named = zip(inputs, found, strict=True)
+        return {f"{GRADIENT_OF}{name}": gradient for name, gradient in named if gradient is not None}
+
+    return outputs, gradients
+
+
+def is_tracked(output: Any, path: str, call: CallInputs) -> bool:
+    return isinstance(output, torch.Tensor) and output.requires_grad and path in call.cotangents
+
+
+def gradcheck_failure(target: Callable[[CallInputs], Any], call: CallInputs) -> str | None:
+    """What torch.autograd.gradcheck says against the target: its gradients beside finite differences.
+
+    None where it agrees, and where it cannot tell: finite differences need float64, few elements, and values
+    of ordinary size.
+    """
+    inputs = {name: t for name, t in call.tensors().items() if t.is_floating_point()}
+    elements = sum(tensor.numel() for tensor in inputs.values())
+    if not 0 < elements <= GRADCHECK_ELEMENTS or not all(map(is_ordinary, inputs.values())):
+        return None
+
+    def outputs(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        given = dict(zip(inputs, values, strict=True))
+        result = dict(leaves(target(mapped(call, lambda name, tensor: given.get(name, tensor)))))
+        return tuple(leaf for path, leaf in result.items() if is_tracked(leaf, path, call))
+
+    starts = [tensor.detach().clone().requires_grad_() for tensor in inputs.values()]
+    try:
+        gradcheck(outputs, starts, nondet_tol=NONDETERMINISM)
+    except GradcheckError as error:
+        return str(error).partition("\n")[0]
+    except (Exception, SystemExit) as error:
+        return f"the candidate raised {type(error).__name__}: {error}"
+    return None
+
+
+def is_ordinary(tensor: torch.Tensor) -> bool:
+    """float64, finite, and neither so large nor so small that a step of 1e-6 means nothing to it."""
+    size = float(tensor.detach().abs().max()) if tensor.numel() else 1.0
+    return tensor.dtype == torch.float64 and 1e-2 < size < 1e2

@@ -1,0 +1,181 @@
+"""Tensors on disk: raw storage bytes with JSON beside them, so that nothing is ever unpickled.
+
+A value is written as one record: `{"form": "tensor", "file", "bytes", "dtype", "shape", "strides",
+"offset"}`, `{"form": "list", "items"}` or `{"form": "constant", "value"}`.
+"""
+
+import ctypes
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..interpreter.fake_cuda import device_of
+from ..runtime import interpreting
+
+Record = dict[str, Any]
+
+
+def write_values(values: Mapping[str, Any], folder: Path) -> None:
+    """Write named values into `folder`: values.json and one file a tensor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = iter(range(1 << 30))
+    records = {name: write_value(value, folder, names) for name, value in values.items()}
+    (folder / "values.json").write_text(json.dumps(records))
+
+
+def read_values(folder: Path, device: str) -> dict[str, Any]:
+    """Read what `write_values` wrote, into fresh memory on `device`, strides and storage offsets kept."""
+    records = json.loads((folder / "values.json").read_text())
+    return {name: read_value(record, folder, device) for name, record in records.items()}
+
+
+def write_value(value: Any, folder: Path, names: Iterator[int]) -> Record:
+    if isinstance(value, torch.Tensor):
+        return write_tensor(value, folder / f"{next(names)}.bin")
+    if isinstance(value, list | tuple):
+        return {"form": "list", "items": [write_value(item, folder, names) for item in value]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"form": "constant", "value": value}
+    raise TypeError(
+        f"an input of type {type(value).__name__} cannot be passed; tensors, lists and plain constants can"
+    )
+
+
+def read_value(record: Record, folder: Path, device: str) -> Any:
+    if record["form"] == "tensor":
+        return read_tensor(record, folder, device)
+    if record["form"] == "list":
+        return [read_value(item, folder, device) for item in record["items"]]
+    return record["value"]
+
+
+def write_tensor(tensor: torch.Tensor, file: Path) -> Record:
+    """Write the tensor's whole storage, with whatever lies between its elements."""
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    data = storage_bytes(tensor).cpu()
+    file.write_bytes(memory(data))
+    return {
+        "form": "tensor",
+        "file": file.name,
+        "bytes": data.numel(),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "strides": list(tensor.stride()),
+        "offset": tensor.storage_offset(),
+    }
+
+
+def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
+    """The tensor in a storage of its own, strides and storage offset kept."""
+    data = torch.empty(record["bytes"], dtype=torch.uint8)
+    with (folder / record["file"]).open("rb") as file:
+        if file.readinto(memory(data)) != record["bytes"]:
+            raise ValueError(f"{record['file']} is shorter than {record['bytes']} bytes")
+    storage = data.to(device).untyped_storage()
+    view = torch.empty(0, dtype=getattr(torch, record["dtype"]), device=device)
+    return view.set_(storage, record["offset"], record["shape"], record["strides"])
+
+
+def on_gpu(value: Any) -> Any:
+    """The value with its tensors, also those in lists, on the GPU or what stands for one."""
+    if isinstance(value, list | tuple):
+        return [on_gpu(item) for item in value]
+    return value.cuda() if isinstance(value, torch.Tensor) else value
+
+
+def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's whole storage as a flat uint8 tensor that shares it."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+
+
+def memory(data: torch.Tensor) -> Any:
+    """The bytes of a flat uint8 CPU tensor as a writable buffer, without a copy."""
+    return (ctypes.c_char * data.numel()).from_address(data.data_ptr()) if data.numel() else bytearray()
+
+
+@dataclass(frozen=True)
+class OutputLeaf:
+    """One leaf of what a call returned."""
+
+    traits: dict[str, Any]
+    """`type`, and of a tensor or number `dtype`, `shape`, `device`."""
+    tensor: torch.Tensor | None
+    """Its values, contiguous; a Python number as a 0-dimensional tensor; None of anything else."""
+
+
+def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
+    """The leaf as it is now, in memory of its own; what is no plain tensor has a type and nothing else."""
+    if why_not_plain is not None:
+        return OutputLeaf({"type": why_not_plain}, None)
+    kind = "Tensor" if is_tensor(leaf) else type(leaf).__name__
+    tensor = leaf if is_tensor(leaf) else number_as_tensor(leaf)
+    if tensor is None:
+        return OutputLeaf({"type": kind}, None)
+    traits = {
+        "type": kind,
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "device": where_it_lies(tensor),
+    }
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    return OutputLeaf(
+        traits, torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device).copy_(plain)
+    )
+
+
+def where_it_lies(tensor: torch.Tensor) -> str:
+    """The type of the tensor's device; under the interpreter, of the one that it would have on a GPU."""
+    return device_of(tensor).type if interpreting() else tensor.device.type
+
+
+def write_outputs(outputs: Mapping[str, OutputLeaf], folder: Path) -> None:
+    """Write the leaves of a call by path: outputs.json holds a record for each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = {
+        path: {"traits": output.traits, "tensor": written(output.tensor, folder / f"{i}.bin")}
+        for i, (path, output) in enumerate(outputs.items())
+    }
+    (folder / "outputs.json").write_text(json.dumps(records))
+
+
+def written(tensor: torch.Tensor | None, file: Path) -> Record | None:
+    return None if tensor is None else write_tensor(tensor, file)
+
+
+def read_outputs(folder: Path, device: str) -> dict[str, OutputLeaf]:
+    """What `write_outputs` wrote, on `device`. Raises ValueError where the bytes do not fit their record."""
+    records = json.loads((folder / "outputs.json").read_text())
+    return {
+        path: OutputLeaf(record["traits"], record["tensor"] and read_tensor(record["tensor"], folder, device))
+        for path, record in records.items()
+    }
+
+
+def number_as_tensor(leaf: Any) -> torch.Tensor | None:
+    if isinstance(leaf, float):
+        return torch.tensor(leaf, dtype=torch.float32)
+    return torch.tensor(leaf) if isinstance(leaf, bool | int) else None
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def leaves(value: Any, path: str = "out") -> list[tuple[str, Any]]:
+    """A nested result as (path, leaf) pairs: `out`, `out[0]`, `out.logits`, `out.cache[1]`."""
+    if isinstance(value, Mapping):
+        named = [(f"{path}.{key}", item) for key, item in value.items()]
+    elif hasattr(value, "_fields"):
+        named = [(f"{path}.{key}", getattr(value, key)) for key in value._fields]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        named = [(f"{path}.{field.name}", getattr(value, field.name)) for field in dataclasses.fields(value)]
+    elif isinstance(value, list | tuple):
+        named = [(f"{path}[{i}]", item) for i, item in enumerate(value)]
+    else:
+        return [(path, value)]
+    return [leaf for key, item in named for leaf in leaves(item, key)]

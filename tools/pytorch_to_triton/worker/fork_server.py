@@ -1,0 +1,210 @@
+"""A process that has imported torch and triton, and forks one child a job.
+
+It is told what to do through a socket on stdin. Each message is the path of a run folder and brings one end
+of a socket of its own, the job's line: the server writes `{"started": pid}` and `{"ended": wait status}` on
+it, and whoever holds the other end kills the job by closing it. When the socket on stdin closes, all ends.
+
+It stays on one thread and never runs a tensor operation: a child forked after one may hang. The jobs die with
+that thread (PR_SET_PDEATHSIG), so with this process.
+"""
+
+import ctypes
+import faulthandler
+import gc
+import importlib
+import io
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .perform import perform
+from .runtime import enter_runtime
+
+_PR_SET_PDEATHSIG = 1
+_MESSAGE_BYTES = 65536
+
+
+def serve(runtime: dict[str, Any]) -> None:
+    """Import for `runtime`, then do what the socket on stdin asks until it closes."""
+    # The imports take seconds in which nobody reads the socket: until then, the kernel ends this process.
+    die_with_parent(signal.SIGKILL)
+    control = socket.socket(fileno=os.dup(0))
+    _point_at(0, os.devnull, os.O_RDONLY)
+    if _is_closed(control):  # the client ended before the line above
+        return
+    enter_runtime(runtime)
+    sys.stdout.flush()
+    gc.collect()
+    gc.freeze()
+    server = _Server(control)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    die_with_parent(signal.SIGTERM)
+    try:
+        while server.step():
+            pass
+    finally:
+        server.end_all()
+
+
+class _Server:
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._lines: dict[int, socket.socket] = {}
+        """The line of each job, by the process id of its child."""
+        self._killed: set[int] = set()
+        self._wake, self._wake_writer = socket.socketpair()
+        self._wake.setblocking(False)
+        self._wake_writer.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
+
+    def step(self) -> bool:
+        """Wait for something to happen and see to it; False when the client closed."""
+        waiting = select.poll()
+        watched = {pid: line for pid, line in self._lines.items() if pid not in self._killed}
+        for end in (self._control, self._wake, *watched.values()):
+            waiting.register(end, select.POLLIN)
+        ready = {file for file, _ in waiting.poll()}
+        for pid, line in watched.items():
+            if line.fileno() in ready:
+                _kill_group(pid)
+                self._killed.add(pid)
+        if self._wake.fileno() in ready:
+            self._wake.recv(_MESSAGE_BYTES)
+        self._reap()
+        return self._accept() if self._control.fileno() in ready else True
+
+    def end_all(self) -> None:
+        """Kill every child with its whole process group, and wait until they are gone."""
+        for pid in self._lines:
+            _kill_group(pid)
+        for pid in self._lines:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+    def _accept(self) -> bool:
+        message, files, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, 1)
+        if not message:
+            return False
+        line = socket.socket(fileno=files[0])
+        folder = Path(os.fsdecode(message))
+        _import_for(folder)
+        server = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become_job(folder, line, server)
+        _lead_group(pid)
+        self._lines[pid] = line
+        _tell(line, {"started": pid})
+        return True
+
+    def _reap(self) -> None:
+        for pid, line in list(self._lines.items()):
+            # WNOWAIT: while the child is not collected, no other process can get its number or its group's.
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                continue
+            _kill_group(pid)
+            _, status = os.waitpid(pid, 0)
+            _tell(line, {"ended": status})
+            line.close()
+            del self._lines[pid]
+            self._killed.discard(pid)
+
+    def _become_job(self, folder: Path, line: socket.socket, server: int) -> NoReturn:
+        """In the child: leave the server behind, do the job, and never unwind into the server's frames."""
+        status = 1
+        try:
+            die_with_parent(signal.SIGKILL)
+            if os.getppid() != server:
+                os._exit(status)
+            _lead_group(0)
+            self._let_go(line)
+            _write_to(folder / "log.txt")
+            # A crash is told by its signal; writing gigabytes of memory to disk would only hold it up.
+            resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+            perform(folder)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            try:
+                _flush()
+            finally:
+                os._exit(status)
+
+    def _let_go(self, line: socket.socket) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for end in (self._control, self._wake, self._wake_writer, line, *self._lines.values()):
+            end.close()
+
+
+def _import_for(folder: Path) -> None:
+    """Import what the job needs, for those after it too; the job itself will say what cannot be imported."""
+    needs = json.loads((folder / "job.json").read_text(encoding="utf-8"))["needs"]
+    missing = [name for name in needs if name not in sys.modules]
+    for name in missing:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    if missing:
+        gc.collect()
+        gc.freeze()
+
+
+def _write_to(log: Path) -> None:
+    """Send what this process and its children print, and where it crashes, to `log`."""
+    for file in (1, 2):
+        _point_at(file, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (sys.stdout, sys.stderr):
+        assert isinstance(stream, io.TextIOWrapper)
+        stream.reconfigure(line_buffering=True)
+    faulthandler.enable()
+
+
+def _flush() -> None:
+    """Write out what Python and C code still hold back."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+def die_with_parent(sign: signal.Signals) -> None:
+    """Let the kernel send `sign` to this process when the thread that forked it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(sign), 0, 0, 0)
+
+
+def _is_closed(control: socket.socket) -> bool:
+    watched = select.poll()
+    watched.register(control, select.POLLHUP)
+    return bool(watched.poll(0))
+
+
+def _lead_group(pid: int) -> None:
+    """Make the child the leader of a group of its own; both sides of the fork do it, one comes first."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.setpgid(pid, 0)
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _tell(line: socket.socket, what: dict[str, int]) -> None:
+    with suppress(ConnectionError):
+        line.send(json.dumps(what).encode())
+
+
+def _point_at(file: int, path: str | Path, flags: int) -> None:
+    opened = os.open(path, flags, 0o644)
+    os.dup2(opened, file)
+    os.close(opened)

@@ -1,0 +1,125 @@
+"""Which settings of the process were changed since they were first seen."""
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+ENVIRONMENT = ("TRITON_", "CUDA_", "TORCH", "PYTORCH", "NVIDIA_")
+SET_BY_TORCH = frozenset({
+    "CUDA_MODULE_LOADING", "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_FX_GRAPH_CACHE", "TRITON_PTXAS_PATH",
+})  # fmt: skip
+"""torch sets these itself when CUDA starts, and when it compiles."""
+Value = str | int | float | None
+
+
+class Settings:
+    """What the settings are now is compared with what they were when this was made."""
+
+    def __init__(self) -> None:
+        self._before = settings()
+
+    def changed(self) -> list[dict[str, Any]]:
+        """`{"name": "torch.backends.cuda.matmul.allow_tf32", "before": ..., "now": ...}` for each."""
+        now = settings()
+        return [
+            {"name": name, "before": self._before.get(name), "now": now.get(name)}
+            for name in {**self._before, **now}
+            if self._before.get(name) != now.get(name)
+        ]
+
+
+def settings() -> dict[str, Value]:
+    """Every setting by name; what this torch does not have, or refuses to read, says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            **{name: read(getter) for name, getter in TORCH_SETTINGS.items()},
+            **{f"torch.{name}": read(getter) for name, getter in backends().items()},
+            **{name: read(getter) for name, getter in PYTHON_SETTINGS.items()},
+            **signals(),
+            **environment(),
+        }
+
+
+def read(getter: Callable[[], object]) -> Value:
+    try:
+        return plain(getter())
+    except Exception as error:  # whatever a getter of some torch raises, it is no reason to stop
+        return f"not available: {type(error).__name__}"
+
+
+def plain(value: object) -> Value:
+    """The value as JSON holds it; of an object of the author's, nothing that it says of itself."""
+    if value is None or type(value) in (bool, int, float, str):
+        assert value is None or isinstance(value, bool | int | float | str)
+        return value
+    own = type(value).__module__.partition(".")[0] in ("torch", "builtins", "signal", "functools")
+    return repr(value) if own else object.__repr__(value)
+
+
+TORCH_SETTINGS: dict[str, Callable[[], object]] = {
+    "torch.get_default_dtype": torch.get_default_dtype,
+    "torch.get_default_device": torch.get_default_device,
+    "torch.is_grad_enabled": torch.is_grad_enabled,
+    "torch.is_inference_mode_enabled": torch.is_inference_mode_enabled,
+    "torch.are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled,
+    "torch.get_deterministic_debug_mode": torch.get_deterministic_debug_mode,
+    "torch.get_float32_matmul_precision": torch.get_float32_matmul_precision,
+    "torch.is_anomaly_enabled": torch.is_anomaly_enabled,
+    "torch.is_autocast_enabled('cpu')": lambda: torch.is_autocast_enabled("cpu"),
+    "torch.is_autocast_enabled('cuda')": lambda: torch.is_autocast_enabled("cuda"),
+    "torch.get_num_threads": torch.get_num_threads,
+    "torch.get_num_interop_threads": torch.get_num_interop_threads,
+}
+
+
+def backends() -> dict[str, Callable[[], object]]:
+    """Settings of the device libraries; reading one starts no device."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    return {
+        "backends.cuda.matmul.allow_tf32": lambda: matmul.allow_tf32,
+        "backends.cuda.matmul.fp32_precision": lambda: matmul.fp32_precision,
+        "backends.cuda.matmul.allow_fp16_reduced_precision_reduction": lambda: (
+            matmul.allow_fp16_reduced_precision_reduction
+        ),
+        "backends.cuda.matmul.allow_bf16_reduced_precision_reduction": lambda: (
+            matmul.allow_bf16_reduced_precision_reduction
+        ),
+        "backends.cudnn.allow_tf32": lambda: cudnn.allow_tf32,
+        "backends.cudnn.benchmark": lambda: cudnn.benchmark,
+        "backends.cudnn.enabled": lambda: cudnn.enabled,
+        "backends.cudnn.deterministic": lambda: cudnn.deterministic,
+    }
+
+
+PYTHON_SETTINGS: dict[str, Callable[[], object]] = {
+    "sys.settrace": sys.gettrace,
+    "sys.setprofile": sys.getprofile,
+    "threading.settrace": threading.gettrace,
+    "threading.setprofile": threading.getprofile,
+    "os.getcwd": os.getcwd,
+    "sys.stdout": lambda: object.__repr__(sys.stdout),
+    "sys.stderr": lambda: object.__repr__(sys.stderr),
+    "len(sys.meta_path)": lambda: len(sys.meta_path),
+}
+
+
+def signals() -> dict[str, Value]:
+    """The handler of every signal."""
+    handlers = {sign: signal.getsignal(sign) for sign in signal.valid_signals()}
+    return {f"signal {name_of(sign)}": plain(handler) for sign, handler in handlers.items()}
+
+
+def name_of(sign: int) -> str:
+    return sign.name if isinstance(sign, signal.Signals) else str(sign)
+
+
+def environment() -> dict[str, Value]:
+    names = [name for name in os.environ if name.startswith(ENVIRONMENT) and name not in SET_BY_TORCH]
+    return {f"os.environ[{name!r}]": os.environ[name] for name in names}

@@ -1,0 +1,161 @@
+"""Job `describe`: what a target takes, and what its file declares about that (schema/description.py)."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..job_report import Report
+from ..loading.target import Loaded, Role, TargetError, load
+
+Plain = Any
+
+
+class ExamplesFailed(TargetError):
+    """get_inputs() raised."""
+
+
+class DeclarationUnusable(TargetError):
+    """INPUTS, DIMS or REQUIRES holds something that is neither text, a number, a list nor a dict."""
+
+
+class WorkUnusable(TargetError):
+    """BYTES or FLOPS holds something that is neither text nor a whole number."""
+
+
+def work(report: Report, target: dict[str, Any], role: Role) -> dict[str, Any]:
+    """Load the target and describe it, without calling it."""
+    report.during("load")
+    loaded = load(target, role)
+    report.during("describe")
+    contents = loaded.contents
+    parameters = set() if loaded.module is None else {key for key, _ in loaded.module.named_parameters()}
+    return {
+        "target": target,
+        "kind": loaded.kind,
+        "name": loaded.name,
+        "docstring": inspect.getdoc(loaded.module or loaded.call) or inspect.getdoc(contents) or "",
+        "parameters": [described_parameter(p) for p in loaded.signature.parameters.values()],
+        "inputs": plain(getattr(contents, "INPUTS", None), "INPUTS"),
+        "dims": plain(getattr(contents, "DIMS", {}), "DIMS"),
+        "requires": plain(conditions(contents), "REQUIRES"),
+        "bytes_moved": expression(contents, "BYTES"),
+        "flops": expression(contents, "FLOPS"),
+        "draws_inputs": callable(getattr(contents, "inputs", None)),
+        "state": [
+            {
+                **tensor_facts(value),
+                "name": name,
+                "trained": name in {p.replace(".", "_") for p in parameters},
+            }
+            for name, value in loaded.state.items()
+        ],
+        "examples": examples(loaded),
+    }
+
+
+def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
+    variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return {
+        "name": parameter.name,
+        "variadic": variadic,
+        "required": parameter.default is parameter.empty and not variadic,
+        "default": "" if parameter.default is parameter.empty else repr(parameter.default),
+    }
+
+
+def plain(value: Any, where: str) -> Plain:
+    """The value as JSON holds it. Raises DeclarationUnusable that says where it cannot."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and value - value == 0:
+        return value
+    if isinstance(value, list | tuple | range):
+        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+    raise DeclarationUnusable(
+        f"{where} is {value!r}; declare a tensor as text such as 'float32[M, N]', "
+        "anything else as a finite number, text, bool, None or a list of those"
+    )
+
+
+def expression(contents: Any, name: str) -> str | None:
+    """The text of an expression that the file may declare; a number is one too."""
+    value = getattr(contents, name, None)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise WorkUnusable(f"{name} is {value!r}, which is no expression over the dims")
+
+
+def examples(loaded: Loaded) -> list[dict[str, Any]] | None:
+    """What get_inputs() returns, named after forward's parameters; None where the file has no get_inputs."""
+    if loaded.kind == "kernel_file" or not hasattr(loaded.contents, "get_inputs"):
+        return None
+    given = example_inputs(loaded)
+    return [described_example(name, value) for name, value in given.items()]
+
+
+def example_inputs(loaded: Loaded) -> dict[str, Any]:
+    """get_inputs() by name, on the meta device where that says enough: benchmarks ask for gigabytes."""
+    try:
+        try:
+            with torch.device("meta"):
+                given = named_inputs(loaded)
+        except Exception:
+            return named_inputs(loaded)
+        return given if all(is_floating(value) for value in given.values()) else named_inputs(loaded)
+    except Exception as error:
+        raise ExamplesFailed(
+            f"get_inputs() in {loaded.file} raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def named_inputs(loaded: Loaded) -> dict[str, Any]:
+    """get_inputs() as arguments by name: its own keys, else forward's parameters in order.
+
+    Raises ValueError where it returns more values than forward takes.
+    """
+    given = loaded.contents.get_inputs()
+    if isinstance(given, Mapping):
+        return dict(given)
+    names = loaded.parameters
+    if len(given) > len(names):
+        raise ValueError(
+            f"it returns {len(given)} values, but `{loaded.name}` takes {', '.join(names) or 'none'}"
+        )
+    return dict(zip(names, given, strict=False))
+
+
+def is_floating(value: Any) -> bool:
+    return not isinstance(value, torch.Tensor) or value.dtype.is_floating_point
+
+
+def described_example(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, torch.Tensor):
+        return {"form": "tensor", "name": name, **tensor_facts(value)}
+    if isinstance(value, list | tuple) and any(isinstance(item, torch.Tensor) for item in value):
+        items = [described_example(f"{name}[{i}]", item) for i, item in enumerate(value)]
+        return {"form": "list", "name": name, "items": items}
+    return {"form": "constant", "name": name, "value": plain(value, name)}
+
+
+def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
+    """dtype and shape; of an integer tensor also the half-open range of its values."""
+    integer = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+    known = integer and tensor.numel() > 0 and not tensor.is_meta
+    return {
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "low": int(tensor.min()) if known else None,
+        "high": int(tensor.max()) + 1 if known else None,
+    }
+
+
+def conditions(contents: Any) -> Any:
+    """REQUIRES as a list; one condition may stand as plain text."""
+    given = getattr(contents, "REQUIRES", [])
+    return [given] if isinstance(given, str) else given

@@ -1,0 +1,242 @@
+"""Job `trace`: run torch.export over the target and hand back its operators as schema/graph.py has them."""
+
+import dataclasses
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+
+from ..calls.exchange import following
+from ..job_report import Report
+from ..loading.target import Loaded, load
+from ..tracing.graph_writer import NodeWriter, NotRepresentable, Sizes, lifted_scalars, named_outputs
+from ..tracing.source_names import SourceNames, name_nodes
+from ..tracing.symbolic import sizes_stay_symbolic
+
+# A float argument is recognised in the graph by tracing again with other values: of either sign, small and
+# large, so that a branch on it shows.
+OTHER_VALUES = (0.8414709848078965, -2.7182818284590451, 31415.926535897932)
+STEP = 0.0078125
+
+
+OF_VALUES = ("GuardOnDataDependentSymNode", "DataDependentOutputException")
+"""torch's exceptions where a value decides, by class."""
+
+
+class TraceFailed(Exception):
+    """torch.export cannot trace the target; the message is its own first line."""
+
+
+class DependsOnValues(TraceFailed):
+    """What is computed depends on the values of tensors."""
+
+
+class MutatesArguments(Exception):
+    """The target writes to its arguments or buffers."""
+
+
+class DependsOnScalar(Exception):
+    """A float argument steers the computation in a way that two traces cannot tell apart from a constant."""
+
+
+def work(
+    report: Report,
+    target: dict[str, Any],
+    inputs: list[dict[str, Any]],
+    constants: dict[str, Any],
+    dims: dict[str, int],
+    keep: list[str],
+) -> dict[str, Any]:
+    """Trace `target` with tensors of the traced sizes; operators named in `keep` stay whole.
+
+    Each input has as many `dtypes` as there are traces to make. Of the first, `graph` has the float arguments
+    told apart; in `traces` they are literals. What fails in other dtypes is `failed`, with the reason.
+    """
+    report.during("load")
+    loaded = load(target, "reference")
+    report.during("trace")
+    count = max((len(spec["dtypes"]) for spec in inputs), default=1)
+    first, *others = (ExportTracer(loaded, in_dtypes(inputs, i), dims, frozenset(keep)) for i in range(count))
+    graph = first.trace(constants)
+    return {
+        "graph": bound(first, graph, constants),
+        "traces": [{**graph, "fixed": []}, *(tried(tracer, constants) for tracer in others)],
+    }
+
+
+def in_dtypes(inputs: list[dict[str, Any]], trace: int) -> list[dict[str, Any]]:
+    """The inputs with their dtypes in one of the traces."""
+    return [{**spec, "dtype": spec["dtypes"][trace]} for spec in inputs]
+
+
+def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> dict[str, Any]:
+    """One trace, or why there is none."""
+    try:
+        return {**tracer.trace(constants), "fixed": []}
+    except (TraceFailed, MutatesArguments, NotRepresentable) as problem:
+        return {"failed": str(problem)}
+
+
+def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """The trace with its float arguments told apart from literals, where that can be done."""
+    floats = [name for name, value in constants.items() if isinstance(value, float)]
+    try:
+        nodes = with_scalars(tracer, graph["nodes"], constants, floats)
+    except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
+        # The value shapes the computation, so the draft is for this value alone.
+        return {**graph, "fixed": list(constants)}
+    return {**graph, "nodes": nodes, "fixed": [name for name in constants if name not in floats]}
+
+
+def with_scalars(
+    tracer: "ExportTracer", nodes: list[Any], constants: Mapping[str, Any], floats: list[str]
+) -> list[Any]:
+    """The nodes with a reference to a float argument wherever one follows it.
+
+    Raises DependsOnScalar where another value gives other operators, or meets no tensor as it is.
+    """
+    bound = nodes
+    for value in OTHER_VALUES if floats else ():
+        replaced = {name: value + i * STEP for i, name in enumerate(floats)}
+        other = tracer.trace({**constants, **replaced})
+        bound = [bind_scalars(a, b, constants, replaced) for a, b in paired(nodes, other["nodes"])]
+    return bound
+
+
+class ExportTracer:
+    """Traces one target, as often as needed, with the same example tensors."""
+
+    def __init__(
+        self, loaded: Loaded, inputs: list[dict[str, Any]], dims: dict[str, int], keep: frozenset[str]
+    ) -> None:
+        self.loaded = loaded
+        given = {spec["name"]: example(spec) for spec in inputs}
+        # A module in half precision has its parameters in it too.
+        state = following(loaded.state, given)
+        self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
+        self.examples = [*given.values(), *state.values()]
+        self.dims = dims
+        self.keep = keep
+
+    def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:
+        """One trace, as the JSON of schema/graph.py's Graph but for `fixed`."""
+        program = self._export(constants)
+        signature = program.graph_signature
+        given = set(signature.user_inputs)
+        placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
+        tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
+        known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
+        mutated = [*signature.user_inputs_to_mutate.values(), *signature.buffers_to_mutate.values()]
+        if mutated:
+            raise MutatesArguments(f"it writes to {', '.join(known.get(name, name) for name in mutated)}")
+        sizes = Sizes(tensors, self.inputs, self.dims, program.range_constraints)
+        names = SourceNames(self.loaded.file)
+        writer = NodeWriter(known, names, sizes, lifted_scalars(program))
+        nodes = [writer.write(node) for node in program.graph.nodes if writer.is_operator(node)]
+        name_nodes(nodes, names)
+        structure, outputs = named_outputs(program, writer)
+        return {
+            "function": self.loaded.name,
+            "parameters": [*self.loaded.parameters, *self.loaded.state],
+            "inputs": [sizes.input(spec) for spec in self.inputs],
+            "state": self.loaded.state_keys,
+            "constants": dict(constants),
+            "nodes": nodes,
+            "outputs": outputs,
+            "structure": structure,
+            "dims": self.dims,
+            "guards": sizes.guards(),
+        }
+
+    def _export(self, constants: Mapping[str, Any]) -> ExportedProgram:
+        module = ExportedCall(self.loaded, [spec["name"] for spec in self.inputs], constants)
+        shapes = tuple(
+            {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
+            for spec in self.inputs
+        )
+        try:
+            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+                program = torch.export.export(
+                    module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
+                )
+            table = torch.export.default_decompositions()
+            for op in [op for op in table if str(op) in self.keep]:
+                del table[op]
+            decomposed: ExportedProgram = program.run_decompositions(table)
+            return decomposed
+        except Exception as problem:
+            text = str(problem).strip().splitlines() or [type(problem).__name__]
+            kind = DependsOnValues if type(problem).__name__ in OF_VALUES else TraceFailed
+            raise kind(text[0]) from problem
+
+
+class ExportedCall(torch.nn.Module):
+    """The target with tensors as positional arguments and constants bound, as torch.export wants it."""
+
+    def __init__(self, loaded: Loaded, names: list[str], constants: Mapping[str, Any]) -> None:
+        super().__init__()
+        # Registered, so that export takes its parameters for parameters and not for stray constants.
+        self.module = loaded.module
+        self.loaded = dataclasses.replace(loaded, call=traceable(loaded.call))
+        self.names = names
+        self.constants = constants
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        given = dict(zip(self.names, tensors, strict=True))
+        state = {name: given.pop(name) for name in self.loaded.state}
+        in_order = {n: v for n, v in {**given, **self.constants}.items() if n in self.loaded.parameters}
+        return self.loaded({**in_order, **given, **self.constants}, state)
+
+
+def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function under the name `forward`: the only frames whose lines torch.export records."""
+    if not isinstance(call, types.FunctionType):
+        return call
+    code = call.__code__.replace(co_name="forward")
+    copy = types.FunctionType(code, call.__globals__, "forward", call.__defaults__, call.__closure__)
+    copy.__kwdefaults__ = call.__kwdefaults__
+    return copy
+
+
+def described(name: str, tensor: torch.Tensor) -> dict[str, Any]:
+    """A parameter or buffer as an input whose shape is fixed."""
+    shape = list(tensor.shape)
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return {"name": name, "dtype": dtype, "shape": [str(n) for n in shape], "traced": shape}
+
+
+def example(spec: Mapping[str, Any]) -> torch.Tensor:
+    """A small tensor to trace with; its values are never looked at."""
+    dtype = getattr(torch, spec["dtype"])
+    if dtype.is_floating_point:
+        return torch.randn(spec["traced"]).to(dtype)
+    return torch.zeros(spec["traced"], dtype=dtype)
+
+
+def paired(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
+    """The nodes of two traces side by side."""
+    if [n["op"] for n in first] != [n["op"] for n in second]:
+        raise DependsOnScalar("another value of a float argument gives other operators")
+    return list(zip(first, second, strict=True))
+
+
+def bind_scalars(first: Any, second: Any, constants: Mapping[str, Any], replaced: Mapping[str, float]) -> Any:
+    """`first` with every literal that follows a float argument replaced by a reference to it."""
+    if isinstance(first, dict) and first.get("form") == "literal":
+        if first == second:
+            return first
+        for name, value in replaced.items():
+            if second["value"] == value and first["value"] == constants[name]:
+                return {"form": "scalar", "name": name}
+        raise DependsOnScalar(
+            f"{first['value']!r} is computed from a float argument before it meets a tensor"
+        )
+    if isinstance(first, dict) and first.get("form") == "size" and first != second:
+        raise DependsOnScalar(f"{first['expression']} is computed from a float argument and sizes")
+    if isinstance(first, dict):
+        return {key: bind_scalars(first[key], second[key], constants, replaced) for key in first}
+    if isinstance(first, list):
+        return [bind_scalars(a, b, constants, replaced) for a, b in zip(first, second, strict=True)]
+    return first

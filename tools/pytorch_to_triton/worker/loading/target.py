@@ -1,0 +1,352 @@
+"""Loading a target: a kernel file, a function, an nn.Module, or a file with Model and ModelNew."""
+
+import ast
+import dataclasses
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from ..runtime import as_on_a_gpu, interpreting
+from .redirect import in_original_terms, loader_of, original, redirect
+
+Role = Literal["reference", "candidate"]
+Kind = Literal["kernel_file", "model_file", "function", "module"]
+
+NAMES_BY_ROLE: dict[str, tuple[str, str]] = {
+    "reference": ("reference", "Model"),
+    "candidate": ("run", "ModelNew"),
+}
+"""What a target without a name means: the first in a kernel file, else the second."""
+INITIAL_SEED = 20250117
+
+
+class TargetError(Exception):
+    """The user's target cannot be used; the message is for the user."""
+
+
+class TargetMissing(TargetError):
+    """There is no such file."""
+
+
+class NameMissing(TargetError):
+    """The file has no such name; the nearest ones are listed."""
+
+
+class TargetSyntax(TargetError):
+    """The file is not valid Python: file, line and caret."""
+
+
+class TargetLoadFailed(TargetError):
+    """Importing the file, or constructing the module in it, raised."""
+
+
+class TargetExits(TargetError):
+    """The file ends the program while it is imported."""
+
+
+class ModuleUnconstructed(TargetError):
+    """The module's constructor does not do with the arguments that are there."""
+
+
+class NotCallable(TargetError):
+    """The name is neither a function nor an nn.Module."""
+
+
+class ArityMismatch(TargetError):
+    """The arguments do not fit the signature."""
+
+
+class StateMismatch(TargetError):
+    """A candidate module whose state_dict does not take the reference's parameters and buffers."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A target that can be called with named arguments."""
+
+    kind: Kind
+    name: str
+    file: Path
+    contents: ModuleType
+    """The imported file."""
+    signature: inspect.Signature
+    """The function's, or forward's without `self`."""
+    call: Callable[..., Any]
+    """Takes the signature's arguments; a module's also takes its state by keyword."""
+    module: nn.Module | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names that the signature takes, in its order; state not among them."""
+        return tuple(self.signature.parameters)
+
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """A module's parameters and persistent buffers, detached, named after its state_dict's keys with dots
+        replaced by underscores; empty for a function."""
+        if self.module is None:
+            return {}
+        return {keyword(key): value.detach() for key, value in self.module.state_dict().items()}
+
+    @property
+    def state_keys(self) -> dict[str, str]:
+        """The state_dict's key behind each name of `state`."""
+        return {} if self.module is None else {keyword(key): key for key in self.module.state_dict()}
+
+    def __call__(self, arguments: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> Any:
+        """Call with `arguments` in the declaration's order, and `state` by keyword.
+
+        Raises ArityMismatch where the signature does not take them.
+        """
+        by_keyword = {} if self.module is not None else state
+        args, kwargs = bind(self.name, self.signature, arguments, by_keyword)
+        return self.call(*args, **{**kwargs, **state})
+
+    def to_gpu(self) -> None:
+        """Move what a module holds beside its state to the GPU, or to what stands in for one."""
+        if self.module is not None and (interpreting() or torch.cuda.is_available()):
+            with as_on_a_gpu():
+                self.module.cuda()
+
+    def take_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Load the reference's state into a candidate module; a function takes it at the call.
+
+        Raises StateMismatch that names both lists of keys.
+        """
+        if self.module is None:
+            return
+        keys = {key: keyword(key) for key in self.module.state_dict()}
+        if set(keys.values()) != set(state):
+            raise StateMismatch(
+                f"`{self.name}` does not take the reference's state_dict: the reference has {listed(state)}; "
+                f"`{self.name}` has {listed(keys.values())}"
+            )
+        try:
+            self.module.load_state_dict({key: state[name] for key, name in keys.items()})
+        except RuntimeError as error:
+            raise StateMismatch(f"`{self.name}` does not take the reference's state: {error}") from error
+
+
+class ModuleCall:
+    """A module as a function of its arguments and, by keyword, of its parameters and buffers."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self.keys = {keyword(key): key for key in module.state_dict()}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state = {key: kwargs.pop(name) for name, key in self.keys.items() if name in kwargs}
+        return torch.func.functional_call(self.module, state, args, kwargs)
+
+
+def load(target: Mapping[str, Any], role: Role, staged: Mapping[str, str] | None = None) -> Loaded:
+    """Import the target's file and pick what its name, or its role in a file without one, stands for.
+
+    `target` is the JSON of schema/target.py. `staged` are the copies to import instead of originals, by the
+    originals' absolute paths, from now on in this process. Raises a TargetError.
+    """
+    if staged:
+        redirect(staged)
+    with as_on_a_gpu():
+        return load_role(Path(target["path"]), target["name"], role, target.get("init", ()))
+
+
+def load_role(path: Path, name: str | None, role: Role, init: Sequence[str] = ()) -> Loaded:
+    """`init` are arguments of a module class as `name=value`."""
+    contents = load_file(path)
+    if name is not None:
+        if not hasattr(contents, name):
+            raise NameMissing(f"{path} has no `{name}`; {suggestion(name, public_names(contents))}")
+        return loaded(path, contents, name, init)
+    function_name, class_name = NAMES_BY_ROLE[role]
+    if hasattr(contents, function_name):
+        return dataclasses.replace(loaded(path, contents, function_name, init), kind="kernel_file")
+    if hasattr(contents, class_name):
+        return dataclasses.replace(loaded(path, contents, class_name, init), kind="model_file")
+    raise NameMissing(
+        f"{path} has neither `{function_name}` (kernel file) nor `{class_name}` to serve as the {role}; "
+        f"it defines {listed(public_names(contents))}"
+    )
+
+
+def load_file(path: Path) -> ModuleType:
+    """Import the file: in a package under its dotted name, else alone, its folder appended to sys.path."""
+    if not path.is_file():
+        raise TargetMissing(f"there is no file {path}")
+    root, dotted = package_of(path)
+    try:
+        return import_from_package(path, root, dotted) if root else import_alone(path)
+    except SyntaxError as error:
+        raise TargetSyntax(syntax_message(error)) from error
+    except TargetError:
+        raise
+    except SystemExit as error:
+        code = "" if error.code is None else repr(error.code)
+        raise TargetExits(
+            f"importing {path} ends the program by SystemExit: sys.exit({code}){at_line(error, path)}"
+        ) from error
+    except Exception as error:
+        raise TargetLoadFailed(f"importing {path} raised {described(error, path)}") from error
+
+
+def package_of(path: Path) -> tuple[Path | None, str]:
+    """The folder above the outermost package that holds the file, and the file's dotted name in it."""
+    folder = path.parent
+    parts = [] if path.stem == "__init__" else [path.stem]
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return (folder, ".".join(parts)) if folder != path.parent else (None, path.stem)
+
+
+def import_from_package(path: Path, root: Path, dotted: str) -> ModuleType:
+    sys.path.insert(0, str(root))
+    module = importlib.import_module(dotted)
+    if module.__file__ is None or not original(module.__file__).samefile(path):
+        raise TargetLoadFailed(
+            f"`{dotted}` is already the name of {module.__file__}, so {path} cannot be imported under it"
+        )
+    return module
+
+
+def import_alone(path: Path) -> ModuleType:
+    # Appended, so that nothing in the user's folder shadows an installed package.
+    sys.path.append(str(path.parent))
+    name = f"target_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader_of(name, path))
+    if spec is None or spec.loader is None:
+        raise TargetLoadFailed(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def loaded(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()) -> Loaded:
+    """What `name` in the file is: a function, a module, or a class of modules to construct."""
+    value = getattr(contents, name)
+    if isinstance(value, type) and issubclass(value, nn.Module):
+        value = construct(path, contents, name, init)
+    if isinstance(value, nn.Module):
+        # Dropout off and running statistics fixed: what an inference kernel computes.
+        value.eval()
+        return Loaded("module", name, path, contents, signature_of(value.forward), ModuleCall(value), value)
+    if type(value).__module__.startswith("triton."):
+        raise NotCallable(f"`{name}` is a @triton.jit kernel; name the Python function that launches it")
+    if isinstance(value, type) or not callable(value):
+        raise NotCallable(f"`{name}` is {a_kind_of(value)}, neither a function nor an nn.Module")
+    return Loaded("function", name, path, contents, signature_of(value), value)
+
+
+def construct(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()) -> nn.Module:
+    """The module from `init`, or from the file's get_init_inputs(): positional (list) or keyword (dict)."""
+    torch.manual_seed(INITIAL_SEED)
+    try:
+        given: Any = dict(literal(text) for text in init) or initial_inputs(contents)
+        cls = getattr(contents, name)
+        module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
+        return module
+    except Exception as error:
+        kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
+        raise kind(
+            f"constructing `{name}` raised {described(error, path)}; "
+            "its arguments come from --init NAME=VALUE, or from get_init_inputs() in the same file"
+        ) from error
+
+
+def literal(text: str) -> tuple[str, Any]:
+    """Name and value of `dim=512`; a value that is no Python literal is text."""
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (SyntaxError, ValueError):
+        return name.strip(), value.strip()
+
+
+def initial_inputs(contents: ModuleType) -> Any:
+    return contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature; of a builtin without one, a signature that takes anything."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        kinds = (("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD))
+        return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds])
+
+
+def bind(
+    name: str, signature: inspect.Signature, arguments: Mapping[str, Any], state: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by keyword where the signature knows each name, else by position; state by keyword."""
+    parameters = signature.parameters.values()
+    positional = any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in parameters)
+    by_name = not positional and all(argument in signature.parameters for argument in arguments)
+    args = () if by_name else tuple(arguments.values())
+    kwargs = {**arguments, **state} if by_name else dict(state)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArityMismatch(
+            f"`{name}` takes {listed(signature.parameters)}, but is given "
+            f"{listed([*arguments, *state])}: {error}"
+        ) from error
+    return args, kwargs
+
+
+def syntax_message(error: SyntaxError) -> str:
+    """File, line, what is wrong, and the line with a caret."""
+    line = (error.text or "").rstrip()
+    indent = len(line) - len(line.lstrip())
+    caret = " " * max((error.offset or 1) - 1 - indent, 0) + "^"
+    file = original(error.filename) if error.filename else None
+    return f"{file}, line {error.lineno}: {error.msg}\n  {line.lstrip()}\n  {caret}"
+
+
+def described(error: BaseException, path: Path) -> str:
+    """`Type: message (line N)`, the line being the innermost in the user's file."""
+    return f"{type(error).__name__}: {in_original_terms(str(error))}{at_line(error, path)}"
+
+
+def at_line(error: BaseException, path: Path) -> str:
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if original(f.filename) == path]
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def public_names(contents: ModuleType) -> list[str]:
+    """Functions and classes that the file itself defines, in its order."""
+    return [
+        name
+        for name, value in vars(contents).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == contents.__name__
+    ]
+
+
+def keyword(key: str) -> str:
+    """A state_dict's key as the name of an argument."""
+    return key.replace(".", "_")
+
+
+def suggestion(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"nearest: {listed(near)}" if near else f"it defines {listed(names)}"
+
+
+def listed(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "nothing"
+
+
+def a_kind_of(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"

@@ -1,0 +1,159 @@
+"""A GPU that is not there: Triton compiles for it, code written for it finds it, nothing runs on it.
+
+CPU tensors stand for the GPU's as they do under the interpreter (`interpreter/cuda_stand_in.py`); what is
+asked about the device itself is answered for the GPU that kernels are compiled for.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+
+from ..interpreter.cuda_answers import DEVICE, PROPERTIES, ordinal
+from ..interpreter.fake_cuda import standing_in
+from .binary import registers_and_spills
+
+
+@dataclass(frozen=True)
+class OfflineGpu:
+    """The JSON of hardware/architectures.py, as far as it is needed here; sizes in bytes."""
+
+    name: str
+    backend: str
+    compiler_arch: int | str
+    """What GPUTarget takes: 90, or "gfx942"."""
+    capability: tuple[int, int]
+    warp_size: int
+    multiprocessors: int
+    warps: int
+    """At most resident on a multiprocessor."""
+    registers: int
+    """Of a multiprocessor, 32 bits each."""
+    shared_bytes: int
+    """Of a multiprocessor."""
+    shared_bytes_per_block: int
+    """At most, for one block."""
+
+    @property
+    def target(self) -> GPUTarget:
+        return GPUTarget(self.backend, self.compiler_arch, self.warp_size)
+
+    @property
+    def properties(self) -> Any:
+        """`torch.cuda.get_device_properties`."""
+        return dataclasses.replace(
+            PROPERTIES,
+            name=self.name,
+            major=self.capability[0],
+            minor=self.capability[1],
+            multi_processor_count=self.multiprocessors,
+            warp_size=self.warp_size,
+            max_threads_per_multi_processor=self.warps * self.warp_size,
+            regs_per_multiprocessor=self.registers,
+            shared_memory_per_block_optin=self.shared_bytes_per_block,
+            shared_memory_per_multiprocessor=self.shared_bytes,
+        )
+
+
+class OfflineDriver:
+    """What `triton.runtime.driver.active` answers for the absent GPU."""
+
+    utils: "OfflineDriver"
+
+    def __init__(self, gpu: OfflineGpu) -> None:
+        self.gpu = gpu
+        self.utils = self
+
+    def get_current_target(self) -> GPUTarget:
+        return self.gpu.target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        ordinal(device)
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return DEVICE
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+        return self.gpu.capability
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return {
+            "multiprocessor_count": self.gpu.multiprocessors,
+            "max_num_regs": self.gpu.registers,
+            "max_shared_mem": self.gpu.shared_bytes_per_block,
+            "warpSize": self.gpu.warp_size,
+        }
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        return run_once
+
+    def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+        return torch.empty(0)
+
+    def clear_cache(self, cache: torch.Tensor) -> None:
+        pass
+
+    def launcher_cls(self, src: Any, metadata: Any) -> Callable[..., None]:
+        """A launcher that launches nothing, for wrappers that hold a compiled kernel and call it."""
+        return lambda *args: None
+
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
+        """Module, function, registers a thread, spilled registers a thread, threads a block at most."""
+        found = registers_and_spills(binary, self.gpu.backend)
+        return None, None, found["registers"], found["stack_bytes"] // 4, 1024
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+
+def run_once(kernel_call: Callable[[], Any], quantiles: Any = None, **_: Any) -> list[float]:
+    """A benchmark that calls once and times nothing: all configurations tie."""
+    kernel_call()
+    return [0.0] * (len(quantiles) if quantiles else 1)
+
+
+def compile_for(gpu: OfflineGpu) -> None:
+    """From now on, in this process, Triton compiles for `gpu`."""
+    driver.set_active(OfflineDriver(gpu))
+
+
+@contextlib.contextmanager
+def on(gpu: OfflineGpu) -> Iterator[None]:
+    """Inside, code written for a GPU finds `gpu`, with CPU tensors for its memory."""
+
+    def about(answer: Any) -> Callable[..., Any]:
+        def call(device: Any = None) -> Any:
+            ordinal(device)
+            return answer
+
+        return call
+
+    answers = {
+        "get_device_properties": about(gpu.properties),
+        "get_device_name": about(gpu.name),
+        "get_device_capability": about(gpu.capability),
+        "get_arch_list": lambda: [gpu.name],
+    }
+    with standing_in():
+        before = {name: getattr(torch.cuda, name) for name in answers}
+        for name, answer in answers.items():
+            setattr(torch.cuda, name, answer)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(torch.cuda, name, value)

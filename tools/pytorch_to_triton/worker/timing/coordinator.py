@@ -1,0 +1,84 @@
+"""The process that draws the inputs of a size, and afterwards checks what timed calls returned."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..calls.call_inputs import drawn, drawn_cotangents, trained
+from ..calls.exchange import CallInputs, Exchange
+from ..calls.generate import perturbed_state
+from ..calls.tensors import read_outputs, write_values
+from ..loading.target import Loaded, load
+from ..truth.compare import Comparison
+from ..truth.oracle import Oracle
+from .input_pool import variant
+from .workers import Commands
+
+OWN_DRAWS = 3
+"""So many different calls are drawn by a file with its own `inputs()`."""
+TRUTH = "truth"
+
+
+class Coordinator:
+    """Knows the reference and the inputs, and times nothing."""
+
+    reference: Loaded
+    oracle: Oracle
+
+    def __init__(self, folder: Path, passes: str, budget: dict[str, Any]) -> None:
+        self.exchange = Exchange(folder)
+        self.backward = passes != "forward"
+        self.budget = budget
+
+    @property
+    def commands(self) -> Commands:
+        """What it can be told to do."""
+        return {"load": self.load, "draw": self.draw, "check": self.check}
+
+    def load(self, target: dict[str, Any], seed: int) -> None:
+        """Load the reference, and write the state that all members get."""
+        self.reference = load(target, "reference")
+        self.oracle = Oracle(self.reference, self.exchange, "cuda", self.backward)
+        state = perturbed_state(self.reference.state, trained(self.reference), seed)
+        write_values(state, self.exchange.state)
+
+    def draw(self, case: dict[str, Any], seed: int) -> list[str]:
+        """Write the calls that a size's inputs are made of; their names."""
+        count = 1 if case["arguments"] else OWN_DRAWS
+        names = [f"draw{number}" for number in range(count)]
+        for number, name in enumerate(names):
+            one = {**case, "name": name, "seed": seed + number}
+            call = CallInputs(drawn(self.reference, one), {})
+            self.exchange.put(name, call)
+            if self.backward:
+                self.reference.to_gpu()
+                run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(name, seed)
+                cotangents = drawn_cotangents(run.outputs, seed)
+                self.exchange.put(name, dataclasses.replace(call, cotangents=cotangents))
+        return names
+
+    def check(self, draws: list[str], offset: int, seed: int, members: list[str]) -> dict[str, Any]:
+        """By member: how far what it returned for these inputs is from the truth (compare.py)."""
+        self.reference.to_gpu()
+        bases = [self.exchange.call(name, "cuda") for name in draws]
+        call = variant(bases, offset)
+        self.exchange.put(TRUTH, call)
+        truth = self.oracle.truth(TRUTH, seed)
+        found = {}
+        for name in members:
+            outputs = read_outputs(self.exchange.outputs("candidate", name), "cuda")
+            found[name] = brief(Comparison(outputs, truth, call, self.budget).statistics())
+            self.exchange.forget(name)
+        self.exchange.forget(TRUTH)
+        del truth, call, bases
+        torch.cuda.empty_cache()
+        return found
+
+
+def brief(statistics: dict[str, Any]) -> dict[str, Any]:
+    """How many elements of which output are wrong, and nothing else."""
+    kept = ("path", "differs", "elements", "failing")
+    outputs = [{key: output[key] for key in kept} for output in statistics["outputs"]]
+    return {"missing": statistics["missing"], "extra": statistics["extra"], "outputs": outputs}

@@ -1,0 +1,276 @@
+"""One callable's process: it is timed here, among nothing but itself."""
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
+from torch.profiler import ProfilerActivity, profile
+
+from ..calls.exchange import CallInputs, Exchange, all_outputs, written_to
+from ..calls.tensors import output_of, read_values, write_outputs
+from ..integrity.returned_tensors import plain
+from ..integrity.settings import Settings
+from ..loading.target import Loaded, Role, load
+from ..tuning.autotuned import chosen_configs
+from .device import MOST_COVER, Flush, event, forget_persisting, peak_bytes
+from .input_pool import Pool, variant
+from .passes import PASSES, Timed
+from .workers import Commands
+
+FIRST_CALLS = 3
+
+
+class TimedImplementation:
+    """What this process was told to time, and the calls at hand."""
+
+    loaded: Loaded
+    flush: Flush
+    flags: Settings
+    pool: Pool
+
+    def __init__(self, folder: Path, setting: Mapping[str, Any]) -> None:
+        self.exchange = Exchange(folder)
+        self.passes: str = setting["passes"]
+        self.tf32: bool = setting["tf32"]
+        self.cover = 1
+        self.offsets: list[int] = []
+        self.calls: list[CallInputs] = []
+        self.timed: list[Timed] = []
+        self.results: list[dict[str, Any]] = []
+
+    @property
+    def commands(self) -> Commands:
+        """What it can be told to do."""
+        return {
+            "load": self.load,
+            "start": self.start,
+            "fill": self.fill,
+            "go": self.go,
+            "wall": self.wall,
+            "graph": self.graph,
+            "profile": self.profile,
+            "keep": self.keep,
+            "leave": self.leave,
+        }
+
+    def load(self, target: dict[str, Any], role: Role, compiled: str | None, caches: str) -> dict[str, Any]:
+        """Load the target; `compiled` is a mode of torch.compile. Caches start empty, so that a first call is
+        one; all members get the same precision."""
+        os.environ["TRITON_CACHE_DIR"] = f"{caches}/triton"
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{caches}/inductor"
+        torch.backends.cuda.matmul.allow_tf32 = self.tf32
+        torch.backends.cudnn.allow_tf32 = self.tf32
+        self.loaded = load(target, role)
+        self.loaded.take_state(read_values(self.exchange.state, "cpu"))
+        self.loaded.to_gpu()
+        if compiled:
+            self.loaded = in_one_graph(self.loaded, compiled)
+        self.flush = Flush()
+        self.flags = Settings()
+        return {}
+
+    def start(self, draws: list[str]) -> dict[str, Any]:
+        """Take in a size's inputs and make the first calls."""
+        torch.compiler.reset()
+        self.pool = Pool([self.exchange.call(name, "cuda") for name in draws])
+        self.fill([0])
+        began = time.perf_counter()
+        self.go_untimed()
+        first = time.perf_counter() - began
+        for _ in range(FIRST_CALLS):
+            self.fill([0])
+            self.go_untimed()
+        self.fill([0])
+        peak = peak_bytes(self.timed[0])
+        self.settle_cover()
+        outputs = [t for t in self.results[0].values() if isinstance(t, torch.Tensor)] if self.results else []
+        return {
+            "first_call_ms": 1e3 * first,
+            "peak_bytes": peak,
+            "input_bytes": sum(t.nbytes for t in self.pool.bases[0].tensors().values()),
+            "output_bytes": sum(t.nbytes for t in outputs),
+            "free_bytes": torch.cuda.mem_get_info()[0],
+            "call_ms": self.host_ms(),
+            "cover": self.cover,
+        }
+
+    def fill(self, offsets: list[int]) -> None:
+        """Make one call ready for each offset (pool.py), in as many slots of the pool."""
+        self.calls, self.timed, self.results = [], [], []
+        self.offsets = offsets
+        self.calls = [self.pool.filled(slot, offset) for slot, offset in enumerate(offsets)]
+        self.timed = [PASSES[self.passes](self.target, call) for call in self.calls]
+        torch.cuda.synchronize()
+
+    def go(self) -> list[float]:
+        """Make the calls that were made ready, each with a cold L2 cache; milliseconds between events."""
+        stream = torch.cuda.current_stream()
+        pairs = [(event(), event()) for _ in self.timed]
+        forget_persisting()
+        for timed, (start, end) in zip(self.timed, pairs, strict=True):
+            self.flush(self.cover)
+            start.record(stream)
+            self.results.append(timed())
+            end.record(stream)
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) for start, end in pairs]
+
+    def go_untimed(self) -> None:
+        self.results = [timed() for timed in self.timed]
+        torch.cuda.synchronize()
+
+    def target(self, call: CallInputs) -> Any:
+        """What is timed."""
+        return self.loaded(call.arguments, call.state)
+
+    def host_ms(self) -> float:
+        """What one call takes by the host's clock, launch included, the cache warm."""
+        self.fill([0])
+        began = time.perf_counter()
+        self.go_untimed()
+        return 1e3 * (time.perf_counter() - began)
+
+    def settle_cover(self) -> None:
+        """Find how many flushes keep the device busy while the host launches a call."""
+        launching = max(self.launch_seconds() for _ in range(FIRST_CALLS))
+        began = time.perf_counter()
+        self.flush()
+        torch.cuda.synchronize()
+        flushing = time.perf_counter() - began
+        self.cover = min(1 + math.ceil(launching / flushing), MOST_COVER)
+
+    def launch_seconds(self) -> float:
+        """What the host needs to launch a call on an idle device."""
+        self.fill([0])
+        began = time.perf_counter()
+        self.results = [self.timed[0]()]
+        taken = time.perf_counter() - began
+        torch.cuda.synchronize()
+        return taken
+
+    def wall(self) -> float:
+        """Milliseconds from a call to the device's being done, by the host's clock.
+
+        It is the last of the calls that are ready; those before it warm up the host.
+        """
+        *before, last = self.timed
+        for timed in before:
+            self.results.append(timed())
+        forget_persisting()
+        self.flush()
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        self.results.append(last())
+        torch.cuda.synchronize()
+        return 1e3 * (time.perf_counter() - began)
+
+    def graph(self, count: int) -> dict[str, Any]:
+        """`graph_ms`: milliseconds of each replay of the call as a captured CUDA graph, the L2 cache cold."""
+        if self.passes != "forward":
+            return {"graph_note": "only forward calls are captured"}
+        try:
+            return {"graph_ms": self.replayed(count)}
+        except Exception as error:  # what the author's code does while it is captured
+            torch.cuda.synchronize()
+            return {"graph_note": f"not captured: {type(error).__name__}: {str(error).partition(chr(10))[0]}"}
+
+    def replayed(self, count: int) -> list[float]:
+        self.fill([0])
+        timed, stream = self.timed[0], torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(FIRST_CALLS):
+                timed()
+        torch.cuda.synchronize()
+        captured = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(captured):
+            self.results = [timed()]
+        times = []
+        for offset in range(count):
+            self.pool.filled(0, offset)
+            start, end = event(), event()
+            self.flush()
+            start.record()
+            captured.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end))
+        return times
+
+    def profile(self, count: int) -> dict[str, Any]:
+        """`busy_ms`: the device's busy time over all streams during a call, the cache warm; `kernels`: how
+        many it ran."""
+        self.fill(list(range(count)))
+        try:
+            with profile(activities=[ProfilerActivity.CUDA]) as seen:
+                self.go_untimed()
+        except RuntimeError as error:  # the machine's owner may have forbidden it
+            return {"profile_note": str(error)}
+        spans = sorted(
+            (found.time_range.start, found.time_range.end)
+            for found in seen.events() or ()
+            if found.device_type == DeviceType.CUDA
+        )
+        return {"busy_ms": union(spans) / 1e3 / count, "kernels": len(spans) / count}
+
+    def keep(self, index: int, name: str) -> None:
+        """Write what one of the last timed calls returned, and the arguments that it wrote to."""
+        call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
+        everything = all_outputs(self.results[index], call, written_to(call, before))
+        outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+        write_outputs(outputs, self.exchange.outputs("candidate", name))
+
+    def leave(self) -> dict[str, Any]:
+        """Let go of the size's memory; what its kernels chose and which settings the calls changed."""
+        self.calls, self.timed, self.results = [], [], []
+        del self.pool
+        torch.cuda.empty_cache()
+        return {"tuned": chosen_configs([self.loaded.contents]), "changed": self.flags.changed()}
+
+
+class IdleProcess:
+    """A process that does what a subject's does, but calls nothing."""
+
+    @property
+    def commands(self) -> Commands:
+        """What it can be told to do."""
+        return {"start": self.start, "go": self.go}
+
+    def start(self) -> None:
+        """Take the device."""
+        self.flush = Flush()
+
+    def go(self, calls: int, cover: int) -> list[float]:
+        """Flush as often as a subject does for so many calls; milliseconds between events, of nothing."""
+        pairs = [(event(), event()) for _ in range(calls)]
+        forget_persisting()
+        for start, end in pairs:
+            self.flush(cover)
+            start.record()
+            end.record()
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) for start, end in pairs]
+
+
+def in_one_graph(loaded: Loaded, mode: str) -> Loaded:
+    """The target through torch.compile, for the very sizes that it is called with."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return loaded.call(*args, **kwargs)
+
+    return dataclasses.replace(loaded, call=torch.compile(call, mode=mode, dynamic=False))
+
+
+def union(spans: list[tuple[float, float]]) -> float:
+    """The length that sorted spans cover."""
+    covered, reached = 0.0, float("-inf")
+    for start, end in spans:
+        covered += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered

@@ -1,0 +1,119 @@
+"""Processes that are told what to do, one line at a time, by the process that forked them."""
+
+import json
+import os
+import select
+import signal
+import socket
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from ..failure import describe_failure
+from ..fork_server import die_with_parent
+
+Commands = Mapping[str, Callable[..., Any]]
+_CHUNK = 1 << 16
+
+
+class Lost(Exception):
+    """The process ended, did not answer in time, or what it was told to do raised; the message says which."""
+
+
+class WorkerProcess:
+    """A forked process that does what `commands` has, as long as this process lives."""
+
+    def __init__(self, label: str, pid: int, line: socket.socket) -> None:
+        self.label = label
+        self._pid = pid
+        self._line = line
+        self._unread = b""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be told anything more: an exception leaves it so, an end or a time-out does not."""
+        return self._line.fileno() >= 0
+
+    def ask(self, what: str, *, seconds: float, **arguments: Any) -> Any:
+        """Tell it to do `what`, and wait for its answer. Raises Lost."""
+        self.tell(what, **arguments)
+        return self.hear(seconds)
+
+    def tell(self, what: str, **arguments: Any) -> None:
+        """Tell it to do `what`. Raises Lost."""
+        try:
+            self._line.sendall(json.dumps({"do": what, "with": arguments}).encode() + b"\n")
+        except OSError:
+            raise Lost(self._why_it_ended()) from None
+
+    def hear(self, seconds: float) -> Any:
+        """The answer to what it was told last. Raises Lost; after a time-out the process is killed."""
+        while b"\n" not in self._unread:
+            if not select.select([self._line], [], [], seconds)[0]:
+                self.end()
+                raise Lost(f"not done within {seconds:g} s")
+            received = self._received()
+            if not received:
+                raise Lost(self._why_it_ended())
+            self._unread += received
+        line, _, self._unread = self._unread.partition(b"\n")
+        answer = json.loads(line)
+        if "failure" in answer:
+            raise Lost("{type}: {message}".format(**answer["failure"]))
+        return answer["answer"]
+
+    def end(self) -> None:
+        """Kill it, wherever it is."""
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+        self._line.close()
+
+    def _received(self) -> bytes:
+        with suppress(ConnectionError):
+            return self._line.recv(_CHUNK)
+        return b""
+
+    def _why_it_ended(self) -> str:
+        self._line.close()
+        with suppress(ChildProcessError):
+            _, status = os.waitpid(self._pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+            return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return "its process has ended"
+
+
+def enlist(label: str, commands: Callable[[], Commands]) -> WorkerProcess:
+    """Fork a process that makes its commands once, then follows them. The caller never touched the device."""
+    ours, theirs = socket.socketpair()
+    coordinator = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _follow(theirs, commands, coordinator)
+    theirs.close()
+    return WorkerProcess(label, pid, ours)
+
+
+def _follow(line: socket.socket, commands: Callable[[], Commands], coordinator: int) -> NoReturn:
+    """In the child: never return into the coordinator's frames."""
+    try:
+        die_with_parent(signal.SIGKILL)
+        if os.getppid() == coordinator:
+            known = commands()
+            for message in line.makefile("rb"):
+                line.sendall(json.dumps(_done(known, json.loads(message))).encode() + b"\n")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _done(commands: Commands, order: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {"answer": commands[order["do"]](**order["with"])}
+    except (Exception, SystemExit) as error:
+        traceback.print_exc()
+        return {"failure": describe_failure(error, order["do"])}

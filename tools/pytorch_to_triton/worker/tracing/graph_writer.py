@@ -1,0 +1,222 @@
+"""An exported program as the JSON of schema/graph.py: sizes as expressions over the caller's dims."""
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from .numbers_in_graph import Number, Numbers
+from .size_guards import conditions
+from .size_text import UnknownFunction, text_of, tidy
+from .source_names import SourceNames
+
+
+class NotRepresentable(Exception):
+    """The program holds something that plain data cannot say, such as a constant tensor."""
+
+
+class ReturnsNoTensor(NotRepresentable):
+    """The function returns something else than tensors that it computes."""
+
+
+class Sizes:
+    """Translates torch's size symbols into expressions over the declared dims."""
+
+    def __init__(
+        self,
+        tensors: list[Node],
+        inputs: list[dict[str, Any]],
+        dims: Mapping[str, int],
+        ranges: Mapping[sympy.Symbol, Any],
+    ) -> None:
+        self.ranges = ranges
+        self.dims = dims
+        self.replacements: dict[sympy.Symbol, sympy.Expr] = {}
+        self.fixed: dict[str, int] = {}
+        sizes = (size for tensor in tensors for size in tensor.meta["val"].shape)
+        self.free = next((size for size in sizes if isinstance(size, torch.SymInt)), None)
+        names = {name: sympy.Symbol(name, integer=True, positive=True) for name in dims}
+        for tensor, spec in zip(tensors, inputs, strict=True):
+            for size, text in zip(tensor.meta["val"].shape, spec["shape"], strict=True):
+                declared = sympy.sympify(text.replace("//", "/"), locals=names) if "//" not in text else None
+                expression = size.node.expr if isinstance(size, torch.SymInt) else None
+                if isinstance(expression, sympy.Symbol):
+                    plain = text in names
+                    if plain or expression not in self.replacements:
+                        self.replacements[expression] = (
+                            declared if declared is not None else sympy.Symbol(f"({text})", integer=True)
+                        )
+                elif (expression is None or expression.is_number) and not text.isdigit():
+                    self.fixed[text] = int(size)
+
+    def expression(self, size: int | torch.SymInt) -> str:
+        """A size as text over the dims, e.g. `2*H`."""
+        if isinstance(size, int):
+            return str(size)
+        return self._text(size)
+
+    def _text(self, size: torch.SymInt | torch.SymFloat) -> str:
+        try:
+            return text_of(sympy.sympify(size.node.expr).subs(self.replacements))
+        except UnknownFunction as problem:
+            raise NotRepresentable(str(problem)) from problem
+
+    def traced(self, size: int | torch.SymInt) -> int:
+        """The size in this trace."""
+        if isinstance(size, int):
+            return size
+        hint = size.node.hint
+        if not isinstance(hint, int):
+            raise NotRepresentable(f"the size {size} depends on values, not on shapes")
+        return hint
+
+    def number(self, value: float | torch.SymInt | torch.SymFloat) -> Number:
+        """A size, or a number computed from sizes."""
+        if isinstance(value, int | float):
+            return Number.of(value)
+        hint = value.node.hint
+        if hint is None:
+            raise NotRepresentable(f"the number {value} depends on values, not on shapes")
+        text = tidy(self._text(value))
+        return Number(text, hint, literal=False)
+
+    def shape(self, tensor: torch.Tensor) -> dict[str, Any]:
+        """A tensor's shape, both ways."""
+        return {
+            "expressions": [self.expression(n) for n in tensor.shape],
+            "traced": [self.traced(n) for n in tensor.shape],
+        }
+
+    def input(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """An input as declared."""
+        shape = {"expressions": spec["shape"], "traced": spec["traced"]}
+        return {"name": spec["name"], "shape": shape, "dtype": spec["dtype"]}
+
+    def guards(self) -> list[str]:
+        """Sizes that torch.export could not keep free, or only where the caller's branches go this way."""
+        fixed = [f"{name} == {size}" for name, size in self.fixed.items()]
+        bounds = []
+        for symbol, allowed in self.ranges.items():
+            if symbol not in self.replacements:
+                continue
+            name = self.replacements[symbol]
+            # Sizes 0 and 1 are never traced, so 2 is where every range starts.
+            if isinstance(allowed.lower, sympy.Integer) and allowed.lower > 2:
+                bounds.append(f"{name} >= {allowed.lower}")
+            if isinstance(allowed.upper, sympy.Integer):
+                bounds.append(f"{name} <= {allowed.upper}")
+        known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
+        return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
+
+
+class NodeWriter:
+    """Writes the nodes of one exported program; `known` maps torch's node names to the graph's."""
+
+    def __init__(
+        self,
+        known: dict[str, str],
+        names: SourceNames,
+        sizes: Sizes,
+        lifted: Mapping[str, float | int | bool],
+    ) -> None:
+        self.known = known
+        self.names = names
+        self.sizes = sizes
+        self.numbers = Numbers(lifted, sizes.number)
+
+    def is_operator(self, node: Node) -> bool:
+        """Whether the node computes tensors; numbers, size arithmetic and assertions are left out."""
+        value = node.meta.get("val")
+        computes = node.op == "call_function" and isinstance(value, torch.Tensor | tuple | list)
+        return computes and self.numbers.of(node) is None
+
+    def write(self, node: Node) -> dict[str, Any]:
+        """One operator call."""
+        value = node.meta["val"]
+        tensor = value if isinstance(value, torch.Tensor) else None
+        self.known[node.name] = node.name
+        return {
+            "name": node.name,
+            "op": "getitem" if node.target is operator.getitem else str(node.target),
+            "args": [self.argument(a) for a in node.args],
+            "kwargs": {key: self.argument(a) for key, a in node.kwargs.items()},
+            "shape": None if tensor is None else self.sizes.shape(tensor),
+            "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
+            "line": self._line(node),
+        }
+
+    def argument(self, value: Any) -> dict[str, Any]:
+        """One argument of a call."""
+        if isinstance(value, Node):
+            return self._node(value)
+        if isinstance(value, list | tuple):
+            return {"form": "list", "items": [self.argument(v) for v in value]}
+        if isinstance(value, torch.dtype):
+            return {"form": "literal", "value": str(value).removeprefix("torch.")}
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"form": "nonfinite", "value": str(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return {"form": "literal", "value": value}
+        return {"form": "literal", "value": str(value).removeprefix("torch.")}
+
+    def _node(self, node: Node) -> dict[str, Any]:
+        if node.name in self.known:
+            return {"form": "node", "name": self.known[node.name]}
+        number = self.numbers.of(node)
+        if number is None:
+            raise NotRepresentable(f"a constant tensor is used{self._where(node)}")
+        if number.literal:
+            return self.argument(number.value)
+        label = self._label(node)
+        return {"form": "size", "expression": number.text, "traced": number.value, "label": label}
+
+    def _label(self, node: Node) -> str | None:
+        """The variable that the caller's source assigns a computed number to."""
+        line = self._line(node)
+        names = self.names.assigned(line)
+        tensors = (n for n in node.graph.nodes if self._line(n) == line and self.is_operator(n))
+        return names[0] if len(names) == 1 and not any(tensors) else None
+
+    def _where(self, node: Node) -> str:
+        """The first place in the caller's source that uses the node."""
+        lines = [line for n in (node, *node.users) if (line := self._line(n)) is not None]
+        return f" in line {lines[0]}: `{self.names.text(lines[0])}`" if lines else ""
+
+    def _line(self, node: Node) -> int | None:
+        return self.names.line(node.meta.get("stack_trace"))
+
+
+def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:
+    """Constant tensors of no dimension, by placeholder name."""
+    constants = program.graph_signature.inputs_to_lifted_tensor_constants
+    values = {name: program.constants[key] for name, key in constants.items()}
+    return {name: value.item() for name, value in values.items() if value.dim() == 0}
+
+
+def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, list[dict[str, str]]]:
+    """What the function returns: the kind of container, and each tensor's path and node."""
+    (output,) = [n for n in program.graph.nodes if n.op == "output"]
+    nodes = list(output.args[0])
+    result = pytree.tree_unflatten(nodes, program.call_spec.out_spec)
+    flat, _ = pytree.tree_flatten_with_path(result)
+    outputs = []
+    for path, node in flat:
+        if not isinstance(node, Node):
+            raise ReturnsNoTensor(f"{path_of(path)} is {node!r}, not a tensor")
+        reference = writer.argument(node)
+        if reference["form"] != "node":
+            raise ReturnsNoTensor(f"{path_of(path)} is a constant")
+        outputs.append({"path": path_of(path), "name": reference["name"]})
+    kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
+    return kinds.get(type(result), "single"), outputs
+
+
+def path_of(path: tuple[Any, ...]) -> str:
+    """The name of an output: `out`, `out[0]`."""
+    return "out" + pytree.keystr(path)

@@ -1,0 +1,200 @@
+"""What a candidate returned, beside the truth: its errors reduced to statistics, as JSON.
+
+No case is judged here: what exceeds the given budget is counted, and described.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..allocation import Poison, poison_bytes
+from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
+from ..calls.tensors import OutputLeaf, output_of, read_outputs, storage_bytes
+from .diagnostics import is_transposed, what_it_looks_like, where_it_fails
+from .error import ErrorBudget, Errors, Tolerance, exact_errors, float_errors, largest, rms
+from .oracle import Outputs, Truth
+
+TINY = 1e-300
+TRAITS = ("type", "dtype", "shape", "device")
+
+
+def compared(
+    exchange: Exchange, case_id: str, side: str, truth: Truth, device: str, budget: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Statistics of the candidate's outputs of a case, and of those of its second run: of the worse of both.
+
+    `budget` holds `factor`, `untrusted`, and by dtype `slack`, `strict` and `loose` (error.py).
+    """
+    call = exchange.call(case_id, device)
+    runs = [exchange.outputs(side, case_id), exchange.second_run(side, case_id)]
+    found: list[dict[str, Any]] = [
+        Comparison(read_outputs(folder, device), truth, call, budget).statistics()
+        for folder in runs
+        if folder.exists()
+    ]
+    worst: dict[str, Any] = max(found, key=wrong_in)
+    return worst
+
+
+def wrong_in(statistics: dict[str, Any]) -> int:
+    """Of several runs the one to tell of has the most; the first of those that have none."""
+    differing = sum(output["differs"] is not None for output in statistics["outputs"])
+    failing = sum(int(output["failing"]) for output in statistics["outputs"])
+    return len(statistics["missing"]) + len(statistics["extra"]) + differing + failing
+
+
+class Comparison:
+    """The outputs of one case, side by side."""
+
+    def __init__(self, candidate: Outputs, truth: Truth, call: CallInputs, budget: Mapping[str, Any]) -> None:
+        self.truth = truth
+        self.call = call
+        self.inputs = call.tensors()
+        self.budget = budget
+        self.candidate = {**self.unwritten_arguments(), **candidate}
+
+    def unwritten_arguments(self) -> Outputs:
+        """Arguments that the reference writes to: the candidate's are as they were unless it says more."""
+        paths = [path for path in self.truth.pytorch if path.endswith(AFTER_THE_CALL)]
+        return {path: output_of(self.inputs[path.removesuffix(AFTER_THE_CALL)]) for path in paths}
+
+    def statistics(self) -> dict[str, Any]:
+        """`outputs`: one entry a path that both have; `missing` and `extra`: paths that one side lacks."""
+        ours, theirs = self.candidate, self.truth.pytorch
+        return {
+            "missing": [path for path in theirs if path not in ours],
+            "extra": [path for path in ours if path not in theirs],
+            "outputs": [self.output(path) for path in theirs if path in ours],
+        }
+
+    def output(self, path: str) -> dict[str, Any]:
+        """What both sides returned at `path`, and, where type, dtype, shape and device agree, the errors."""
+        ours, theirs = self.candidate[path], self.truth.pytorch[path]
+        differs = next((t for t in TRAITS if ours.traits.get(t) != theirs.traits.get(t)), None)
+        facts = {
+            "path": path,
+            "differs": differs,
+            "candidate": {trait: ours.traits.get(trait) for trait in TRAITS},
+            "pytorch": {trait: theirs.traits.get(trait) for trait in TRAITS},
+        }
+        if differs:
+            transposed = differs == "shape" and shows_transposed(ours, theirs)
+            right = differs == "dtype" and self.is_right_but_for_dtype(path)
+            return {**facts, "elements": 0, "failing": 0, "transposed": transposed, "right_values": right}
+        if theirs.tensor is None:
+            return {**facts, "elements": 0, "failing": 0}
+        precise = self.truth.precise.get(path)
+        if precise is None or precise.traits.get("shape") != theirs.traits["shape"]:
+            elements = math.prod(theirs.traits["shape"])
+            return {
+                **facts, "elements": elements, "failing": 0, "unjudged": elements, "unconfirmed": elements
+            }  # fmt: skip
+        return {**facts, **self.errors(path)}
+
+    def is_right_but_for_dtype(self, path: str) -> bool:
+        """Whether floating values of the right shape are right for the shorter of both sides' dtypes."""
+        ours, theirs = self.candidate[path], self.truth.pytorch[path]
+        precise, nearby = self.truth.precise.get(path), self.truth.nearby.get(path)
+        if precise is None or nearby is None:
+            return False
+        if len({tuple(side.traits.get("shape") or ()) for side in (ours, theirs, precise)}) > 1:
+            return False
+        candidate, pytorch = real(ours), real(theirs)
+        if not (candidate.is_floating_point() and pytorch.is_floating_point()):
+            return False
+        shorter = min(candidate.dtype, pytorch.dtype, key=lambda dtype: torch.finfo(dtype).bits)
+        outputs = {
+            "candidate": candidate.to(shorter),
+            "pytorch": pytorch.to(shorter),
+            "truth": real(precise),
+            "nearby": real(nearby),
+        }
+        errors = float_errors(outputs, rms(self.inputs.values()), self.budget_for(shorter))
+        return not bool(errors.failing.any()) and not bool(errors.unconfirmed.any())
+
+    def errors(self, path: str) -> dict[str, Any]:
+        """Figures in units of the allowed rounding error, and facts about the failing elements."""
+        sides = {
+            "candidate": self.candidate[path],
+            "pytorch": self.truth.pytorch[path],
+            "truth": self.truth.precise[path],
+            "nearby": self.truth.nearby[path],
+        }
+        outputs = {side: real(output) for side, output in sides.items()}
+        dtype = outputs["pytorch"].dtype
+        if dtype.is_floating_point:
+            errors = float_errors(outputs, rms(self.inputs.values()), self.budget_for(dtype))
+        else:
+            errors = exact_errors(outputs)
+        failing = int(errors.failing.sum())
+        closest = closest_to_its_limit(errors)
+        return {
+            "elements": errors.failing.numel(),
+            "failing": failing,
+            "unjudged": int((~errors.judged).sum()),
+            "unconfirmed": int(errors.unconfirmed.sum()),
+            "as_pytorch": int(errors.as_pytorch.sum()),
+            "as_truth": int(errors.as_truth.sum()),
+            "candidate_error": largest(errors.candidate.reshape(-1)[closest]),
+            "pytorch_error": largest(errors.pytorch[errors.judged]),
+            "allowed_error": largest(errors.allowed.reshape(-1)[closest]),
+            "meets_strict": errors.meets_strict,
+            "meets_loose": errors.meets_loose,
+            "constant": errors.constant,
+            "facts": self.facts(outputs, errors) if failing else None,
+        }
+
+    def budget_for(self, dtype: torch.dtype) -> ErrorBudget:
+        name = str(dtype).removeprefix("torch.")
+        slack, strict, loose = (
+            table.get(name, min(table.values()))
+            for table in (self.budget["slack"], self.budget["strict"], self.budget["loose"])
+        )
+        tolerance = Tolerance(strict, loose)
+        return ErrorBudget(self.budget["factor"], slack, self.budget["untrusted"], tolerance)
+
+    def facts(self, outputs: Mapping[str, torch.Tensor], errors: Errors) -> dict[str, Any]:
+        where = where_it_fails(errors.failing)
+        first = tuple(where["first"])
+        return {
+            **where,
+            "values": {side: plain(outputs[side][first]) for side in ("candidate", "pytorch", "truth")},
+            "unwritten": int((is_poison(outputs["candidate"]) & errors.failing).sum()),
+            **what_it_looks_like(outputs, errors.failing, self.inputs),
+        }
+
+
+def closest_to_its_limit(errors: Errors) -> torch.Tensor:
+    """The flat index of the element that errs most for what it may, 1-D of one; of nothing, none."""
+    return (
+        (errors.candidate / errors.allowed.clamp_min(TINY))
+        .reshape(-1)
+        .topk(min(1, errors.candidate.numel()))
+        .indices
+    )
+
+
+def shows_transposed(ours: OutputLeaf, theirs: OutputLeaf) -> bool:
+    """A wrong shape may still hold the right values."""
+    return ours.tensor is not None and theirs.tensor is not None and is_transposed(real(ours), real(theirs))
+
+
+def real(output: OutputLeaf) -> torch.Tensor:
+    """The values; complex ones as pairs of real numbers."""
+    assert output.tensor is not None
+    return torch.view_as_real(output.tensor) if output.tensor.is_complex() else output.tensor
+
+
+def is_poison(values: torch.Tensor) -> torch.Tensor:
+    """Where the bytes are those that memory held before the candidate ran, of the values' shape."""
+    pattern = torch.frombuffer(bytearray(poison_bytes(values.dtype, Poison.FIRST)), dtype=torch.uint8)
+    rows = storage_bytes(values.contiguous().clone()).view(-1, len(pattern))
+    return (rows == pattern.to(values.device)).all(dim=1).reshape(values.shape)
+
+
+def plain(value: torch.Tensor) -> float | str:
+    """A number that JSON can hold; NaN and infinities as text."""
+    number = value.item()
+    return number if value.isfinite() else str(number)

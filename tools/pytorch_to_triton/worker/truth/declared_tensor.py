@@ -1,0 +1,346 @@
+"""Tensors that report the dtypes which a case declares, and hold float64.
+
+Inside `DeclaredDtypes`, a reference finds every dtype as it would be at the case's own: `x.dtype`,
+`torch.finfo(x.dtype)`, what promotion gives, the default dtype. So it takes the branches that it takes there,
+while everything is computed in float64. Nothing is rounded where a value becomes shorter, except in a cast to
+a dtype that none of the call's tensors has: that one is meant.
+
+Autograd sits above: it sees the reported dtypes, and its gradients are computed here too.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch.utils._mode_utils import no_dispatch
+
+from ..calls.exchange import CallInputs, mapped
+from ..dispatch import DispatchMode
+from .result_dtypes import result_dtypes, tensors_in
+
+Args = tuple[Any, ...]
+Kwargs = Mapping[str, Any]
+
+WIDE = {
+    torch.float32: torch.float64,
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float8_e4m3fn: torch.float64,
+    torch.float8_e4m3fnuz: torch.float64,
+    torch.float8_e5m2: torch.float64,
+    torch.float8_e5m2fnuz: torch.float64,
+    torch.complex32: torch.complex128,
+    torch.complex64: torch.complex128,
+}
+"""What is held for each dtype that is not held as it is."""
+SHORT = frozenset(WIDE) - {torch.float32, torch.complex64}
+
+
+class NotFollowed(BaseException):
+    """What a reference does with its tensors has no counterpart on those that hold another dtype.
+
+    No reference catches it and goes on in another way.
+    """
+
+
+class DeclaredTensor(torch.Tensor):
+    """Reports one dtype and holds another; without memory of its own."""
+
+    held: torch.Tensor
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor, dtype: torch.dtype) -> "DeclaredTensor":
+        if held.layout != torch.strided:
+            raise NotFollowed(f"a tensor of layout {held.layout}")
+        # Views of ordinary tensors are ordinary ones also in inference mode.
+        with torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext():
+            tensor: DeclaredTensor = torch.Tensor._make_wrapper_subclass(
+                cls,
+                held.shape,
+                strides=held.stride(),
+                storage_offset=int(held.storage_offset()),
+                dtype=dtype,
+                device=held.device,
+            )
+        tensor.held = held
+        return tensor
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Args = (), kwargs: Any = None
+    ) -> Any:
+        raise NotFollowed(f"{func} outside of the mode that knows how to compute it")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return f"DeclaredTensor({self.held!r}, dtype={self.dtype})"
+
+    def tolist(self) -> Any:
+        return self.held.tolist()
+
+    def __deepcopy__(self, memo: Any) -> torch.Tensor:
+        copy: torch.Tensor = memo.setdefault(id(self), self.detach().clone())
+        return copy.requires_grad_(self.requires_grad)
+
+    def data_ptr(self) -> int:
+        raise NotFollowed("the address of a tensor")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise NotFollowed("an array of a tensor's memory")
+
+    @property
+    def data(self) -> torch.Tensor:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        raise NotFollowed("a tensor whose data are exchanged")
+
+
+def declared(call: CallInputs, wide: CallInputs) -> CallInputs:
+    """`wide`, each of its tensors reporting the dtype that it has in `call`."""
+    dtypes = {name: tensor.dtype for name, tensor in call.tensors().items()}
+    given = mapped(wide, lambda name, tensor: reporting(tensor, dtypes[name]))
+    cotangents = {
+        path: reporting(tensor.to(WIDE.get(tensor.dtype, tensor.dtype)), tensor.dtype)
+        for path, tensor in call.cotangents.items()
+    }
+    return CallInputs(given.arguments, given.state, cotangents)
+
+
+def reporting(wide: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return DeclaredTensor(wide, dtype) if dtype in WIDE else wide
+
+
+def held(value: Any) -> Any:
+    """What a tensor holds; of anything else, itself."""
+    return value.held if isinstance(value, DeclaredTensor) else value
+
+
+class Underneath:
+    """The arguments of one operator as they are held."""
+
+    def __init__(self) -> None:
+        self.outer: dict[int, DeclaredTensor] = {}
+        """By the id of what it holds."""
+        self.copied: dict[int, torch.Tensor] = {}
+        """Held copies, by id, of tensors that were made outside: writing to them would be lost."""
+        self.floating = False
+        """Whether any argument is a tensor of numbers that are not whole."""
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, DeclaredTensor):
+            self.floating = True
+            self.outer[id(value.held)] = value
+            return value.held
+        if isinstance(value, torch.Tensor):
+            return self.of_plain(value)
+        if isinstance(value, list | tuple):
+            return [self.of(item) for item in value]
+        return WIDE.get(value, value) if isinstance(value, torch.dtype) else value
+
+    def of_plain(self, tensor: torch.Tensor) -> torch.Tensor:
+        self.floating = self.floating or tensor.is_floating_point() or tensor.is_complex()
+        if tensor.dtype not in WIDE:
+            return tensor
+        wide = tensor.detach().to(WIDE[tensor.dtype])
+        self.copied[id(wide)] = wide
+        return wide
+
+
+class DeclaredDtypes(DispatchMode):
+    """Inside, operators compute on what tensors hold; results report the dtype that PyTorch gives them."""
+
+    def __init__(self, call: CallInputs) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.own = frozenset(tensor.dtype for tensor in call.tensors().values())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Args = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if is_composite(func):
+            with self:
+                parts = func.decompose(*args, **kwargs)
+            if parts is not NotImplemented:
+                return parts
+        if func.namespace not in ("aten", "prims"):
+            raise NotFollowed(f"{func}, which may look at the dtype itself")
+        return COMPUTED.get(func.overloadpacket.__name__, computed)(self, func, args, kwargs)
+
+    def wrapped(self, result: Any, under: Underneath, func: Any, args: Args, kwargs: Kwargs) -> Any:
+        """The result of `func` as the reference sees it."""
+        if not has_new_floats(result, under):
+            return known(result, under)
+        return reported(result, under, iter(result_dtypes(func, args, kwargs, count(result))))
+
+    def narrowed(self, values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """`values` after a cast to `dtype`, held as before."""
+        foreign = dtype in SHORT and dtype not in self.own
+        return values.to(dtype).to(WIDE[dtype]) if foreign else values
+
+
+def computed(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Any operator: on what its arguments hold."""
+    if torch.Tag.nondeterministic_seeded in func.tags:
+        return drawn(mode, func, args, kwargs)
+    under = Underneath()
+    wide_args, wide_kwargs = under.of(args), {name: under.of(value) for name, value in kwargs.items()}
+    if under.floating:
+        return mode.wrapped(func(*wide_args, **wide_kwargs), under, func, args, kwargs)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        result = func(*wide_args, **wide_kwargs)
+    finally:
+        torch.set_default_dtype(default)
+    return mode.wrapped(result, under, func, args, kwargs)
+
+
+def cast(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`_to_copy(x, dtype=...)`."""
+    result = computed(mode, func, args, kwargs)
+    if isinstance(result, DeclaredTensor) and result.dtype != args[0].dtype:
+        return DeclaredTensor(mode.narrowed(result.held, result.dtype), result.dtype)
+    return result
+
+
+def copied(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`copy_(to, from)`: a cast as well."""
+    to, given = args[0], args[1]
+    if isinstance(to, DeclaredTensor) and to.dtype != given.dtype:
+        given = mode.narrowed(Underneath().of(given).to(to.held.dtype), to.dtype)
+    return computed(mode, func, (to, given, *args[2:]), kwargs)
+
+
+def drawn(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Random numbers, drawn at the reported dtypes: in float64, torch's generator gives others."""
+    under = Underneath()
+    outer: dict[int, DeclaredTensor] = {}
+
+    def narrow(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [narrow(item) for item in value]
+        if not isinstance(value, DeclaredTensor):
+            return value
+        copy = value.held.to(value.dtype)
+        outer[id(copy)] = value
+        return copy
+
+    given, named = narrow(args), {name: narrow(value) for name, value in kwargs.items()}
+
+    def widen(result: Any) -> Any:
+        if isinstance(result, list | tuple):
+            return type(result)(widen(item) for item in result)
+        if id(result) in outer:
+            outer[id(result)].held.copy_(result)
+            return outer[id(result)]
+        if isinstance(result, torch.Tensor) and result.dtype in WIDE:
+            return DeclaredTensor(under.of(result), result.dtype)
+        return result
+
+    return widen(func(*given, **named))
+
+
+def dropped(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`native_dropout(x, p, train)`: the mask is drawn, its product is not rounded."""
+    x, p, train = args
+    result, mask = drawn(mode, func, args, kwargs)
+    if not isinstance(result, DeclaredTensor) or not train:
+        return result, mask
+    kept = held(x) * mask * (0.0 if p == 1 else 1 / (1 - p))
+    return DeclaredTensor(kept, result.dtype), mask
+
+
+def softmax(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`_softmax(x, dim, half_to_float)`: what is held is as wide as it gets."""
+    under = Underneath()
+    x, dim, _ = under.of(args)
+    return mode.wrapped(func(x, dim, False), under, func, args, kwargs)
+
+
+def turned(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """What views a tensor in another way in place: both of them."""
+    if isinstance(args[0], DeclaredTensor):
+        func(held(args[0]), *args[1:], **kwargs)
+        with no_dispatch():
+            func(*args, **kwargs)
+        return args[0]
+    return func(*args, **kwargs)
+
+
+def refused(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which draw."""
+    raise NotFollowed(str(func))
+
+
+COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
+    "_to_copy": cast,
+    "copy_": copied,
+    "_softmax": softmax,
+    "_log_softmax": softmax,
+    "native_dropout": dropped,
+    "nextafter": drawn,
+    "nextafter_": drawn,
+    "squeeze_": turned,
+    "unsqueeze_": turned,
+    "transpose_": turned,
+    "t_": turned,
+    "set_": refused,
+    "_scaled_dot_product_flash_attention": refused,
+    "_scaled_dot_product_flash_attention_for_cpu": refused,
+    "_scaled_dot_product_efficient_attention": refused,
+    "_scaled_dot_product_cudnn_attention": refused,
+}
+"""Computed in a way of their own; `drawn` also suits what asks how numbers are spaced."""
+
+
+def has_new_floats(result: Any, under: Underneath) -> bool:
+    if isinstance(result, list | tuple):
+        return any(has_new_floats(item, under) for item in result)
+    return (
+        isinstance(result, torch.Tensor)
+        and id(result) not in under.outer
+        and (result.is_floating_point() or result.is_complex())
+    )
+
+
+def count(result: Any) -> int:
+    return sum(1 for _ in tensors_in(result))
+
+
+def known(result: Any, under: Underneath) -> Any:
+    """A result without new floating tensors: arguments that were written to are themselves."""
+    if isinstance(result, list | tuple):
+        return type(result)(known(item, under) for item in result)
+    outer = under.outer.get(id(result))
+    if outer is None:
+        return result
+    if outer.shape != outer.held.shape or outer.stride() != outer.held.stride():
+        raise NotFollowed("a tensor that becomes another shape in place")
+    return outer
+
+
+def reported(result: Any, under: Underneath, dtypes: Iterator[torch.dtype]) -> Any:
+    """The result with, one after the other, its tensors reporting `dtypes`."""
+    if isinstance(result, list | tuple):
+        return type(result)(reported(item, under, dtypes) for item in result)
+    if not isinstance(result, torch.Tensor):
+        return result
+    dtype = next(dtypes)
+    if id(result) in under.outer:
+        return known(result, under)
+    wide = WIDE.get(dtype, dtype)
+    if result.dtype != wide:
+        result = result.to(wide)
+    return reporting(result, dtype)
+
+
+KINDS: dict[Any, bool] = {}
+
+
+def is_composite(func: Any) -> bool:
+    """Whether the operator is made of others: under torch.inference_mode it arrives whole."""
+    if func not in KINDS:
+        KINDS[func] = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+    return KINDS[func]

@@ -1,0 +1,265 @@
+"""What a call should give: the reference at the case's own dtypes, in float64, and nearby.
+
+In float64 the reference takes the branches that it takes at the case's own dtypes (declared.py). `nearby`
+tells how far the problem itself amplifies the rounding errors that no kernel can avoid.
+"""
+
+import contextlib
+import copy
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+
+from ..calls.exchange import CallInputs, Exchange, all_outputs, mapped, written_to
+from ..calls.gradients import with_gradients
+from ..calls.tensors import OutputLeaf, leaves, output_of
+from ..integrity.returned_tensors import aliases
+from ..loading.target import Loaded, ModuleCall
+from ..runtime import as_on_a_gpu, interpreting
+from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
+from .rounding import Rounding
+from .steps import Steps, same_steps
+
+
+class InFloat64(TorchFunctionMode):
+    """Inside, what a reference computes in float32 "to be precise" is computed in float64."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.float:
+            return torch.Tensor.double(*args, **(kwargs or {}))
+        return func(*(widened(a) for a in args), **{k: widened(v) for k, v in (kwargs or {}).items()})
+
+
+def widened(value: Any) -> Any:
+    return torch.float64 if value is torch.float32 else value
+
+
+Outputs = dict[str, OutputLeaf]
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """What one call should give, each by output path."""
+
+    pytorch: Outputs
+    """The reference at the case's own dtypes."""
+    precise: Outputs
+    """The reference in float64, where it runs in it."""
+    nearby: Outputs
+    """The same for inputs, and with arithmetic, moved by one rounding error."""
+    precision: str
+    """What `precise` was computed in: `float64`, `float32`, `own`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ReferenceRun:
+    """What the reference did at a case's own dtypes."""
+
+    outputs: Outputs
+    written: list[str]
+    """The arguments that it wrote to."""
+    aliases: list[tuple[str, str]]
+    """Outputs, each with the input or output whose memory it shares."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Oracle:
+    """The reference, and how its runs are set up."""
+
+    reference: Loaded
+    exchange: Exchange
+    device: str
+    backward: bool
+    """Whether gradients are outputs too."""
+
+    def truth(self, case_id: str, seed: int) -> Truth:
+        """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
+
+        A reference that the tensors of declared.py do not get through is run on plain float64 ones, then on
+        float32 ones, where it takes the same branches on these; else at its own dtypes.
+        """
+        run = self.run_as_it_is(case_id, seed)
+        with contextlib.suppress(Exception, NotFollowed):
+            return Truth(run.outputs, *self.followed(case_id, run, seed), "float64")
+        steps = self.steps(case_id, "own", seed)
+        for precision in ("float64", "float32"):
+            with contextlib.suppress(Exception):
+                if same_steps(self.steps(case_id, precision, seed), steps):
+                    return Truth(
+                        run.outputs, *self.precisely(case_id, precision, run.written, seed), precision
+                    )
+        return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own")
+
+    def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
+        """Run at the case's own dtypes."""
+        call = self.exchange.call(case_id, self.device)
+        returned = self.run(self.reference, call, seed)
+        written = written_to(call, self.exchange.call(case_id, self.device))
+        found = aliases(returned.items(), call.tensors().items())
+        shared = [(alias["output"], alias["of"]) for alias in found]
+        return ReferenceRun(kept(all_outputs(returned, call, written)), written, shared)
+
+    def followed(self, case_id: str, own: ReferenceRun, seed: int) -> tuple[Outputs, Outputs]:
+        """In float64 and nearby, on tensors that report the case's own dtypes.
+
+        Raises NotFollowed where the outputs are not those of `own`.
+        """
+        reference = with_a_copy_of_its_module(self.reference)
+        found = []
+        for near in (False, True):
+            original = self.exchange.call(case_id, self.device)
+            wide = mapped(original, lambda name, tensor: tensor.to(WIDE.get(tensor.dtype, tensor.dtype)))
+            rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
+            call = declared(original, moved(wide, original, seed) if near else wide)
+            # The kernels of fused attention are for short dtypes.
+            with rounding, DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
+                returned = self.run(reference, call, seed)
+            outputs = all_outputs(returned, call, own.written)
+            if not near and reported_by(outputs) != {path: told_of(o) for path, o in own.outputs.items()}:
+                raise NotFollowed("outputs of other dtypes or shapes")
+            found.append(kept({path: held(leaf) for path, leaf in outputs.items()}))
+        return found[0], comparable(found[1], found[0])
+
+    def precisely(
+        self, case_id: str, precision: str, written: list[str], seed: int
+    ) -> tuple[Outputs, Outputs]:
+        """In `precision` and nearby, on plain tensors."""
+        reference = in_float64(self.reference) if precision == "float64" else self.reference
+        found = []
+        for near in (False, True):
+            original = self.exchange.call(case_id, self.device)
+            call = precise(original, precision)
+            if near:
+                call = moved(call, original, seed)
+            rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
+            with in_precision(precision), rounding:
+                returned = self.run(reference, call, seed)
+            found.append(kept(all_outputs(returned, call, written)))
+        return found[0], comparable(found[1], found[0])
+
+    def steps(self, case_id: str, precision: str, seed: int) -> list[Any]:
+        """What the reference asks torch for in `precision`, on plain tensors."""
+        reference = in_float64(self.reference) if precision == "float64" else self.reference
+        call = precise(self.exchange.call(case_id, self.device), precision)
+        steps = Steps()
+        with in_precision(precision), steps:
+            self.run(reference, call, seed)
+        return steps.taken
+
+    def run(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
+        """The leaves of the reference's result by path.
+
+        One that was written for a GPU finds one, also under the interpreter.
+        """
+        try:
+            return self.call(reference, call, seed)
+        except Exception as error:
+            if not interpreting():
+                raise
+            with as_on_a_gpu(), contextlib.suppress(Exception):
+                return self.call(reference, call, seed)
+            raise error from None
+
+    def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
+        # What the reference draws itself (dropout) is the same in each of its runs.
+        torch.manual_seed(seed)
+        if self.backward:
+            return with_gradients(lambda given: reference(given.arguments, given.state), call)
+        with torch.no_grad():
+            return dict(leaves(reference(call.arguments, call.state)))
+
+
+def kept(outputs: dict[str, Any]) -> Outputs:
+    """The outputs as they are now."""
+    return {path: output_of(leaf) for path, leaf in outputs.items()}
+
+
+def comparable(nearby: Outputs, precise: Outputs) -> Outputs:
+    """`nearby`; an output whose shape depends on values, and is another there, tells nothing."""
+    return {
+        path: nearby[path] if path in nearby and told_of(nearby[path]) == told_of(output) else output
+        for path, output in precise.items()
+    }
+
+
+def told_of(output: OutputLeaf) -> tuple[Any, ...]:
+    """Type, dtype and shape, as far as it has them."""
+    return tuple(output.traits.get(trait) for trait in ("type", "dtype", "shape"))
+
+
+def reported_by(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """By path, what `told_of` tells of an output at the case's own dtypes."""
+    return {
+        path: ("Tensor", str(leaf.dtype).removeprefix("torch."), list(leaf.shape))
+        if isinstance(leaf, torch.Tensor)
+        else told_of(output_of(leaf))
+        for path, leaf in outputs.items()
+    }
+
+
+def with_a_copy_of_its_module(reference: Loaded) -> Loaded:
+    """The same reference; what its module keeps to itself during a call stays apart."""
+    if reference.module is None:
+        return reference
+    module = copy.deepcopy(reference.module)
+    return dataclasses.replace(reference, module=module, call=ModuleCall(module))
+
+
+def in_float64(reference: Loaded) -> Loaded:
+    """The same reference; of a module a copy whose own constants are float64 too."""
+    if reference.module is None:
+        return reference
+    module = copy.deepcopy(reference.module).double()
+    return dataclasses.replace(reference, module=module, call=ModuleCall(module))
+
+
+@contextlib.contextmanager
+def in_precision(precision: str) -> Iterator[None]:
+    """In float64, new tensors are float64 by default, and float32 means float64."""
+    if precision != "float64":
+        yield
+        return
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with InFloat64():
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+def precise(call: CallInputs, precision: str) -> CallInputs:
+    """The call with its floating tensors in `precision`; `own` leaves them as they are."""
+    if precision == "own":
+        return call
+    dtype: torch.dtype = getattr(torch, precision)
+    return mapped(call, lambda name, tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+
+
+def moved(call: CallInputs, original: CallInputs, seed: int) -> CallInputs:
+    """The call with every floating element moved by up to one rounding error of the arithmetic.
+
+    That is float32's where the original tensor is float32 or shorter: good kernels compute in it.
+    """
+    torch.manual_seed(seed)
+    dtypes = {name: tensor.dtype for name, tensor in original.tensors().items()}
+
+    def move(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        arithmetic = torch.float64 if dtypes[name] == torch.float64 else torch.float32
+        steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
+        return tensor * (1 + torch.finfo(arithmetic).eps * steps.double()).to(tensor.dtype)
+
+    return mapped(call, move)
+
+
+def arithmetic_eps(call: CallInputs) -> float:
+    """One rounding error of the arithmetic that good kernels of these inputs compute in."""
+    floating = [t.dtype for t in call.tensors().values() if t.is_floating_point()]
+    only_float64 = bool(floating) and all(dtype == torch.float64 for dtype in floating)
+    return torch.finfo(torch.float64 if only_float64 else torch.float32).eps

@@ -1,0 +1,115 @@
+"""One configuration of a kernel: its facts, its neighbours, and whether its blocks suit the problem."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from numbers import Integral
+from typing import Any
+
+MOST_WARPS = 32
+"""A block has at most 1024 threads, on AMD's GPUs with 64 a warp half as many warps."""
+MOST_STAGES = 8
+TOO_LARGE = 2
+"""A block may be so many times as large as the power of two that holds the problem."""
+SMALL_BLOCK = 32
+"""Blocks up to this are never too large: matrix products need 16 or 32 along each side."""
+
+
+@dataclass(frozen=True)
+class TuningConfig:
+    """A configuration as Triton's `Config` has it, with its defaults; equal ones are the same launch."""
+
+    meta: tuple[tuple[str, Any], ...]
+    """Meta-parameters in the author's order."""
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    maxnreg: int | None = None
+    ir_override: str | None = None
+    pre_hook: Callable[..., Any] | None = None
+
+    @classmethod
+    def of(cls, config: Any) -> "TuningConfig":
+        """What a triton.Config holds."""
+        options = {name: getattr(config, name) for name in OPTIONS}
+        return cls(tuple(config.kwargs.items()), **options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All but the meta-parameters, as keywords of triton.Config."""
+        return {name: getattr(self, name) for name in OPTIONS}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As JSON: meta-parameters, `num_warps`, `num_stages`, the others where they are not the default."""
+        options = {n: v for n, v in self.options.items() if n in ALWAYS_TOLD or v != getattr(TuningConfig, n)}
+        return {name: plain(value) for name, value in {**dict(self.meta), **options}.items()}
+
+    @property
+    def blocks(self) -> dict[str, int]:
+        """The sizes of its blocks: meta-parameters named BLOCK or BLOCK_... that are powers of two."""
+        return {name: v for name, v in self.meta if name.startswith("BLOCK") and is_power_of_two(v)}
+
+    def resized(self, block: str, size: int) -> "TuningConfig":
+        """The same with one block of another size."""
+        return replace(self, meta=tuple((n, size if n == block else v) for n, v in self.meta))
+
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override", "pre_hook")
+ALWAYS_TOLD = ("num_warps", "num_stages")
+
+
+def neighbours(candidate: TuningConfig) -> Iterator[TuningConfig]:
+    """Half and twice the warps, a stage less and one more, each block half and twice as large."""
+    for num_warps in (candidate.num_warps // 2, candidate.num_warps * 2):
+        if 1 <= num_warps <= MOST_WARPS:
+            yield replace(candidate, num_warps=num_warps)
+    for num_stages in (candidate.num_stages - 1, candidate.num_stages + 1):
+        if 1 <= num_stages <= MOST_STAGES:
+            yield replace(candidate, num_stages=num_stages)
+    for block, size in candidate.blocks.items():
+        if size > 1:
+            yield candidate.resized(block, size // 2)
+        yield candidate.resized(block, size * 2)
+
+
+def too_large(
+    candidates: Sequence[TuningConfig], sizes: Mapping[str, int], keys: Sequence[str]
+) -> dict[TuningConfig, str]:
+    """Why each candidate whose blocks are much larger than the problem is left out; never all of them.
+
+    `sizes` are the whole numbers among the launch's arguments. BLOCK_M is held against the argument M if
+    there is one, else, like BLOCK, against the largest of `keys`, the arguments that the author tunes by.
+    """
+    found = {c: why for c in candidates if (why := excess(c, sizes, keys))}
+    if candidates and len(found) == len(set(candidates)):
+        del found[min(found, key=lambda c: prod(c.blocks.values()))]
+    return found
+
+
+def excess(candidate: TuningConfig, sizes: Mapping[str, int], keys: Sequence[str]) -> str:
+    """Which block is much too large for what; empty where none is."""
+    by_name = {name.lower(): (name, size) for name, size in sizes.items()}
+    known = [(name, sizes[name]) for name in keys if name in sizes]
+    largest = max(known, key=lambda pair: pair[1], default=None)
+    for block, size in candidate.blocks.items():
+        walked = by_name.get(block.rpartition("_")[2].lower(), largest)
+        if walked and size > max(TOO_LARGE * power_of_two_over(walked[1]), SMALL_BLOCK):
+            return f"{block}={size} is more than twice what {walked[0]}={walked[1]} fills"
+    return ""
+
+
+def is_power_of_two(value: Any) -> bool:
+    return type(value) is int and value > 0 and value & (value - 1) == 0
+
+
+def power_of_two_over(size: int) -> int:
+    """The smallest power of two that is at least `size`, and at least 1."""
+    return 1 << max(size - 1, 0).bit_length()
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON; what JSON has no word for as {"repr": text}."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return int(value) if isinstance(value, Integral) else {"repr": repr(value)}
