@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import Device, Versions, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -38,7 +38,7 @@ class Machine(Value):
 async def choose_runtime(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) -> Runtime:
     """The runtime that `choice` asks for, in `python` (default: this one).
 
-    Raises EnvironmentMissing for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
+    Raises MissingRequirement for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
     """
     executable = executable_of(python)
     interpreter = Runtime(python=executable, interpreter=True)
@@ -49,7 +49,7 @@ async def choose_runtime(worker: WorkerClient, choice: DeviceChoice, python: str
     if _has_driver() and (await versions(worker, compiled)).devices:
         return compiled
     if choice == "cuda":
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             "This machine has no GPU that torch can use.",
             "Choose the device auto or interpreter: kernels then run under Triton's interpreter on the CPU.",
         )
@@ -65,7 +65,7 @@ def warm(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) 
 
 
 async def look(worker: WorkerClient) -> Machine:
-    """Ask torch and Triton what is here. Raises EnvironmentMissing where they are not installed."""
+    """Ask torch and Triton what is here. Raises MissingRequirement where they are not installed."""
     runtime = await choose_runtime(worker, "auto")
     found = await versions(worker, runtime)
     return Machine(

@@ -22,7 +22,7 @@ from pytorch_to_triton.docs.sources import (
 )
 from pytorch_to_triton.docs.store import PageStore
 from pytorch_to_triton.docs.transport import Client
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 
 from .local_server import HTML, QUICK, Hands, Request, Server, Write, answer, client_of, local_server
 
@@ -329,7 +329,7 @@ async def test_a_folder_that_becomes_unwritable_ends_the_fetch_with_a_way_out(
         await write(answer(200, b"Welcome\n=======\n"))
 
     server.routes["/sources/v3.7.1/docs/programming-guide/chapter-1/introduction.rst"] = replaces_the_folder
-    with pytest.raises(EnvironmentMissing, match="PYTORCH_TO_TRITON_CACHE"):
+    with pytest.raises(MissingRequirement, match="PYTORCH_TO_TRITON_CACHE"):
         await fetched(server, store, Hands())
 
 

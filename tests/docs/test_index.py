@@ -8,7 +8,7 @@ import pytest
 
 from pytorch_to_triton.docs.index import Index, passages_of, refuse_without_full_text_search
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
 
@@ -125,7 +125,7 @@ def test_old_indexes_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_python_without_full_text_search_is_refused() -> None:
-    with pytest.raises(EnvironmentMissing, match="no full-text search") as refused:
+    with pytest.raises(MissingRequirement, match="no full-text search") as refused:
         refuse_without_full_text_search({"fts3", "json_each"})
     assert "docs read works without it" in refused.value.hint
 

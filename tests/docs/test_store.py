@@ -12,7 +12,7 @@ import pytest
 
 from pytorch_to_triton import places
 from pytorch_to_triton.docs.store import PageStore, Validators
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_a_way_out(tmp_path: Pat
     (tmp_path / "file").write_text("")
     store = PageStore(tmp_path / "file" / "pages")
     for write in (store.prepare, lambda: store.put(page("web/a"), VALIDATORS)):
-        with pytest.raises(EnvironmentMissing, match="PYTORCH_TO_TRITON_CACHE"):
+        with pytest.raises(MissingRequirement, match="PYTORCH_TO_TRITON_CACHE"):
             write()
     assert store.pages() == []
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.run_folder import RunFolders
@@ -286,7 +286,7 @@ async def test_versions_tell_the_mode_whatever_the_environment_says(
 
 async def test_a_python_that_does_not_exist_is_refused(worker: WorkerClient, tmp_path: Path) -> None:
     nowhere = Runtime(python=str(tmp_path / "python"), interpreter=True)
-    with pytest.raises(EnvironmentMissing, match="No such file") as refusal:
+    with pytest.raises(MissingRequirement, match="No such file") as refusal:
         await versions(worker, nowhere)
     assert "torch and triton" in refusal.value.hint
 
@@ -296,7 +296,7 @@ async def test_a_python_without_torch_is_refused_and_its_words_are_shown(
 ) -> None:
     venv.create(tmp_path, symlinks=True)
     bare = Runtime(python=str(tmp_path / "bin" / "python"), interpreter=True)
-    with pytest.raises(EnvironmentMissing, match="No module named 'torch'") as refusal:
+    with pytest.raises(MissingRequirement, match="No module named 'torch'") as refusal:
         await versions(worker, bare)
     assert "Traceback" in refusal.value.hint
 

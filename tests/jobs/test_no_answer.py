@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import EnvironmentMissing, Refusal, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, Refusal, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.jobs.no_answer import lacks_named, refusal_of_end, refusal_of_exception
@@ -60,7 +60,7 @@ def test_a_full_disk_is_not_the_target_s_fault(tmp_path: Path) -> None:
     by_log = end("crashed", "ended with exit code 1 before it answered", "load", tmp_path, log)
     failure = Failure(type="OSError", message="[Errno 28] No space left on device", traceback="")
     for refusal in (by_log, refusal_of_exception(failure)):
-        assert isinstance(refusal, EnvironmentMissing)
+        assert isinstance(refusal, MissingRequirement)
         assert "no room" in refusal.message
         assert "PYTORCH_TO_TRITON_CACHE" in refusal.hint
 
@@ -80,9 +80,9 @@ def test_an_error_below_the_cache_is_the_cache_s_and_others_are_not(
         with lacks_named():
             raise OSError(number, os.strerror(number), str(path))
 
-    with pytest.raises(EnvironmentMissing, match="cannot be used: Permission denied"):
+    with pytest.raises(MissingRequirement, match="cannot be used: Permission denied"):
         failing(errno.EACCES, tmp_path / "docs-index")
-    with pytest.raises(EnvironmentMissing, match="no room on the disk"):
+    with pytest.raises(MissingRequirement, match="no room on the disk"):
         failing(errno.ENOSPC, Path("/elsewhere"))
     with pytest.raises(PermissionError):
         failing(errno.EACCES, Path("/elsewhere"))
@@ -96,7 +96,7 @@ async def test_a_cache_that_is_a_file_is_named(
     file.write_text("")
     monkeypatch.setenv("PYTORCH_TO_TRITON_CACHE", str(file))
     async with open_client(RunFolders(file / "runs")) as worker:
-        with pytest.raises(EnvironmentMissing, match=f"{file} .* cannot be used: Not a directory"):
+        with pytest.raises(MissingRequirement, match=f"{file} .* cannot be used: Not a directory"):
             await worker.ask(Job(kind="versions"), interpreter, seconds=60)
 
 

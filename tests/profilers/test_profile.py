@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import EnvironmentMissing, TargetNotFound
+from pytorch_to_triton.errors import MissingRequirement, TargetNotFound
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.profilers import profile as profilers
@@ -110,7 +110,7 @@ def test_protons_tree_gives_the_time_of_each_kernel() -> None:
 
 @pytest.mark.parametrize("profiler", ["ncu", "proton"])
 def test_without_a_gpu_a_profiler_is_refused(profiler: profilers.Profiler) -> None:
-    with pytest.raises(EnvironmentMissing, match="none that torch can use"):
+    with pytest.raises(MissingRequirement, match="none that torch can use"):
         profilers.require(profiler, None)
 
 
@@ -119,7 +119,7 @@ def test_without_ncu_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setattr(profilers, "INSTALLED", ())
     if profilers.find_ncu() is None:
-        with pytest.raises(EnvironmentMissing, match=r"ncu.*is not installed"):
+        with pytest.raises(MissingRequirement, match=r"ncu.*is not installed"):
             profilers.require("ncu", GPU)
     profilers.require("proton", GPU)
 
@@ -154,7 +154,7 @@ async def test_a_report_without_kernels_is_told_with_what_the_tool_or_the_job_sa
     runtime = interpreter.model_copy(update={"interpreter": False})
     missing = {"path": str(tmp_path / "absent.py"), "name": None}
     arguments = {"candidate": missing, "reference": None, "case": {}}
-    with pytest.raises(EnvironmentMissing, match="performance counters"):
+    with pytest.raises(MissingRequirement, match="performance counters"):
         await profilers.profiled(worker, "ncu", arguments, runtime, seconds=60)
     options = (tool.parent / "options.json").read_text()
     assert all(metric in options for metric in METRICS)

@@ -198,7 +198,7 @@ REFUSALS = {
     "no Python": (
         ("validate", KERNEL_FILE, "--python", "/no/python"),
         3,
-        "environment_lacks",
+        "missing_requirement",
         "/no/python cannot be started",
     ),
     "not convertible": (("convert", "scan.py:f"), 4, "not_convertible", "cumsum"),
@@ -222,7 +222,7 @@ def test_json_tells_why_there_is_no_result(
     Path("scan.py").write_text(
         'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [4]}\n\n\ndef f(x):\n    return x.cumsum(0)\n'
     )
-    device = [] if kind in ("usage", "environment_lacks") else ["--device", "interpreter"]
+    device = [] if kind in ("usage", "missing_requirement") else ["--device", "interpreter"]
     assert main([*arguments, *device, "--json"]) == status
     said = capfd.readouterr()
     error = error_in(said.out)

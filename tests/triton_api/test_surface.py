@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.triton_api.history import FILE, History, history
@@ -147,7 +147,7 @@ async def test_what_is_cached_is_not_read_again(
 
 
 async def test_a_python_without_triton_is_refused(worker: WorkerClient) -> None:
-    with pytest.raises(EnvironmentMissing):
+    with pytest.raises(MissingRequirement):
         await surface(worker, Runtime(python="/bin/false", interpreter=True))
 
 

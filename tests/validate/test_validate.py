@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -261,7 +261,7 @@ async def test_no_tensors_are_left_behind(judge: Judge, cache: Path) -> None:
 
 async def test_compiled_kernels_without_a_gpu_are_refused(worker: WorkerClient) -> None:
     runtime = Runtime(python=sys.executable, interpreter=False, devices="")
-    with pytest.raises(EnvironmentMissing, match="no GPU"):
+    with pytest.raises(MissingRequirement, match="no GPU"):
         await validate(
             worker, ValidationRequest(candidate=Target(path=KERNELS / "honest" / "silu.py")), runtime
         )

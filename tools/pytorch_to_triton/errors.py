@@ -6,7 +6,7 @@
     │   ├── TargetNotFound    no such file, or no such name in it
     │   └── TargetBroken      the file is there but cannot be loaded or called
     ├── NotConvertible        exit 4: no drafting pattern fits the function; says which operator and why
-    └── EnvironmentMissing      exit 3: a GPU, a package or a device that this machine does not have
+    └── MissingRequirement      exit 3: a GPU, a package or a device that this machine does not have
 
 Anything else that is raised is a defect of this project: exit 5.
 """
@@ -60,7 +60,7 @@ class NotConvertible(Refusal):
     exit_code = 4
 
 
-class EnvironmentMissing(Refusal):
+class MissingRequirement(Refusal):
     """The machine lacks what the request needs."""
 
     exit_code = 3

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import Field, ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import BadInput, EnvironmentMissing
+from pytorch_to_triton.errors import BadInput, MissingRequirement
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 
@@ -100,7 +100,7 @@ class Destination:
         """An empty folder beside this one, which takes its place once the block has ended without an error.
 
         After an error, this folder is as it was before. Raises BadInput as `check` does, and where no folder
-        can be made; EnvironmentMissing where the disk is full.
+        can be made; MissingRequirement where the disk is full.
         """
         self.check()
         with _parents_of(self.folder):
@@ -111,7 +111,7 @@ class Destination:
                 fresh.swap()
             except OSError as problem:
                 if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-                    raise EnvironmentMissing(
+                    raise MissingRequirement(
                         f"There is no room for the results in {self.folder.parent}: {problem.strerror}.",
                         "Make room there, or name another folder with --into.",
                     ) from problem

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune, tuning_of
-from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
@@ -214,7 +214,7 @@ async def test_a_call_without_autotuned_kernels_has_nothing_to_tune(made_up: Tun
 async def test_the_interpreter_tunes_nothing(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    with pytest.raises(EnvironmentMissing, match="needs a GPU"):
+    with pytest.raises(MissingRequirement, match="needs a GPU"):
         await tune(worker, requested(tmp_path / "kernel.py"), interpreter)
 
 

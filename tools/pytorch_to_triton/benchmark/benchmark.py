@@ -24,7 +24,7 @@ from pytorch_to_triton.benchmark.tuning.freeze import frozen as frozen_source
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
 from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
-from pytorch_to_triton.errors import BadInput, EnvironmentMissing, Refusal
+from pytorch_to_triton.errors import BadInput, MissingRequirement, Refusal
 from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.hardware.conditions import watched_device
 from pytorch_to_triton.hardware.datasheets import datasheet
@@ -72,12 +72,12 @@ async def benchmark(
 ) -> Benchmark:
     """Time the kernel beside its baselines at every size, and set it against the device's limit.
 
-    Writes report.md, report.json and pictures. Raises EnvironmentMissing without a device, BadInput where a
+    Writes report.md, report.json and pictures. Raises MissingRequirement without a device, BadInput where a
     target or its declaration cannot be used.
     """
     found = None if runtime.interpreter else await versions(worker, runtime)
     if found is None or not found.devices:
-        raise EnvironmentMissing(*NO_DEVICE)
+        raise MissingRequirement(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
     refuse_foreign(request)
     async with watched_device(found.devices[0].uuid) as watching:

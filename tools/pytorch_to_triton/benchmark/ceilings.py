@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -24,7 +24,7 @@ async def ceilings_of(
     runtime: Runtime,
     listener: ProgressListener | None = None,
 ) -> Ceilings:
-    """The kept ceilings of `device` under `driver`, else measured now. Raises EnvironmentMissing."""
+    """The kept ceilings of `device` under `driver`, else measured now. Raises MissingRequirement."""
     file = kept_at(device, driver)
     if (kept := read(file)) is not None:
         return kept
@@ -33,7 +33,7 @@ async def ceilings_of(
             return kept
         outcome = await worker.ask(Job(kind="ceilings"), runtime, seconds=_SECONDS, listener=listener)
         if outcome.answer is None:
-            raise EnvironmentMissing(
+            raise MissingRequirement(
                 f"What {device} can do could not be measured: {outcome.detail}.",
                 f"The log is in {outcome.folder}; does anything else use the device?",
             )

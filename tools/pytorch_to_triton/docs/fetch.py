@@ -21,7 +21,7 @@ from pytorch_to_triton.docs.sources import (
 )
 from pytorch_to_triton.docs.store import PageStore, StoredPage
 from pytorch_to_triton.docs.transport import Absent, Client, Document
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.fetch import Failed, FetchReport
 from pytorch_to_triton.schema.page import Page
@@ -44,7 +44,7 @@ async def fetch(
 
     Each page is kept as soon as it is there, so a fetch that was cancelled goes on where it stopped.
     `refresh` asks for pages again that are fresh. `listener` is told how many pages are done. Raises
-    EnvironmentMissing where pages cannot be written; what goes wrong with the network is in the report.
+    MissingRequirement where pages cannot be written; what goes wrong with the network is in the report.
     """
     store.prepare()
     if client is None:
@@ -62,7 +62,7 @@ class _Fetch:
     refresh: bool
     listener: ProgressListener | None
     total: int = 0
-    unwritable: EnvironmentMissing | None = None
+    unwritable: MissingRequirement | None = None
     fetched: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ class _Fetch:
         try:
             for wanted in queue:
                 await self._one(wanted)
-        except EnvironmentMissing as error:
+        except MissingRequirement as error:
             self.unwritable = error
             scope.cancel()
 

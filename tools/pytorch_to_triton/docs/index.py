@@ -17,7 +17,7 @@ from typing import TypeVar
 from pytorch_to_triton.docs.installed import MEMBERS
 from pytorch_to_triton.docs.sections import PASSAGE_CHARACTERS, cut, sections_of
 from pytorch_to_triton.docs.words import indexed
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 
 _LAYOUT = 1
@@ -67,17 +67,17 @@ class Index:
 
     def scores(self, expressions: Collection[str]) -> list[dict[int, float]]:
         """For each expression of the full-text search the passages that match it best, by number, with their
-        scores: BM25, positive, the higher the better. Raises EnvironmentMissing without FTS5.
+        scores: BM25, positive, the higher the better. Raises MissingRequirement without FTS5.
         """
         return self._read(lambda database: [dict(database.execute(_SCORES, (one,))) for one in expressions])
 
     @cached_property
     def homes(self) -> dict[int, str]:
-        """The page of each passage, by the passage's number. Raises EnvironmentMissing without FTS5."""
+        """The page of each passage, by the passage's number. Raises MissingRequirement without FTS5."""
         return self._read(lambda database: dict(database.execute("SELECT id, page FROM passages")))
 
     def passages(self, numbers: Collection[int]) -> list[IndexedPassage]:
-        """Passages by their numbers, in the order of those. Raises EnvironmentMissing without FTS5."""
+        """Passages by their numbers, in the order of those. Raises MissingRequirement without FTS5."""
         query = "SELECT page, section, text FROM passages WHERE id = ?"
         return self._read(
             lambda database: [IndexedPassage(*database.execute(query, (one,)).fetchone()) for one in numbers]
@@ -128,7 +128,7 @@ def is_sound(path: Path) -> bool:
 
 
 def build(path: Path, pages: Sequence[Page], spellings: Mapping[str, str]) -> None:
-    """Write the index of `pages`, and remove the oldest beside it. Raises EnvironmentMissing without FTS5."""
+    """Write the index of `pages`, and remove the oldest beside it. Raises MissingRequirement without FTS5."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".building-") as folder:
         unfinished = Path(folder, path.name)
@@ -143,9 +143,9 @@ def build(path: Path, pages: Sequence[Page], spellings: Mapping[str, str]) -> No
 
 
 def refuse_without_full_text_search(modules: Collection[str]) -> None:
-    """Raises EnvironmentMissing where SQLite was compiled without FTS5; `modules` are those that it has."""
+    """Raises MissingRequirement where SQLite was compiled without FTS5; `modules` are those that it has."""
     if "fts5" not in modules:
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             f"The SQLite {sqlite3.sqlite_version} of this Python has no full-text search (FTS5).",
             "Use a Python whose sqlite3 has it, as nearly all have; docs read works without it.",
         )

@@ -15,7 +15,7 @@ from pytorch_to_triton.docs.guides import guide_files, guide_pages
 from pytorch_to_triton.docs.index import Index
 from pytorch_to_triton.docs.installed import installed_pages, spellings
 from pytorch_to_triton.docs.store import PageStore
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.documentation import MissingEntry
 from pytorch_to_triton.schema.job import Runtime
@@ -122,7 +122,7 @@ async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     missing: list[MissingEntry] = []
     try:
         found = await surface(worker, runtime)
-    except EnvironmentMissing as refusal:
+    except MissingRequirement as refusal:
         missing.append(
             MissingEntry(what=f"The installed Triton cannot be read: {refusal.message}", fix=refusal.hint)
         )
@@ -133,7 +133,7 @@ async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
 
 
 async def kept_library(runtime: Runtime) -> Library:
-    """As `open_library`, of names that were read before. Raises EnvironmentMissing where none were.
+    """As `open_library`, of names that were read before. Raises MissingRequirement where none were.
 
     `runtime.python` is not started.
     """
@@ -142,7 +142,7 @@ async def kept_library(runtime: Runtime) -> Library:
         return held
     found = await to_thread.run_sync(kept_surface, runtime)
     if found is None:
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             f"The Triton of {runtime.python} has not been read yet, and a read-only tool does not start it.",
             "docs_fetch with the same python reads it, with or without a network; or leave python out.",
         )

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.schema.value import Value
 
@@ -53,7 +53,7 @@ class PageStore:
         self.damaged: list[str] = []
 
     def prepare(self) -> None:
-        """Make the folder, and remove what killed writers left. Raises EnvironmentMissing if it cannot."""
+        """Make the folder, and remove what killed writers left. Raises MissingRequirement if it cannot."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             for left in self.root.glob(f"*{_UNFINISHED}"):
@@ -78,7 +78,7 @@ class PageStore:
         return self._read(self.root / _file_name(name))
 
     def put(self, page: Page, validators: Validators) -> None:
-        """Keep the page in place of an earlier one of its name. Raises EnvironmentMissing where it cannot."""
+        """Keep the page in place of an earlier one of its name. Raises MissingRequirement where it cannot."""
         entry = StoredPage(page=page, validators=validators, text_digest=_digest(page.text))
         try:
             self._write(self.root / _file_name(page.name), entry.model_dump_json(indent=1))
@@ -127,8 +127,8 @@ class PageStore:
             if os.path.samestat(read, path.stat()):
                 path.unlink()
 
-    def _unwritable(self, error: OSError) -> EnvironmentMissing:
-        return EnvironmentMissing(
+    def _unwritable(self, error: OSError) -> MissingRequirement:
+        return MissingRequirement(
             f"Pages cannot be written to {self.root}: {error.strerror or error}.",
             "Make room there or let it be written, or name another folder in PYTORCH_TO_TRITON_CACHE.",
         )

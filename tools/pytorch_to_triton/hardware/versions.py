@@ -1,7 +1,7 @@
 """Which Python, torch and Triton a mode has, and which devices."""
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.value import Value
@@ -37,10 +37,10 @@ class Versions(Value):
 
 
 async def versions(worker: WorkerClient, runtime: Runtime) -> Versions:
-    """What the runtime's worker is, asked once a client. Raises EnvironmentMissing where it cannot say."""
+    """What the runtime's worker is, asked once a client. Raises MissingRequirement where it cannot say."""
     outcome = await worker.ask_once(Job(kind="versions"), runtime, seconds=_SECONDS)
     if outcome.answer is None:
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             f"{runtime.python} cannot say what it runs on: {outcome.detail}.",
             f"Do it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
         )

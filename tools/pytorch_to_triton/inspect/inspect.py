@@ -78,7 +78,7 @@ async def inspect(
 
     No GPU is needed: the target is called once on CPU tensors, and its launches are compiled instead of run.
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
-    BadInput. Raises EnvironmentMissing where a profiler is asked for that cannot work here.
+    BadInput. Raises MissingRequirement where a profiler is asked for that cannot work here.
     """
     named = _named(request)
     compiled_runtime = runtime.model_copy(update={"interpreter": False})

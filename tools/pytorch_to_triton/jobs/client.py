@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.conversation import Conversation, RequestPipe
 from pytorch_to_triton.jobs.fork_server import ForkServer, ForkServerGone, RunningJob
 from pytorch_to_triton.jobs.outcome import Progress, describe_end, read_outcome, write_end
@@ -48,7 +48,7 @@ class WorkerClient:
         """Do one job in a process of its own, for at most `seconds` from its start.
 
         What the job's code does is an outcome, never an exception: it may raise, crash or run out of time,
-        and its items up to then are kept. Cancelling kills the job. Raises EnvironmentMissing where
+        and its items up to then are kept. Cancelling kills the job. Raises MissingRequirement where
         `runtime.python` does not run, or lacks torch or triton.
         """
         await anyio.to_thread.run_sync(self.folders.make_room)
@@ -79,7 +79,7 @@ class WorkerClient:
     ) -> AsyncIterator[Conversation]:
         """A job that takes requests for as long as the block lasts; then it is killed if it still runs.
 
-        Raises EnvironmentMissing as `ask` does.
+        Raises MissingRequirement as `ask` does.
         """
         await anyio.to_thread.run_sync(self.folders.make_room)
         with self.folders.new(job, runtime) as folder:
@@ -184,9 +184,9 @@ async def _wait(running: RunningJob, progress: Progress, listener: ProgressListe
         await progress.follow(listener)
 
 
-def _cannot_work(server: ForkServer, why: str) -> EnvironmentMissing:
+def _cannot_work(server: ForkServer, why: str) -> MissingRequirement:
     said = server.last_words or "(nothing)"
-    return EnvironmentMissing(
+    return MissingRequirement(
         f"{server.runtime.python} cannot run the worker: {why or said.splitlines()[-1]}",
         f"Install torch and triton there, or name a Python (3.11 or newer) that has them. It said:\n{said}",
     )

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.outcome import text_end
 from pytorch_to_triton.schema.job import Runtime
 
@@ -30,7 +30,7 @@ class ForkServer:
     """One process that has imported torch and triton for `runtime`, and forks one child a job.
 
     It ends with this object's socket, and with the thread that made this object: make it on a lasting one.
-    Raises EnvironmentMissing where the runtime's Python cannot be started.
+    Raises MissingRequirement where the runtime's Python cannot be started.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -54,7 +54,7 @@ class ForkServer:
         except OSError as error:
             self._control.close()
             self._log.close()
-            raise EnvironmentMissing(
+            raise MissingRequirement(
                 f"{runtime.python} cannot be started: {error.strerror}.",
                 "Name a Python that has torch and triton.",
             ) from error

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing, Refusal, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, Refusal, TargetBroken
 from pytorch_to_triton.schema.job import Failure, Outcome
 from pytorch_to_triton.schema.target import Target
 
@@ -69,7 +69,7 @@ def is_full(message: str) -> bool:
     return "No space left on device" in message or bool(numbered and int(numbered[1]) in FULL)
 
 
-def full_disk(folder: Path, log: str) -> EnvironmentMissing | None:
+def full_disk(folder: Path, log: str) -> MissingRequirement | None:
     """What is told where a job could not write its answer."""
     try:
         free = shutil.disk_usage(folder).free
@@ -78,20 +78,20 @@ def full_disk(folder: Path, log: str) -> EnvironmentMissing | None:
     return no_room(f"{free:,} bytes are free") if free < LEAST_BYTES or is_full(log) else None
 
 
-def no_room(why: str) -> EnvironmentMissing:
+def no_room(why: str) -> MissingRequirement:
     """The disk is full."""
-    return EnvironmentMissing(
+    return MissingRequirement(
         f"There is no room on the disk ({why.removesuffix('.')}); {places.cache()} is the cache folder.",
         "Make room there, or name another folder in the environment variable PYTORCH_TO_TRITON_CACHE.",
     )
 
 
-def unusable_cache(problem: OSError) -> EnvironmentMissing:
+def unusable_cache(problem: OSError) -> MissingRequirement:
     """The cache folder cannot be written to."""
     if problem.errno in FULL:
         return no_room(str(problem.strerror))
     named = " (PYTORCH_TO_TRITON_CACHE names it)" if os.environ.get("PYTORCH_TO_TRITON_CACHE") else ""
-    return EnvironmentMissing(
+    return MissingRequirement(
         f"The cache folder {places.cache()}{named} cannot be used: {problem.strerror}.",
         "Name a folder that you may write to in the environment variable PYTORCH_TO_TRITON_CACHE.",
     )
@@ -99,7 +99,7 @@ def unusable_cache(problem: OSError) -> EnvironmentMissing:
 
 @contextmanager
 def needing_the_cache() -> Iterator[None]:
-    """Raises EnvironmentMissing in place of an OSError: whatever is inside only writes below the cache."""
+    """Raises MissingRequirement in place of an OSError: whatever is inside only writes below the cache."""
     try:
         yield
     except OSError as problem:
@@ -108,7 +108,7 @@ def needing_the_cache() -> Iterator[None]:
 
 @contextmanager
 def lacks_named() -> Iterator[None]:
-    """Raises EnvironmentMissing in the place of an OSError that tells of a full disk or an unusable cache."""
+    """Raises MissingRequirement in the place of an OSError that tells of a full disk or an unusable cache."""
     try:
         yield
     except OSError as problem:

@@ -32,7 +32,7 @@ class RunFolders:
     def new(self, job: Job, runtime: Runtime) -> Iterator[Path]:
         """A new folder that holds `job.json`; in use until the block ends, and left there.
 
-        Raises EnvironmentMissing where the cache cannot be written to.
+        Raises MissingRequirement where the cache cannot be written to.
         """
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         folder = self.root / f"{now}-{Path(job.kind).stem}-{secrets.token_hex(3)}"

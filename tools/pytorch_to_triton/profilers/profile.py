@@ -17,7 +17,7 @@ import anyio.to_thread
 from pydantic import JsonValue
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing, Refusal
+from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
@@ -48,19 +48,19 @@ NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 def require(profiler: Profiler, device: Device | None) -> None:
-    """Raises EnvironmentMissing where this machine cannot profile with it."""
+    """Raises MissingRequirement where this machine cannot profile with it."""
     if device is None:
         what = (
             "Nsight Compute reads the counters of a GPU"
             if profiler == NAME
             else "Proton times kernels on a GPU"
         )
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             f"{what}, and this machine has none that torch can use.",
             "Leave out `profile`: what the compiler made of the kernels needs no GPU.",
         )
     if profiler == NAME and find_ncu() is None:
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             "Nsight Compute (ncu) is not installed.",
             "Install it with the CUDA toolkit or as the package nsight-compute, or put ncu on PATH; "
             'profile="proton" needs nothing beside Triton.',
@@ -87,7 +87,7 @@ async def profiled(
 ) -> Profile:
     """Call a target under `profiler`, alone on the device; `arguments` are those of worker/jobs/profile.py.
 
-    Raises EnvironmentMissing where the profiler cannot work, TargetBroken where the call raises.
+    Raises MissingRequirement where the profiler cannot work, TargetBroken where the call raises.
     """
     job = Job(kind="profile", arguments={**arguments, "profiler": profiler})
     async with device_lock("cuda-0", listener):
@@ -160,7 +160,7 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
     if outcome.failure is not None:
         raise refusal_of_failure(outcome.failure)
     if outcome.answer is None:
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             f"Profiling failed during {outcome.during or 'start'}: {outcome.detail}.",
             f"The log is in {outcome.folder}.",
         )
@@ -170,7 +170,7 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
 def _why_nothing_was_measured(report: str, outcome: Outcome) -> Refusal:
     said = complaint(report) or complaint(outcome.log)
     if NO_PERMISSION in said + outcome.log:
-        return EnvironmentMissing(
+        return MissingRequirement(
             "This user may not read the GPU's performance counters (ERR_NVGPUCTRPERM).",
             "Let an administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0, run as root, "
             "or give the container CAP_SYS_ADMIN.",
@@ -178,4 +178,4 @@ def _why_nothing_was_measured(report: str, outcome: Outcome) -> Refusal:
     if outcome.failure is not None:
         return refusal_of_failure(outcome.failure)
     why = said or (outcome.detail if outcome.answer is None else "the call launched no kernel")
-    return EnvironmentMissing(f"Nsight Compute measured nothing: {why}.", f"The log is in {outcome.folder}.")
+    return MissingRequirement(f"Nsight Compute measured nothing: {why}.", f"The log is in {outcome.folder}.")

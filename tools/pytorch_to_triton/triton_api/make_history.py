@@ -17,7 +17,7 @@ from pytorch_to_triton.triton_api.surface import surface
 
 
 async def make(pythons: Sequence[str]) -> History:
-    """The history with the Triton of each Python added. Raises EnvironmentMissing where one has none."""
+    """The history with the Triton of each Python added. Raises MissingRequirement where one has none."""
     made = history() if FILE.exists() else History((), {})
     async with open_client() as worker:
         for python in pythons:

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing
+from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
@@ -101,7 +101,7 @@ class Surface(Value):
 async def surface(worker: WorkerClient, runtime: Runtime) -> Surface:
     """The names of the Triton that `runtime.python` has; read once, then kept in the cache.
 
-    Raises EnvironmentMissing where it cannot be read.
+    Raises MissingRequirement where it cannot be read.
     """
     file = await _cached_at(worker, runtime)
     try:
@@ -153,7 +153,7 @@ async def _read(worker: WorkerClient, runtime: Runtime) -> Surface:
     outcome = await worker.ask(Job(kind="triton_api"), compiled, seconds=_SECONDS)
     if outcome.answer is None:
         why = outcome.failure.message if outcome.failure else outcome.detail
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             f"The names of Triton cannot be read with {runtime.python}: {why}.",
             f"Do it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
         )

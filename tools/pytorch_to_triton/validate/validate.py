@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pytorch_to_triton import places
-from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
@@ -102,7 +102,7 @@ async def validate(
 
     The truth is the reference in float64; the candidate may err twice as much as PyTorch itself does at the
     case's dtype, and a little more. What the candidate does is in the verdict, be it a crash; a target or a
-    declaration that cannot be used is refused: BadInput. Raises EnvironmentMissing where `runtime` needs a
+    declaration that cannot be used is refused: BadInput. Raises MissingRequirement where `runtime` needs a
     device that is not there.
     """
     async with opened(worker, request, runtime) as validation:
@@ -121,7 +121,7 @@ async def opened(
     if not runtime.interpreter:
         worker.warm(interpreted(runtime))  # which is needed too, and takes seconds to start
         if not (await versions(worker, runtime)).devices:
-            raise EnvironmentMissing(
+            raise MissingRequirement(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
             )
     target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)

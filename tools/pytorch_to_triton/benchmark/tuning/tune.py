@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pytorch_to_triton.errors import EnvironmentMissing, TargetBroken
+from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
@@ -42,11 +42,11 @@ async def tune(
 ) -> Tuning:
     """Search for the fastest configurations under the device lock.
 
-    An error, a crash or a time-out keeps what was found before it. Raises EnvironmentMissing under the
+    An error, a crash or a time-out keeps what was found before it. Raises MissingRequirement under the
     interpreter, and TargetBroken where the target cannot be called or nothing was found.
     """
     if runtime.interpreter:
-        raise EnvironmentMissing(
+        raise MissingRequirement(
             "Tuning needs a GPU: under the interpreter nothing that is timed means anything.",
             "Tune on a machine with a GPU; what it finds can be frozen into the kernel file.",
         )
