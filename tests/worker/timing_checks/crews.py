@@ -14,7 +14,7 @@ from typing import Any
 
 import triton
 
-from pytorch_to_triton.worker.job_report import Report
+from pytorch_to_triton.worker.job_report import JobReport
 from pytorch_to_triton.worker.timing.rounds import TimedProcesses, all_rounds
 from pytorch_to_triton.worker.timing.workers import Lost, WorkerProcess, enlist
 
@@ -108,7 +108,7 @@ def dismissed() -> dict[str, Any]:
 def rounds(folder: Path) -> dict[str, Any]:
     """Two honest members and one that fails at first, over two sizes."""
     crew = crew_of(slow=honest(3.0), fast=honest(1.0), unlucky=raising("start"))
-    with Report(folder) as report:
+    with JobReport(folder) as report:
         first = all_rounds(report, crew, ["draw0"], {**SETTING, "round_seconds": 5.0})
         seen = {label: member.ask("seen", seconds=LIMIT_SECONDS) for label, member in crew.members.items()}
         why = dict(crew.lost)

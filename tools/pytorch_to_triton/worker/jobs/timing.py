@@ -1,6 +1,6 @@
 """Job `timing`: time several callables side by side, each in a process of its own, and check what they did.
 
-This process loads no user code and never touches the device; it forks those that do (stopwatch/).
+This process loads no user code and never touches the device; it forks those that do (timing/).
 """
 
 import shutil
@@ -11,53 +11,50 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from .. import wire
 from ..calls.exchange import Exchange
-from ..job_report import Report
+from ..job_report import JobReport
 from ..timing.coordinator import Coordinator
 from ..timing.rounds import PROFILED_CALLS, REPLAYS, Rounds, TimedProcesses, all_rounds
 from ..timing.timed_process import IdleProcess, TimedImplementation
 from ..timing.workers import Lost, WorkerProcess, enlist
 
-TOLD_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
+MEASURED_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
 
 
 class NothingToTime(Exception):
-    """The inputs cannot be drawn, or the device cannot be used; the message says why."""
+    """The inputs cannot be generated, or the device cannot be used; the message says why."""
 
 
 def work(
-    report: Report,
-    reference: dict[str, Any],
-    subjects: list[dict[str, Any]],
-    cases: list[dict[str, Any]],
-    setting: dict[str, Any],
+    report: JobReport,
+    reference: wire.Target,
+    implementations: list[wire.TimedTarget],
+    cases: list[wire.Case],
+    setting: wire.TimingSetting,
 ) -> dict[str, Any]:
-    """An item a size: what was measured of each subject, in milliseconds.
+    """An item a size: what was measured of each implementation, in milliseconds.
 
-    `subjects` are {label, target, role, compiled}; `compiled` is a mode of torch.compile or None. `cases` are
-    the JSON of inputs/case.py, each with a `seed`. `setting` holds `passes`, `tf32`, `seconds` (what one
-    command may take), `round_seconds` (what the rounds of a size may take), how many `samples` are wanted of
-    each subject, whether launches, graphs, kernels and results are looked at too (`full`), and the error
-    `budget` (compare.py). A subject that fails is named with the reason and takes part no more.
+    An implementation that fails at a size is listed with the reason, and takes no further part in it.
     """
     timing = TimingRun(report, report.folder / "exchange", setting)
-    with timing.enlisted([subject["label"] for subject in subjects]) as crew:
+    with timing.enlisted([one["label"] for one in implementations]) as crew:
         report.during("load")
-        timing.loaded(crew, reference, subjects)
+        timing.loaded(crew, reference, implementations)
         for number, case in enumerate(cases):
             report.during(case["name"])
             report.progress(number, len(cases), case["name"])
-            report.item(timing.size(crew, case))
+            report.item({"event": "size", "size": timing.size(crew, case)})
     return {}
 
 
 @dataclass(frozen=True)
 class TimingRun:
-    """One job's way through its sizes."""
+    """One job, size after size."""
 
-    report: Report
+    report: JobReport
     folder: Path
-    setting: Mapping[str, Any]
+    setting: wire.TimingSetting
 
     @contextmanager
     def enlisted(self, labels: Iterable[str]) -> Iterator[TimedProcesses]:
@@ -76,20 +73,20 @@ class TimingRun:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def loaded(
-        self, crew: TimedProcesses, reference: Mapping[str, Any], subjects: list[dict[str, Any]]
+        self, crew: TimedProcesses, reference: wire.Target, implementations: list[wire.TimedTarget]
     ) -> None:
-        """Everybody knows what to call."""
-        told = {s["label"]: {k: v for k, v in s.items() if k != "label"} for s in subjects}
+        """Let every process load what it calls."""
+        what = {one["label"]: {k: v for k, v in one.items() if k != "label"} for one in implementations}
         try:
             crew.clerk.ask("load", seconds=crew.seconds, target=reference, seed=self.setting["state_seed"])
             crew.bystander.ask("start", seconds=crew.seconds)
         except Lost as why:
             raise NothingToTime(str(why)) from why
-        order = {label: number for number, label in enumerate(told)}
+        order = {label: number for number, label in enumerate(what)}
         crew.all_at_once(
             "load",
             lambda label: {
-                **told[label],
+                **what[label],
                 "caches": str(self.folder / "caches" / str(order[label])),
             },
         )
@@ -100,20 +97,20 @@ class TimingRun:
         crew.gather()
         clerk, seed = crew.clerk, case["seed"]
         self.report.during("generating inputs")
-        self.report.progress(0, None, f"{case['name']}: drawing inputs")
+        self.report.progress(0, None, f"{case['name']}: generating inputs")
         try:
             draws = clerk.ask("draw", seconds=crew.seconds, case=case, seed=seed)
         except Lost as why:
-            raise NothingToTime(f"the inputs of {case['name']} cannot be drawn: {why}") from why
+            raise NothingToTime(f"the inputs of {case['name']} cannot be generated: {why}") from why
         rounds = all_rounds(self.report, crew, draws, self.setting)
-        told = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
+        about = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
         if not crew.members:
-            return {**told, "empty_ms": 0.0, "subjects": {}, "check_note": ""}
-        measured = {label: self.facts(rounds, label) for label in crew.members}
+            return {**about, "empty_ms": 0.0, "implementations": {}, "check_note": ""}
+        measured = {label: self.measured(rounds, label) for label in crew.members}
         names = {label: f"result{number}" for number, label in enumerate(crew.members)}
         if self.setting["full"]:
             self.report.during("graphs and kernels")
-            self.look_closer(crew, rounds, names, measured)
+            self.examine(crew, rounds, names, measured)
         for label, left in crew.all_alike("leave").items():
             measured[label] |= left
         checked: dict[str, Any] = {}
@@ -126,32 +123,32 @@ class TimingRun:
         for name in draws:
             Exchange(self.folder).forget(name)
         return {
-            **told,
+            **about,
             "empty_ms": median(rounds.empty_ms),
-            "subjects": {label: measured[label] for label in crew.members},
+            "implementations": {label: measured[label] for label in crew.members},
             "check_note": checked.get("note", ""),
         }
 
-    def look_closer(
+    def examine(
         self,
         crew: TimedProcesses,
         rounds: Rounds,
         names: Mapping[str, str],
         measured: dict[str, dict[str, Any]],
     ) -> None:
-        """Keep what the last timed calls returned; replay calls as graphs, and look at their kernels."""
-        self.report.progress(0, None, "replaying as graphs and looking at kernels")
+        """Keep what the last timed calls returned; replay calls as graphs, and profile their kernels."""
+        self.report.progress(0, None, "replaying as graphs and profiling kernels")
         crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
         for found in crew.one_by_one("graph", count=REPLAYS):
             measured[found.label] |= found.answer
         for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
             measured[found.label] |= found.answer
 
-    def facts(self, rounds: Rounds, label: str) -> dict[str, Any]:
-        """What the rounds gave of one subject."""
+    def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
+        """What the rounds measured of one implementation."""
         record = rounds.records[label]
         return {
-            **{name: record.started[name] for name in TOLD_AT_START},
+            **{name: record.started[name] for name in MEASURED_AT_START},
             "samples_ms": record.samples_ms,
             "outside_ms": rounds.outside_ms(label),
             "wall_ms": record.wall_ms,
@@ -160,7 +157,7 @@ class TimingRun:
     def checked(
         self, clerk: WorkerProcess, draws: list[str], offset: int, seed: int, names: list[str]
     ) -> dict[str, Any]:
-        """By name, how far each result is from the truth; a `note` where that cannot be told."""
+        """By name, how each result compares with the truth; a `note` where they cannot be compared."""
         try:
             found: dict[str, Any] = clerk.ask(
                 "check", seconds=self.setting["seconds"], draws=draws, offset=offset, seed=seed, members=names

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from ..job_report import Report
-from .device import MOST_COVER
+from ..device import MOST_COVER
+from ..job_report import JobReport
 from .workers import Lost, WorkerProcess
 
 FEWEST_ROUNDS = 3
@@ -146,7 +146,9 @@ class Rounds:
         return [(took - idle) / self.batch for took in record.batches_ms]
 
 
-def all_rounds(report: Report, crew: TimedProcesses, draws: list[str], setting: Mapping[str, Any]) -> Rounds:
+def all_rounds(
+    report: JobReport, crew: TimedProcesses, draws: list[str], setting: Mapping[str, Any]
+) -> Rounds:
     """First calls, warm-up, and as many rounds as `samples` take and `round_seconds` allow (../timing.py)."""
     report.during("first calls")
     report.progress(0, None, f"first calls of {', '.join(crew.members)}")

@@ -5,6 +5,7 @@ import math
 import os
 import time
 from collections.abc import Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,12 @@ import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
-from ..calls.exchange import CallInputs, Exchange, all_outputs, written_to
-from ..calls.tensors import output_of, read_values, write_outputs
-from ..integrity.returned_tensors import plain
+from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
+from ..calls.tensors import read_values, write_outputs
+from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import Settings
 from ..loading.target import Loaded, Role, load
 from ..tuning.autotuned import chosen_configs
-from .device import MOST_COVER, Flush, event, forget_persisting, peak_bytes
 from .input_pool import Pool, variant
 from .passes import PASSES, Timed
 from .workers import Commands
@@ -110,16 +110,9 @@ class TimedImplementation:
 
     def go(self) -> list[float]:
         """Make the calls that were made ready, each with a cold L2 cache; milliseconds between events."""
-        stream = torch.cuda.current_stream()
-        pairs = [(event(), event()) for _ in self.timed]
         forget_persisting()
-        for timed, (start, end) in zip(self.timed, pairs, strict=True):
-            self.flush(self.cover)
-            start.record(stream)
-            self.results.append(timed())
-            end.record(stream)
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in pairs]
+        kept = [lambda timed=timed: self.results.append(timed()) for timed in self.timed]
+        return cold_milliseconds(kept, len(kept), self.flush, self.cover)
 
     def go_untimed(self) -> None:
         self.results = [timed() for timed in self.timed]
@@ -194,13 +187,7 @@ class TimedImplementation:
         times = []
         for offset in range(count):
             self.pool.filled(0, offset)
-            start, end = event(), event()
-            self.flush()
-            start.record()
-            captured.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(start.elapsed_time(end))
+            times += cold_milliseconds([captured.replay], 1, self.flush)
         return times
 
     def profile(self, count: int) -> dict[str, Any]:
@@ -222,8 +209,7 @@ class TimedImplementation:
     def keep(self, index: int, name: str) -> None:
         """Write what one of the last timed calls returned, and the arguments that it wrote to."""
         call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
-        everything = all_outputs(self.results[index], call, written_to(call, before))
-        outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+        outputs = outputs_of(self.results[index], call, written_to(call, before))
         write_outputs(outputs, self.exchange.outputs("candidate", name))
 
     def leave(self) -> dict[str, Any]:
@@ -248,14 +234,8 @@ class IdleProcess:
 
     def go(self, calls: int, cover: int) -> list[float]:
         """Flush as often as a subject does for so many calls; milliseconds between events, of nothing."""
-        pairs = [(event(), event()) for _ in range(calls)]
         forget_persisting()
-        for start, end in pairs:
-            self.flush(cover)
-            start.record()
-            end.record()
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in pairs]
+        return cold_milliseconds(repeat(lambda: None, calls), calls, self.flush, cover)
 
 
 def in_one_graph(loaded: Loaded, mode: str) -> Loaded:

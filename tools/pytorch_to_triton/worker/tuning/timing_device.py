@@ -10,7 +10,8 @@ import triton
 from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
-from ..timing.device import Flush, event
+from .. import wire
+from ..device import Flush, cold_milliseconds
 from .resources import DeviceLimits, KernelResources
 from .steering import TuningSite
 from .tuning_config import TuningConfig
@@ -27,7 +28,7 @@ class TimingDevice:
         self._flush = Flush()
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> wire.TuningDevice:
         """Which device and which Triton."""
         return {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
 
@@ -66,17 +67,7 @@ class TimingDevice:
         ready: Callable[[TuningConfig], Callable[[], Any]],
     ) -> list[float]:
         """Milliseconds of one call of each, in turn."""
-        pairs = []
-        for candidate in candidates:
-            call = ready(candidate)
-            start, end = event(), event()
-            self._flush(COVER)
-            start.record()
-            call()
-            end.record()
-            pairs.append((start, end))
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in pairs]
+        return cold_milliseconds(map(ready, candidates), len(candidates), self._flush, COVER)
 
 
 def limits() -> DeviceLimits:
