@@ -35,13 +35,13 @@ def measured(**changes: Any) -> dict[str, Any]:
     }
 
 
-def table(subjects: Mapping[str, dict[str, Any]], **changes: Any) -> TimingTable:
+def table(implementations: Mapping[str, dict[str, Any]], **changes: Any) -> TimingTable:
     size = SizeMeasured.model_validate(
         {
             "case": CASE.name,
             "batch": 3,
             "empty_ms": 0.001,
-            "subjects": dict(subjects),
+            "implementations": dict(implementations),
             "failed": {},
             "check_note": "",
             **changes,
