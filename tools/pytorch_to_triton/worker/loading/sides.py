@@ -19,16 +19,12 @@ def stage_candidate(reference: Target, candidate: Target, folder: Path) -> dict[
 
     It sees the files of both sides without a reference, whether the one it is compared with or another.
     """
-    hidden_names, offered = names_of(reference, "reference"), names_of(candidate, "candidate")
+    referenced, offered = names_of(reference, "reference"), names_of(candidate, "candidate")
     ours, theirs = path_of(candidate), path_of(reference)
     staged = {}
     for path in {ours, theirs}:
         if (source := text_of(path)) is not None:
-            hidden = (
-                {*hidden_names, *INPUT_FUNCTIONS}
-                if path == theirs
-                else {*ROLES["reference"], *INPUT_FUNCTIONS}
-            )
+            hidden = {*(referenced if path == theirs else ROLES["reference"]), *INPUT_FUNCTIONS}
             shown = offered if path == ours else ()
             copy = without(source, hidden, {*shown, *CONSTRUCTOR_FUNCTIONS})
             staged[str(path)] = str(stage(path, copy, folder))

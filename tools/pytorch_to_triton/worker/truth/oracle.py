@@ -1,6 +1,6 @@
 """What a call should give: the reference at the case's own dtypes, in float64, and nearby.
 
-In float64 the reference takes the branches that it takes at the case's own dtypes (declared_tensor.py). `nearby`
+In float64 the reference takes the same branches as at the case's own dtypes (declared_tensor.py). `nearby`
 shows how much the problem itself amplifies the rounding errors that no kernel can avoid.
 """
 
@@ -116,9 +116,7 @@ class Oracle:
             with rounding, DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
                 returned = self.run(reference, call, seed)
             outputs = all_outputs(returned, call, own.written)
-            if not near and reported_traits(outputs) != {
-                path: traits_of(o) for path, o in own.outputs.items()
-            }:
+            if not near and reported_traits(outputs) != all_traits(own.outputs):
                 raise NotFollowed("outputs of other dtypes or shapes")
             found.append(kept({path: held(leaf) for path, leaf in outputs.items()}))
         return found[0], comparable(found[1], found[0])
@@ -181,6 +179,10 @@ def comparable(nearby: Outputs, precise: Outputs) -> Outputs:
 def traits_of(output: OutputLeaf) -> tuple[Any, ...]:
     """Type, dtype and shape; None for those that it lacks."""
     return tuple(output.traits.get(trait) for trait in ("type", "dtype", "shape"))
+
+
+def all_traits(outputs: Outputs) -> dict[str, tuple[Any, ...]]:
+    return {path: traits_of(output) for path, output in outputs.items()}
 
 
 def reported_traits(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
