@@ -120,7 +120,7 @@ def command(tool: Tool) -> Callable[..., None]:
 
     with_timings = Annotated[
         bool,
-        typer.Option("--timings", help="List on stderr the processes of the call, and how long each took."),
+        typer.Option("--timings", help="List the call's processes and their times on stderr."),
     ]
     as_json = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
     parameters = [
@@ -156,9 +156,10 @@ def perform(
     report_error: ReportError,
     before_close: Callable[["WorkerClient"], None],
 ) -> int:
-    """Call a tool and return the exit status; its result goes to `report`, an error to stderr and `report_error`.
+    """Call a tool. Returns the exit status.
 
-    `before_close` gets the client before it closes, whether or not the call succeeded.
+    The result goes to `report`, an error to stderr and `report_error`; `before_close` gets the client
+    before it closes, whether or not the call succeeded.
     """
     import anyio
 

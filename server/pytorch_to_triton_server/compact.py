@@ -23,8 +23,8 @@ _BRIEF = ("name", "group", "status", "why")
 def compact(result: BaseModel, tool: str) -> dict[str, Any]:
     """The result as JSON of at most about MOST_CHARACTERS.
 
-    The passed cases of each verdict in it are only named, in `passed_cases`. If it is still too long, the least
-    important parts are left out: `cut` lists them, and names the file with the whole result.
+    The passed cases of each verdict in it are only named, in `passed_cases`. If it is still too long, the
+    least important parts are left out: `cut` lists them, and names the file with the whole result.
     """
     content: dict[str, Any] = plain(_shorten(result.model_dump(mode="json", exclude_defaults=True)))
     if size(content) <= MOST_CHARACTERS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _LARGE_ITEM = 2000
-"""A list whose items are larger than this on average keeps all of them, each cut; others lose their last items."""
+"""A list of items that are larger than this on average keeps them all, cut; others lose the last ones."""
 _READABLE = 400
 """A shorter piece of an item is of no use."""
 _LEAST_TEXT = 60
@@ -105,7 +105,7 @@ def size(value: Any) -> int:
 
 
 def plain(value: Any) -> Any:
-    """JSON that any client can read: no lone surrogates, which UTF-8 cannot encode, and no infinite numbers."""
+    """JSON that any client can read: no lone surrogates, which UTF-8 cannot encode, no infinite numbers."""
     match value:
         case str():
             return value.encode(errors="backslashreplace").decode()

@@ -125,13 +125,13 @@ class LongCalls:
         """Raises BadInput if the job_id is unknown."""
         if job_id not in self._calls:
             raise BadInput(
-                f"There is no job {job_id!r}: this server never issued that job_id, or no longer keeps its result.",
+                f"There is no job {job_id!r}: this server never issued it, or has dropped its result.",
                 "Call the tool again; a call that takes long returns a job_id.",
             )
         return self._calls[job_id]
 
     async def wait(self, long_call: LongCall, report: Report) -> BaseModel:
-        """The call's answer once it has finished, or after this server's patience; sends heartbeats to `report`.
+        """The call's answer once it has finished, or after this server's patience; heartbeats go to `report`.
 
         Cancelling the wait cancels the call. Raises what the call raised.
         """

@@ -55,7 +55,7 @@ def path_of(text: str) -> Path:
         path.stat()
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"The path {brief(text)} is not text in UTF-8.", "Rename it, or check the path."
+            f"The path {brief(text)} is not text in UTF-8.", "Rename the file, or check the path."
         ) from error
     except (FileNotFoundError, NotADirectoryError):
         pass
@@ -79,8 +79,9 @@ def place_of(text: str) -> "Target":
 
 
 def folder_of(text: str | None) -> Path | None:
-    """A folder for results, relative to the current one; it need not exist. Raises BadInput for a file, and for
-    a path below a file.
+    """A folder for results, relative to the current one; it need not exist.
+
+    Raises BadInput for a file, and for a path below a file.
     """
     if text is None:
         return None

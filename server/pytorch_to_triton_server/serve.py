@@ -35,8 +35,7 @@ PATIENCE_SECONDS = 45.0
 """How long one request waits: clients give up after 60 s."""
 INSTRUCTIONS = (
     "Turns PyTorch functions into Triton kernels and checks that kernels are right. Paths are relative to "
-    "the folder in which the server runs. A call that takes longer than 45 s returns a job_id; pass it to the "
-    "tool job."
+    "the folder in which the server runs. A call that takes over 45 s returns a job_id for the tool job."
 )
 PROMPT = """Convert {target} from PyTorch to Triton.
 
@@ -234,7 +233,7 @@ def strict(
 
 
 def answered(result: BaseModel, tool: str) -> CallToolResult:
-    """A result as structured content, and as text for clients that read only text; its charts are attached."""
+    """A result as structured content, and as text for clients that read only text, with its charts."""
     content = compact(result, tool)
     text = TextContent(type="text", text=json.dumps(content, ensure_ascii=False))
     return CallToolResult(content=[text, *pictures_of(result)], structured_content=content)

@@ -38,14 +38,14 @@ async def audit(
         list[str],
         Field(
             min_length=1,
-            description="Python files, or folders to search for Triton code; path.py:name names the function to call",
+            description="Python files, or folders to search for Triton code; path.py:name also names what to call",
         ),
     ],
     evidence: Annotated[
         Literal["auto", "source", "compiled", "measured"],
         Field(
-            description="source: execute nothing; compiled: also compile kernels, even for GPUs that are not here; "
-            "measured: also run them; auto: measured for named files that declare their inputs"
+            description="source: execute nothing; compiled: also compile kernels, even for GPUs that are not "
+            "here; measured: also run them; auto: measured for named files that declare their inputs"
         ),
     ] = "auto",
     focus: Annotated[

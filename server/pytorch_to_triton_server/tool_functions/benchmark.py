@@ -71,7 +71,8 @@ async def benchmark(
     Each implementation runs in its own process, in alternating rounds, with a cold L2 cache and new inputs in
     each call; the results of timed calls are checked, and clocks are checked against each other. Reports
     medians with confidence intervals, bandwidth, the share of the limit that memory and arithmetic set, and
-    red flags; writes a report with charts. Needs a GPU, except for `estimate`. Executes the code of all files.
+    red flags, and writes a report with charts. Needs a GPU, except for `estimate`. Executes the code of all
+    files.
     """
     from pytorch_to_triton.benchmark import benchmark as benchmarking
     from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest

@@ -51,9 +51,9 @@ async def inspect(
 
     Compiles each kernel that one call launches, in every autotuner configuration, and reports registers,
     spills, shared memory, occupancy, widths of global loads and stores, tensor-core instructions and
-    asynchronous copies, and the compiler's output page by page. Remarks point out likely problems, with source
-    lines. With `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the file's
-    code.
+    asynchronous copies, and the compiler's output page by page. Remarks point out likely problems, with
+    source lines. With `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the
+    file's code.
     """
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.inspect import inspect as inspecting
