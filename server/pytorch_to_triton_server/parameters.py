@@ -49,7 +49,7 @@ Timeout = Annotated[
     ),
 ]
 Python = Annotated[
-    str | None, Field(description="The Python that runs the code, with torch and triton; default: this one")
+    str | None, Field(description="A Python that has torch and triton, to run the code; default: this one")
 ]
 Force = Annotated[
     bool,

@@ -170,10 +170,10 @@ def stage_table(conversion: Conversion) -> Table:
     for stage in conversion.stages:
         cases = stage.verdict.cases
         passed = sum(case.status == "passed" for case in cases)
-        gate = "passed" if stage.passed else "failed"
+        outcome = "passed" if stage.passed else "failed"
         name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
-        rows.append((name, gate, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
-    return table_of(("stage", "gate", "cases passed", "speed vs previous", "kernels", "file"), rows)
+        rows.append((name, outcome, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
+    return table_of(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
 
 
 def rate_of(timing: Timing) -> str:

@@ -59,7 +59,7 @@ async def test_a_read_only_tool_starts_no_program_that_a_call_names(
     assert not started.exists()
 
 
-async def test_a_read_only_tool_answers_from_what_was_read_of_another_python(
+async def test_a_read_only_tool_answers_from_what_is_known_about_another_python(
     client: Client, other_python: Path, started: Path
 ) -> None:
     assert await to_thread.run_sync(main, ["docs", "status", "--python", str(other_python)]) == 0

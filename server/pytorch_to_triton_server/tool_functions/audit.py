@@ -38,7 +38,7 @@ async def audit(
         list[str],
         Field(
             min_length=1,
-            description="Python files, or folders to search for Triton code; path.py:name also names what to call",
+            description="Python files, or folders to search for Triton code; path.py:name says what to call",
         ),
     ],
     evidence: Annotated[

@@ -41,14 +41,17 @@ async def convert(
     one folder. Replaces an earlier conversion of the same target, and anything else only with force. Executes
     the target's code.
     """
-    from pytorch_to_triton.convert import convert as conversion
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
+    named = target_of(target).constructed_with(init)
+    options = parse_options(input, dim, require)
     warm(call.worker, device, python)
+    from pytorch_to_triton.convert import convert as conversion  # while the worker starts
+
     request = conversion.ConversionRequest(
-        target=target_of(target).constructed_with(init),
-        options=parse_options(input, dim, require),
+        target=named,
+        options=options,
         into=folder_of(into),
         force=force,
         seed=seed,

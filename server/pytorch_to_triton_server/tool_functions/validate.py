@@ -54,14 +54,17 @@ async def validate(
     wrong case, reports where the wrong elements are and the likely cause. Executes the code of both files.
     """
     from pytorch_to_triton.inputs.declaration import parse_options
-    from pytorch_to_triton.validate import validate as validation
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
+    candidate = target_of(kernel).constructed_with(init)
+    options = parse_options(input, dim, require)
     warm(call.worker, device, python)
+    from pytorch_to_triton.validate import validate as validation  # while the worker starts
+
     request = validation.ValidationRequest(
-        candidate=target_of(kernel).constructed_with(init),
+        candidate=candidate,
         reference=target_of(reference).constructed_with(init) if reference else None,
-        options=parse_options(input, dim, require),
+        options=options,
         seed=seed,
         seconds=timeout,
         cases=case,
