@@ -43,7 +43,7 @@ def test_the_command_line_takes_a_python_by_its_path(capfd: pytest.CaptureFixtur
 
 def test_a_python_that_cannot_be_a_path_is_the_callers_mistake(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["docs", "status", "--python", "/no\0where"]) == 2
-    assert "is not a path" in capfd.readouterr().err
+    assert "is not a usable path" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -78,20 +78,22 @@ async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
     assert "reference, input, dim" in text_of(result)
 
 
-REFUSED = (
-    ("validate", {"input": ["x=float99[N]"]}, "float99[N]\n  ^", "float32"),
-    ("validate", {"kernel": "{kernel}:trouble"}, "no `trouble`", "Name a function or an nn.Module"),
-    ("validate", {"input": ["x=float32[K]"]}, "no dimension 'K'", "--dim K="),
-    ("validate", {"dim": ["N=-4"]}, "the size -4 is negative", "0 or more"),
-    ("validate", {"input": ["y=float32[N]"]}, "not taken: y", "name by name"),
+REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"input": ["x=float99[N]"]}, "float99[N]\n  ^", "float32"),
+    ({"kernel": "double.py:trouble"}, "no `trouble`", "Name a function or an nn.Module"),
+    ({"input": ["x=float32[K]"]}, "no dimension 'K'", "--dim K="),
+    ({"dim": ["N=-4"]}, "the size -4 is negative", "0 or more"),
+    ({"input": ["y=float32[N]"]}, "not taken: y", "name by name"),
 )
+"""Arguments of validate for `double.py`, and what the answer to them contains."""
 
 
 async def test_a_refusal_reaches_the_client_with_its_hint(client: Client, right_kernel: Path) -> None:
-    for tool, arguments, problem, hint in REFUSED:
-        named = {"kernel": str(right_kernel), "device": "interpreter", **arguments}
-        named["kernel"] = named["kernel"].replace("{kernel}", str(right_kernel))
-        result = await client.call_tool(tool, named)
+    for arguments, problem, hint in REFUSED:
+        kernel = right_kernel.parent / arguments.get("kernel", right_kernel.name)
+        result = await client.call_tool(
+            "validate", {"device": "interpreter", **arguments, "kernel": str(kernel)}
+        )
         assert result.is_error, problem
         assert problem in text_of(result)
         assert hint in text_of(result)
@@ -220,9 +222,10 @@ async def test_work_that_a_file_declares_wrongly_is_refused_with_what_it_may_dec
     client: Client, right_kernel: Path, tmp_path: Path
 ) -> None:
     source = right_kernel.read_text()
-    for line, problem, hint in WORKS:
-        right_kernel.write_text(f"{source}\n{line}\n")
-        arguments = {"kernel": str(right_kernel), "estimate": "H200", "into": str(tmp_path / "limits")}
+    for number, (line, problem, hint) in enumerate(WORKS):
+        kernel = tmp_path / f"kernel_{number}.py"
+        kernel.write_text(f"{source}\n{line}\n")
+        arguments = {"kernel": str(kernel), "estimate": "H200", "into": str(tmp_path / "limits")}
         result = await client.call_tool("benchmark", arguments)
         assert result.is_error, line
         assert problem in text_of(result)

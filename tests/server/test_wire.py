@@ -64,8 +64,7 @@ def test_the_server_answers_such_lines_and_keeps_running() -> None:
         '{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}',
     )
     command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True) as server:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write("\n".join(lines) + "\n")
