@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
-ReportError = Callable[[str, str, str], None]
-"""Takes kind, message and hint."""
 USAGE = 2
 DEFECT = 5
 INTERRUPTED = 130
@@ -49,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except usage_error as error:
         message = error.format_message()
-        print(f"error: {message}", file=sys.stderr)
-        print_error("usage", message, f"{NAME} COMMAND --help lists the arguments of a command.")
+        hint = f"{NAME} COMMAND --help lists the arguments of a command."
+        print_error("usage", message, hint, as_json=True)
         return USAGE
     return ended if isinstance(ended, int) else 0
 
@@ -115,8 +113,7 @@ def command(tool: Tool) -> Callable[..., None]:
     import typer
 
     def run(*, json: bool, timings: bool, **given: Any) -> None:
-        reports = (print_json, print_error) if json else (show, ignore_error)
-        raise typer.Exit(perform(tool, given, *reports, print_timings if timings else ignore_client))
+        raise typer.Exit(perform(tool, given, as_json=json, timings=timings))
 
     with_timings = Annotated[
         bool,
@@ -149,44 +146,32 @@ def option(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def perform(
-    tool: Tool,
-    given: dict[str, Any],
-    report: Callable[["Value"], None],
-    report_error: ReportError,
-    before_close: Callable[["WorkerClient"], None],
-) -> int:
-    """Call a tool. Returns the exit status.
-
-    The result goes to `report`, an error to stderr and `report_error`; `before_close` gets the client
-    before it closes, whether or not the call succeeded.
-    """
+def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) -> int:
+    """Call a tool and print its result on stdout, or its error on stderr. Returns the exit status."""
     import anyio
 
     try:
-        result = anyio.run(call, tool, tool.checked(given), before_close)
+        result = anyio.run(call, tool, tool.checked(given), timings)
     except Refusal as refusal:
-        print(f"error: {refusal.message}\n{refusal.hint}", file=sys.stderr)
-        report_error(refusal.kind, refusal.message, refusal.hint)
+        print_error(refusal.kind, refusal.message, refusal.hint, as_json=as_json)
         return refusal.exit_code
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        report_error("interrupted", "The command was interrupted.", "Run it again.")
+        print_error("interrupted", "The command was interrupted.", "Run it again.", as_json=as_json)
         return INTERRUPTED
     except Exception as error:
         traceback.print_exc()
         message = f"{tool.name} failed: {type(error).__name__}: {error}"
-        hint = "This is a defect in pytorch-to-triton; please report it with the traceback above."
-        print(f"error: {message}\n{hint}", file=sys.stderr)
-        report_error("defect", message, hint.replace("above", "on stderr"))
+        hint = "This is a defect in pytorch-to-triton; please report it with the traceback on stderr."
+        print_error("defect", message, hint, as_json=as_json)
         return DEFECT
-    report(result)
+    if as_json:
+        print(result.model_dump_json(indent=2))
+    else:
+        show(result)
     return 0 if tool.is_yes(result) else 1
 
 
-async def call(
-    tool: Tool, arguments: dict[str, Any], before_close: Callable[["WorkerClient"], None]
-) -> "Value":
+async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001
     """The tool's result, with a client of its own and progress on stderr."""
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.no_answer import lacks_named
@@ -197,7 +182,8 @@ async def call(
             try:
                 result: Value = await tool.function(ToolCall(worker, listener), **arguments)
             finally:
-                before_close(worker)
+                if timings:
+                    print_timings(worker)
     return result
 
 
@@ -206,11 +192,6 @@ def show(result: "Value") -> None:
     from pytorch_to_triton_server import show
 
     show.show(result)
-
-
-def print_json(result: "Value") -> None:
-    """For a program."""
-    print(result.model_dump_json(indent=2))
 
 
 def print_timings(worker: "WorkerClient") -> None:
@@ -222,17 +203,11 @@ def print_timings(worker: "WorkerClient") -> None:
         print(f"{began:>8}  {seconds:>7}  {process}", file=sys.stderr)
 
 
-def ignore_client(worker: "WorkerClient") -> None:
-    """Without --timings."""
-
-
-def print_error(kind: str, message: str, hint: str) -> None:
-    """For a program: why there is no result."""
-    print(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, indent=2))
-
-
-def ignore_error(kind: str, message: str, hint: str) -> None:
-    """For a person, who has read it on stderr."""
+def print_error(kind: str, message: str, hint: str, *, as_json: bool) -> None:
+    """On stderr for a person, and with --json on stdout for a program."""
+    print(f"error: {message}\n{hint}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, indent=2))
 
 
 def print_version() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 import pytest
 
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.cli import ignore_client, main, perform, print_error, print_json
+from pytorch_to_triton_server.cli import main, perform
 from pytorch_to_triton_server.tool import ToolCall
 
 KERNEL_FILE = "double.py"
@@ -176,7 +176,7 @@ def test_a_defect_is_reported_as_one(capfd: pytest.CaptureFixture[str]) -> None:
         raise ZeroDivisionError("a slip")
 
     tool = dataclasses.replace(TOOLS[0], name="broken", function=broken)
-    assert perform(tool, {}, print_json, print_error, ignore_client) == 5
+    assert perform(tool, {}, as_json=True, timings=False) == 5
     printed = capfd.readouterr()
     error = error_in(printed.out)
     assert error["kind"] == "defect"
