@@ -76,12 +76,7 @@ async def describe_machine(worker: WorkerClient) -> Machine:
             else "validate and convert use the GPU by default."
         ),
         mode="interpreter" if runtime.interpreter else "cuda",
-        python=found.python,
-        torch=found.torch,
-        triton=found.triton,
-        cuda=found.cuda,
-        rocm=found.rocm,
-        devices=found.devices,
+        **found.model_dump(exclude={"interpreter"}),
     )
 
 

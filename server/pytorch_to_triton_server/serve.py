@@ -73,7 +73,7 @@ class ToolAnswer(BaseModel):
 
 
 class ToolServer(MCPServer[LongCalls]):
-    """An MCP server whose errors tell the caller how to correct the call."""
+    """An MCP server whose errors say how to correct the call."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[LongCalls, Any] | None = None

@@ -1,4 +1,4 @@
-"""Whatever is passed as an argument, the answer is a result or says what is wrong, and the server goes on."""
+"""Whatever the arguments, the answer is a result or says what is wrong, and the server keeps running."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
