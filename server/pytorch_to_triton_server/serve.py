@@ -26,8 +26,8 @@ from pytorch_to_triton_server.compact import compact
 from pytorch_to_triton_server.fit import fitted_text
 from pytorch_to_triton_server.long_calls import LongCalls, open_long_calls
 from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.stdio_transport import stdio
 from pytorch_to_triton_server.tool import Tool, refusal_of
-from pytorch_to_triton_server.wire import stdio
 
 NAME = "pytorch-to-triton"
 HOST = "127.0.0.1"
