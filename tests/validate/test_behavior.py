@@ -7,9 +7,9 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.verdict import ViolationKind
 from pytorch_to_triton.validate.behavior import (
-    TRESPASSES,
+    SANDBOX_VIOLATIONS,
     Policy,
-    conduct_of,
+    behavior_of,
     notes_of,
     violations_of,
     violations_of_traces,
@@ -212,7 +212,7 @@ def test_what_pytorch_computes_is_noted_where_it_is_allowed() -> None:
 
 def test_launches_and_operators_of_all_cases_are_added_up() -> None:
     one = observed(launches=(launch(count=2), launch("b_kernel")), operators={"aten.mm": 1})
-    found = conduct_of([one, observed(operators={"aten.mm": 2, "aten.add": 1})])
+    found = behavior_of([one, observed(operators={"aten.mm": 2, "aten.add": 1})])
     assert found.kernels == {"add_kernel": 3, "b_kernel": 1}
     assert found.operators == {"aten.mm": 3, "aten.add": 1}
 
@@ -224,10 +224,10 @@ def trespass(kind: str) -> Traces:
     return Traces(sandbox_violations=(SandboxViolation(kind=kind, what="does this", file="k.py", line=7),))
 
 
-@pytest.mark.parametrize("kind", TRESPASSES)
+@pytest.mark.parametrize("kind", SANDBOX_VIOLATIONS)
 def test_each_trespass_is_a_violation_with_its_line(kind: str) -> None:
     [violation] = violations_of_traces([trespass(kind)])
-    assert violation.kind == TRESPASSES[kind][0]
+    assert violation.kind == SANDBOX_VIOLATIONS[kind][0]
     assert violation.message == "The candidate does this (line 7)."
     assert (violation.file, violation.line) == ("k.py", 7)
     assert violation.suggestion

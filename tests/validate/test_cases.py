@@ -166,8 +166,8 @@ def test_a_size_beyond_the_declared_ones_keeps_to_requirements_and_to_the_limit(
 def test_a_seed_draws_three_new_points_within_the_declared_sizes() -> None:
     inputs: dict[str, object] = {"x": "float32[M, N]"}
     dims: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 4096]}
-    assert names(plan_of(inputs, dims), "drawn") == []
-    seen = [point for seed in range(20) for point in points(plan_of(inputs, dims, seed=seed), "drawn")]
+    assert names(plan_of(inputs, dims), "random_sizes") == []
+    seen = [point for seed in range(20) for point in points(plan_of(inputs, dims, seed=seed), "random_sizes")]
     assert len(seen) == 60
     assert len({tuple(point.values()) for point in seen}) == 60
     assert all(1 <= point["M"] <= 256 and 1 <= point["N"] <= 4096 for point in seen)
@@ -180,10 +180,10 @@ def test_drawn_points_keep_to_requirements_and_to_the_limit() -> None:
     shape: dict[str, object] = {"x": "float32[B, H, S, D]"}
     dims: dict[str, object] = {"B": [1, 2], "H": [4, 8], "S": [128, 512], "D": [64, 128]}
     plan = plan_of(shape, dims, "D % 64 == 0", "S % 128 == 0", "H == 4 * B", seed=1)
-    assert len(points(plan, "drawn")) == 3
+    assert len(points(plan, "random_sizes")) == 3
     small = plan_of({"x": "float32[M, N]"}, {"M": [4096], "N": [4096]}, limit=1_000_000, seed=1)
-    assert all(point["M"] * point["N"] <= 125_000 for point in points(small, "drawn"))
-    assert len(points(small, "drawn")) == 3
+    assert all(point["M"] * point["N"] <= 125_000 for point in points(small, "random_sizes"))
+    assert len(points(small, "random_sizes")) == 3
 
 
 def test_where_no_new_point_can_be_drawn_that_is_listed() -> None:
@@ -287,8 +287,8 @@ def test_huge_strides_are_claimed_by_the_tensor_whose_declared_sizes_reach_them(
     inputs: dict[str, object] = {"table": "float32[V, D]", "x": "float32[M, D]"}
     dims: dict[str, object] = {"V": [8, 2**26], "M": [4, 9], "D": [4, 64]}
     plan = plan_of(inputs, dims)
-    declared = {case.label: case.declared for case in plan.cases if case.group == "far"}
-    assert declared == {"table far": True, "x far": False}
+    declared = {case.label: case.declared for case in plan.cases if case.group == "large_stride"}
+    assert declared == {"table rows far apart": True, "x rows far apart": False}
     bounded = plan_of(inputs, dims, "V * D <= 2147483648")
     assert not any(case.declared for case in bounded.cases)
 
@@ -342,7 +342,7 @@ def test_a_plan_stays_small() -> None:
 def test_fixed_shapes_run_once_and_in_every_layout_and_special_value() -> None:
     plan = plan_of({"x": "float32[16, 16]"}, {})
     assert names(plan)[:2] == ["base", "base called again"]
-    assert names(plan)[2:7] == ["x transposed", "x expanded", "x sliced", "x offset", "x far"]
+    assert names(plan)[2:7] == ["x transposed", "x expanded", "x sliced", "x offset", "x rows far apart"]
     assert len(names(plan, "special")) == 16
 
 

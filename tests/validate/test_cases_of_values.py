@@ -147,9 +147,9 @@ def test_tensors_that_claim_different_dtypes_change_apart() -> None:
 
 def test_each_tensor_is_far_once_at_the_smallest_sizes_that_leave_it_rows() -> None:
     plan = plan_of({"x": "float32[M, N]", "w": "bfloat16[N]"}, {"M": [1, 7, 64], "N": [2, 5, 64, 512]})
-    assert names(plan, "far") == ["M=7 N=5 x far", "M=7 N=5 w far"]
-    far = case_named(plan, "M=7 N=5 x far")
-    assert [tensor(far, name).layout for name in "xw"] == ["far", "contiguous"]
+    assert names(plan, "large_stride") == ["M=7 N=5 x rows far apart", "M=7 N=5 w rows far apart"]
+    far = case_named(plan, "M=7 N=5 x rows far apart")
+    assert [tensor(far, name).layout for name in "xw"] == ["large_stride", "contiguous"]
     assert 2**31 * 4 < tensor(far, "x").span_bytes < 2**31 * 4 + 1000
     assert tensor(far, "x").elements == 35
 
@@ -160,7 +160,7 @@ def test_far_tensors_that_the_run_has_no_room_for_are_listed() -> None:
     what = {name: f"offsets beyond 2^31 elements in {name}" for name in "xhs"}
     assert without[what["x"]] == "it would span 8.0 GiB, and this run sets no memory aside for that"
     tight = plan_cases(declaration, limit_elements=LIMIT, limit_span_bytes=2**32)
-    assert names(tight, "far") == ["h far"]
+    assert names(tight, "large_stride") == ["h rows far apart"]
     assert reasons(tight)[what["x"]] == "8.0 GiB are over this run's limit of 4.0 GiB"
     assert reasons(tight)[what["s"]] == "it has no two rows to move apart"
 
@@ -175,7 +175,7 @@ def test_far_tensors_that_the_run_has_no_room_for_are_listed() -> None:
         ("sliced", (6, 40), 480),
         ("offset", (6, 40), 241),
         ("offset", (), 2),
-        ("far", (0, 40), 0),
+        ("large_stride", (0, 40), 0),
         ("expanded", (0, 40), 0),
     ],
 )

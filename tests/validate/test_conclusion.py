@@ -70,7 +70,7 @@ def violation(kind: ViolationKind = "torch_operator") -> Violation:
         ([("declared", "passed"), ("declared", "undecided")], "undecided"),
         ([("declared", "passed"), ("dtype", "undecided")], "undecided"),
         ([("declared", "passed"), ("special", "undecided")], "passed"),
-        ([("declared", "passed"), ("far", "limited")], "passed"),
+        ([("declared", "passed"), ("large_stride", "limited")], "passed"),
         ([("odd", "passed")], "undecided"),
         ([], "undecided"),
     ],
@@ -115,8 +115,8 @@ def limited(group: Group, subject: str, what: str, **fields: Any) -> CaseResult:
 def test_limits_are_named_and_the_next_step_lifts_them() -> None:
     results = [
         result("declared", "passed", outputs=(figures(),)),
-        limited("far", "offsets of x", "are 32-bit from line 3 on", name="N=8 x far"),
-        limited("far", "offsets of y", "are 32-bit from line 3 on", name="N=8 y far"),
+        limited("large_stride", "offsets of x", "are 32-bit from line 3 on", name="N=8 x rows far apart"),
+        limited("large_stride", "offsets of y", "are 32-bit from line 3 on", name="N=8 y rows far apart"),
         limited("empty", "empty inputs", "raise ValueError"),
     ]
     assert summary_of("passed", results).startswith(

@@ -49,13 +49,13 @@ def overflow(tensor: str = "x_ptr", line: int = 12) -> Violation:
 
 # Exceptions
 
-OUTSIDE: list[Group] = ["layout", "far", "empty", "batch", "beyond", "option", "mixed"]
-WITHIN: list[Group] = ["odd", "one", "power_of_two", "drawn"]
-CLAIMED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "asked"]
+OUTSIDE: list[Group] = ["layout", "large_stride", "empty", "batch", "beyond", "option", "mixed"]
+WITHIN: list[Group] = ["odd", "one", "power_of_two", "random_sizes"]
+DECLARED_GROUPS: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "requested"]
 
 
 def test_every_group_of_cases_has_its_place() -> None:
-    assert {*OUTSIDE, *WITHIN, *CLAIMED} == set(get_args(Group))
+    assert {*OUTSIDE, *WITHIN, *DECLARED_GROUPS} == set(get_args(Group))
 
 
 @pytest.mark.parametrize("group", OUTSIDE)
@@ -73,7 +73,7 @@ def test_among_the_declared_sizes_only_a_statement_that_refuses_is_a_limit(group
     assert candidate_failed(case(group), raised()).status == "raised"
 
 
-@pytest.mark.parametrize("group", CLAIMED)
+@pytest.mark.parametrize("group", DECLARED_GROUPS)
 def test_an_exception_where_the_declaration_claims_a_result_is_a_mistake(group: Group) -> None:
     assert candidate_failed(case(group), raised(statement="raise ValueError(...)")).status == "raised"
 
@@ -122,14 +122,14 @@ def test_the_same_exception_in_several_groups_is_one_limit() -> None:
 
 
 def far(status: CaseStatus = "failed", *violations: Violation) -> CaseResult:
-    return CaseResult(name="x far", group="far", status=status, why="Wrong.", violations=violations)
+    return CaseResult(name="x rows far apart", group="large_stride", status=status, why="Wrong.", violations=violations)
 
 
 def strided(status: CaseStatus) -> CaseResult:
     return CaseResult(name="x sliced", group="layout", status=status, why="")
 
 
-FAR = case("far", "x far", "far")
+FAR = case("large_stride", "x rows far apart", "large_stride")
 SLICED = case("layout", "x sliced", "sliced")
 
 
@@ -248,17 +248,17 @@ def test_a_wrong_dtype_outside_of_mixtures_is_a_mistake() -> None:
 @pytest.mark.anyio
 async def test_a_tutorial_kernel_passes_with_its_limits_and_fails_where_int64_is_asked(judge: Judge) -> None:
     path = KERNELS / "honest" / "tutorial_softmax.py"
-    names = ("M=4 N=64", "M=4 N=64 x far", "M=4 N=64 x transposed", "M=4 N=0")
+    names = ("M=4 N=64", "M=4 N=64 x rows far apart", "M=4 N=64 x transposed", "M=4 N=0")
     verdict = await judge(path, cases=names)
     assert verdict.verdict == "passed", verdict.summary
     assert [result.status for result in verdict.cases] == ["passed", *["limited"] * 3]
-    offsets = next(limit for limit in verdict.limits if limit.cases == ("M=4 N=64 x far",))
+    offsets = next(limit for limit in verdict.limits if limit.cases == ("M=4 N=64 x rows far apart",))
     assert str(offsets) in verdict.summary
     assert str(offsets).startswith("offsets of x are 32-bit from line 22 on: right up to 2^31 elements")
     assert "tl.program_id(0).to(tl.int64)" in verdict.next_step
     strict = await judge(path, cases=names, require_int64_offsets=True)
     assert strict.verdict == "failed"
-    assert case_of(strict, "M=4 N=64 x far").status == "failed"
+    assert case_of(strict, "M=4 N=64 x rows far apart").status == "failed"
     assert case_of(strict, "M=4 N=64 x transposed").status == "limited"
 
 

@@ -17,7 +17,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
-from pytorch_to_triton.validate.lane import Gone, Lane
+from pytorch_to_triton.validate.lane import LostAnswer, Lane
 from pytorch_to_triton.validate.validate import ValidationRequest, validate
 
 from .kernel_files import double_file
@@ -67,13 +67,13 @@ async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_door: Worke
     runtime = Runtime(python=sys.executable, interpreter=False)
     side = Lane(own_door, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
     try:
-        with pytest.raises(Gone) as gone:
+        with pytest.raises(LostAnswer) as lost_answer:
             await side.answer({"name": "kill_fork_server", "number": 1})
     finally:
         await side.close()
-    assert gone.value.attempt.status == "lost"
-    assert side.losses.count == 0
-    result = candidate_failed(CASE, gone.value.attempt)
+    assert lost_answer.value.outcome.status == "lost"
+    assert side.crashes.count == 0
+    result = candidate_failed(CASE, lost_answer.value.outcome)
     assert result.status == "lost"
 
 

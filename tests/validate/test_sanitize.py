@@ -64,7 +64,7 @@ def test_chosen_cases_are_few_small_and_neither_far_nor_repeated(rows: list[int]
     assert len(set(names(picked))) == len(picked)
     assert all(elements(case) <= ELEMENTS for case in picked)
     assert {case.group for case in picked} <= {"declared", "odd", "power_of_two", "one", "layout", "dtype"}
-    assert all(tensor.layout != "far" for case in picked for tensor in tensors_in(case.arguments))
+    assert all(tensor.layout != "large_stride" for case in picked for tensor in tensors_in(case.arguments))
 
 
 def test_a_target_that_draws_its_own_inputs_is_chosen_as_it_is() -> None:

@@ -74,7 +74,7 @@ async def test_a_tail_is_told_with_its_indices_and_values(judge: Judge) -> None:
 async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(judge: Judge) -> None:
     verdict = await judge(KERNELS / "wrong" / "ignores_strides.py")
     failed = {result.group for result in verdict.cases if result.status == "failed"}
-    assert failed == {"layout", "far"}
+    assert failed == {"layout", "large_stride"}
     assert "memory layouts" in verdict.next_step
 
 

@@ -11,19 +11,19 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.judge import OK, RunOutcome
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, attempt_of
+from pytorch_to_triton.validate.lane import Item, Lane, LostAnswer
+from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
 KEPT_ELEMENTS = 2**27
-"""Inputs stay on disk for further candidates up to so many elements over all cases."""
+"""Inputs stay on disk for further candidates up to this many elements over all cases."""
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A case whose inputs lie in the exchange folder, unless the reference could not do it."""
 
-    attempt: RunOutcome
+    outcome: RunOutcome
     request: Item
     """The case as the worker takes it, with its `id` and `seed`."""
     answer: Item
@@ -36,13 +36,13 @@ class Prepared:
 
 @dataclass
 class ReferenceProcess:
-    """One process that prepares cases and compares what candidates made of them."""
+    """One process that prepares cases and compares what candidates returned."""
 
     setting: ValidationSetting
     target: Target
-    side: Lane
+    lane: Lane
     staged: dict[str, str] = field(default_factory=dict)
-    """Digests of the candidates' files by side."""
+    """Digests of the candidates' files, by the names of the candidates."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _users: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
@@ -66,12 +66,12 @@ class ReferenceProcess:
     @property
     def device(self) -> str:
         """The device's name, once the process has started."""
-        return str(self.side.loaded.get("device", ""))
+        return str(self.lane.loaded.get("device", ""))
 
-    async def stage(self, candidate: Target, side: str) -> None:
-        """Write the files that the candidate will load. Raises Gone."""
-        request = {"do": "stage", "name": side, "candidate": candidate.model_dump(mode="json")}
-        self.staged[side] = (await self.side.answer(request))["digest"]
+    async def stage(self, candidate: Target, name: str) -> None:
+        """Write the files that the candidate will load. Raises LostAnswer."""
+        request = {"do": "stage", "name": name, "candidate": candidate.model_dump(mode="json")}
+        self.staged[name] = (await self.lane.answer(request))["digest"]
 
     async def prepared(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
@@ -82,23 +82,23 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def compared(self, case: Case, side: str) -> RunOutcome | Item:
-        """The statistics of what the candidate returned; an Attempt where there are none."""
+    async def compared(self, case: Case, candidate: str) -> RunOutcome | Item:
+        """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
         request = {
             "do": "compare",
             "name": case.name,
             "id": prepared.request["id"],
             "seed": prepared.request["seed"],
-            "side": side,
-            "digests": [prepared.answer["digest"], self.staged[side]],
+            "side": candidate,
+            "digests": [prepared.answer["digest"], self.staged[candidate]],
         }
         try:
-            item = await self.side.answer(request)
-        except Gone as gone:
-            return gone.attempt
-        found: Item | RunOutcome = item["statistics"] if item["status"] == "ok" else attempt_of(item)
-        return found
+            item = await self.lane.answer(request)
+        except LostAnswer as lost:
+            return lost.outcome
+        outcome = self.lane.outcome_of(item)
+        return item.get("statistics", {}) if outcome is OK else outcome
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -109,16 +109,15 @@ class ReferenceProcess:
         self._kept -= case.elements
         request = {"do": "forget", "name": case.name, "id": prepared.request["id"]}
         try:
-            await self.side.answer(request)
-        except Gone:
+            await self.lane.answer(request)
+        except LostAnswer:
             return
 
     async def _prepare(self, case: Case) -> Prepared:
         seed = self.setting.seed_of(case.name)
         request = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": seed}
         try:
-            answer = await self.side.answer({"do": "prepare", "name": case.name, "case": request})
-        except Gone as gone:
-            return Prepared(gone.attempt, request, {})
-        attempt = attempt_of(answer)
-        return Prepared(OK if attempt is OK else attempt, request, answer)
+            answer = await self.lane.answer({"do": "prepare", "name": case.name, "case": request})
+        except LostAnswer as lost:
+            return Prepared(lost.outcome, request, {})
+        return Prepared(self.lane.outcome_of(answer), request, answer)
