@@ -163,7 +163,7 @@ def test_a_size_beyond_the_declared_ones_keeps_to_requirements_and_to_the_limit(
     assert points(tight, "beyond")[-1] == {"M": 4, "N": 2049}
 
 
-def test_a_seed_draws_three_new_points_within_the_declared_sizes() -> None:
+def test_a_seed_adds_three_random_points_within_the_declared_sizes() -> None:
     inputs: dict[str, object] = {"x": "float32[M, N]"}
     dims: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 4096]}
     assert names(plan_of(inputs, dims), "random_sizes") == []
@@ -176,7 +176,7 @@ def test_a_seed_draws_three_new_points_within_the_declared_sizes() -> None:
     assert plan_of(inputs, dims, seed=3) == plan_of(inputs, dims, seed=3)
 
 
-def test_drawn_points_keep_to_requirements_and_to_the_limit() -> None:
+def test_random_points_keep_to_requirements_and_to_the_limit() -> None:
     shape: dict[str, object] = {"x": "float32[B, H, S, D]"}
     dims: dict[str, object] = {"B": [1, 2], "H": [4, 8], "S": [128, 512], "D": [64, 128]}
     plan = plan_of(shape, dims, "D % 64 == 0", "S % 128 == 0", "H == 4 * B", seed=1)
@@ -186,10 +186,10 @@ def test_drawn_points_keep_to_requirements_and_to_the_limit() -> None:
     assert len(points(small, "random_sizes")) == 3
 
 
-def test_where_no_new_point_can_be_drawn_that_is_listed() -> None:
+def test_where_no_new_point_is_found_that_is_listed() -> None:
     plan = plan_of({"x": "float32[M]"}, {"M": [1]}, seed=1)
-    why = "none of 1,000 draws was both allowed and new"
-    assert reasons(plan)["sizes drawn at random"] == why
+    why = "none of 1,000 tries was both allowed and new"
+    assert reasons(plan)["random sizes"] == why
     assert reasons(plan_of({"x": "float32[4]"}, {}, seed=1)) == {}
 
 
@@ -216,7 +216,7 @@ def test_a_middle_is_halved_rather_than_replaced_by_sizes_of_one() -> None:
     assert "M=65536 N=8" in names(plan, "reduced")
 
 
-def test_a_declared_size_that_no_case_has_for_want_of_room_is_listed_as_such() -> None:
+def test_a_declared_size_that_no_case_has_for_being_too_large_is_listed_as_such() -> None:
     plan = plan_of({"x": "float32[M, N]"}, {"M": [1, 64], "N": [16, 10**6]}, limit=20_000)
     [untried] = [skip for skip in plan.skipped if skip.declared]
     assert untried.what == "N=1000000"
@@ -283,7 +283,7 @@ def test_there_is_nothing_to_mix(inputs: dict[str, object]) -> None:
 # Offsets past 2^31
 
 
-def test_huge_strides_are_claimed_by_the_tensor_whose_declared_sizes_reach_them() -> None:
+def test_large_strides_are_declared_where_the_sizes_of_a_tensor_reach_them() -> None:
     inputs: dict[str, object] = {"table": "float32[V, D]", "x": "float32[M, D]"}
     dims: dict[str, object] = {"V": [8, 2**26], "M": [4, 9], "D": [4, 64]}
     plan = plan_of(inputs, dims)

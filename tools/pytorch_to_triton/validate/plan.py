@@ -70,7 +70,7 @@ NO_CHANGE = Change()
 
 @dataclass(frozen=True)
 class CaseSizeLimits:
-    """The largest case: elements over all its tensors, and the bytes that strides may span; None: no large ones."""
+    """The largest case: elements over all its tensors, and the bytes that strides may span."""
 
     elements: int
     span_bytes: int | None
