@@ -352,11 +352,11 @@ def test_constants_alone_run_once() -> None:
     assert plan.skipped == ()
 
 
-def test_a_target_that_draws_its_own_inputs_varies_in_sizes_only() -> None:
+def test_a_target_that_generates_its_own_inputs_varies_in_sizes_only() -> None:
     plan = plan_of({}, {"M": [8]})
     assert names(plan) == ["M=8", "M=9", "M=13", "M=1", "M=0", "M=7"]
     assert all(case.arguments == () for case in plan.cases)
-    why = "the target draws its own inputs"
+    why = "the target generates its own inputs"
     assert reasons(plan) == {"layouts and special values": why, "sizes beyond the declared ones": why}
 
 
