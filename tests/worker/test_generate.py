@@ -72,7 +72,7 @@ def test_a_layout_changes_the_place_and_not_the_values(
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0), (0, 4)])
-@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "far"])
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced", "offset", "large_stride"])
 @pytest.mark.parametrize("fill", FILLS)
 def test_every_fill_and_layout_takes_small_and_empty_shapes(
     shape: tuple[int, ...], layout: str, fill: str
@@ -219,7 +219,7 @@ def test_far_rows_pass_two_to_the_31_apart_from_each_other_and_within_what_is_co
     assert stride < 2**31 or max(shape) == 2
     inner = sum((s - 1) * t for s, t in zip(shape, strides, strict=True) if t != stride)
     assert inner < stride
-    counted = TensorArgument(name="x", dtype="int8", shape=shape, layout="far").span_bytes
+    counted = TensorArgument(name="x", dtype="int8", shape=shape, layout="large_stride").span_bytes
     assert last < counted < 1.01 * last
 
 
@@ -230,8 +230,8 @@ def test_a_tensor_without_two_rows_cannot_be_far(shape: tuple[int, ...]) -> None
 
 
 def test_a_far_tensor_is_drawn_contiguous() -> None:
-    assert drawn(layout="far").is_contiguous()
-    assert drawn(layout="far").equal(drawn())
+    assert drawn(layout="large_stride").is_contiguous()
+    assert drawn(layout="large_stride").equal(drawn())
 
 
 def test_a_perturbed_state_hides_neither_ones_nor_zeros() -> None:
