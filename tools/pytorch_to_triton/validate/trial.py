@@ -26,8 +26,8 @@ from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProc
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
-NEEDS = ("triton.experimental.gluon",)
-"""What Triton imports at a process's first launch."""
+NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
+"""What Triton imports at a process's first launch, and the job itself: once for all candidates."""
 MOST_LANES = 6
 CORES_A_LANE = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is
