@@ -69,7 +69,7 @@ def test_a_layout_changes_the_place_and_not_the_values() -> None:
 
 
 def test_every_fill_and_layout_takes_small_and_empty_shapes() -> None:
-    for shape, layout, fill in product([(), (1,), (0,), (3, 0), (0, 4)], [*LAYOUTS, "far"], FILLS):
+    for shape, layout, fill in product([(), (1,), (0,), (3, 0), (0, 4)], [*LAYOUTS, "large_stride"], FILLS):
         assert generated(shape, layout=layout, fill=fill).shape == shape, (layout, fill)
 
 
@@ -216,7 +216,7 @@ def test_large_strides_put_rows_past_two_to_the_31_and_take_what_is_counted() ->
         assert stride < 2**31 or max(shape) == 2
         inner = sum((s - 1) * t for s, t in zip(shape, strides, strict=True) if t != stride)
         assert inner < stride
-        counted = TensorArgument(name="x", dtype="int8", shape=shape, layout="far").span_bytes
+        counted = TensorArgument(name="x", dtype="int8", shape=shape, layout="large_stride").span_bytes
         assert last < counted < 1.01 * last
 
 
@@ -226,9 +226,9 @@ def test_a_tensor_without_two_rows_has_no_large_strides() -> None:
             large_strides(shape)
 
 
-def test_a_tensor_of_the_far_layout_is_generated_contiguous() -> None:
-    assert generated(layout="far").is_contiguous()
-    assert generated(layout="far").equal(generated())
+def test_a_tensor_with_large_strides_is_generated_contiguous() -> None:
+    assert generated(layout="large_stride").is_contiguous()
+    assert generated(layout="large_stride").equal(generated())
 
 
 def test_a_perturbed_state_hides_neither_ones_nor_zeros() -> None:

@@ -22,7 +22,7 @@ KERNELS = [
     for folder in ("reference_kernels", "tests/kernels", "tests/kernels/honest", "tests/kernels/wrong")
     for path in sorted((ROOT / folder).glob("*.py"))
 ]
-GONE = "the reference is not there while the candidate runs"
+GONE = "the reference is not available while the candidate runs"
 
 # In a process of its own: TRITON_INTERPRET must be set before triton is imported.
 LOAD_STAGED = """

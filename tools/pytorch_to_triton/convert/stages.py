@@ -31,7 +31,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.validate import Validation, ValidationRequest, opened
+from pytorch_to_triton.validate.validate import Validation, ValidationRequest, open_validation
 
 TIMED_BYTES = 2**27
 """Inputs of a timing hold at least so many bytes, twice the largest L2 cache."""
@@ -85,7 +85,7 @@ class ConversionWork:
 
     def opened(self) -> AbstractAsyncContextManager[Validation]:
         """One validation for all stages; the first one's file must be there."""
-        return opened(self.worker, self.request(1), self.runtime)
+        return open_validation(self.worker, self.request(1), self.runtime)
 
     def timing_case(self) -> Case:
         """The largest declared sizes, enlarged until the inputs are large for a GPU."""

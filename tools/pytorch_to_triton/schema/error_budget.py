@@ -1,4 +1,4 @@
-"""How far a result may be from the truth, whoever asks."""
+"""How far a result may be from the truth."""
 
 from typing import TYPE_CHECKING
 

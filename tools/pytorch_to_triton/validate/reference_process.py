@@ -11,13 +11,15 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.judge import OK, RunOutcome
-from pytorch_to_triton.validate.lane import Gone, Lane, attempt_of
+from pytorch_to_triton.validate.lane import Lane, LostAnswer
+from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
 
+NEEDS = ("pytorch_to_triton_worker.jobs.reference",)
+"""The job itself is imported once for all validations."""
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""
 
@@ -26,7 +28,7 @@ KEPT_ELEMENTS = 2**27
 class Prepared:
     """A case whose inputs lie in the exchange folder, unless the reference could not do it."""
 
-    attempt: RunOutcome
+    outcome: RunOutcome
     id: str
     """Of the case's folders in the exchange folder."""
     seed: int
@@ -37,13 +39,13 @@ class Prepared:
 
 @dataclass
 class ReferenceProcess:
-    """One process that prepares cases, and compares the candidates' outputs with the truth."""
+    """One process that prepares cases and compares what candidates returned."""
 
     setting: ValidationSetting
     target: Target
-    side: Lane
+    lane: Lane
     staged: dict[str, str] = field(default_factory=dict)
-    """Digests of the candidates' files by side."""
+    """Digests of the candidates' files, by the names of the candidates."""
     device: str = ""
     """The device's name, once the process has started."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
@@ -61,23 +63,23 @@ class ReferenceProcess:
             "state_seed": setting.seed_of("state"),
             "budget": budget(),
         }
-        job = Job(kind="reference", arguments=arguments)
+        job = Job(kind="reference", arguments=arguments, needs=NEEDS)
         return ReferenceProcess(
             setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
     async def start(self) -> int | None:
-        """Load the reference: the free bytes of its device, None of a CPU. Raises TargetBroken, Gone."""
-        item = await self.side.start()
+        """Load the reference: its device's free bytes, None for a CPU. Raises TargetBroken, LostAnswer."""
+        item = await self.lane.start()
         assert item["event"] == "reference_loaded"
         self.device = item["device"]
         return item["free_bytes"]
 
-    async def stage(self, candidate: Target, side: str) -> None:
-        """Write the files that the candidate will load. Raises Gone."""
-        item = await self.side.answer({"do": "stage", "name": side, "candidate": candidate.as_json()})
+    async def stage(self, candidate: Target, name: str) -> None:
+        """Write the files that the candidate will load. Raises LostAnswer."""
+        item = await self.lane.answer({"do": "stage", "name": name, "candidate": candidate.as_json()})
         assert item["event"] == "staged"
-        self.staged[side] = item["digest"]
+        self.staged[name] = item["digest"]
 
     async def prepared(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
@@ -88,7 +90,7 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def compared(self, case: Case, side: str) -> "RunOutcome | wire.Json":
+    async def compared(self, case: Case, candidate: str) -> "RunOutcome | wire.Json":
         """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
         request: wire.CompareRequest = {
@@ -96,14 +98,14 @@ class ReferenceProcess:
             "name": case.name,
             "id": prepared.id,
             "seed": prepared.seed,
-            "side": side,
-            "digests": [prepared.digest, self.staged[side]],
+            "side": candidate,
+            "digests": [prepared.digest, self.staged[candidate]],
         }
         try:
-            item = await self.side.answer(request)
-        except Gone as gone:
-            return gone.attempt
-        return item["statistics"] if item["event"] == "compared" else attempt_of(item)
+            item = await self.lane.answer(request)
+        except LostAnswer as lost:
+            return lost.outcome
+        return item["statistics"] if item["event"] == "compared" else self.lane.outcome_of(item)
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -113,18 +115,18 @@ class ReferenceProcess:
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
         try:
-            await self.side.answer({"do": "forget", "name": case.name, "id": prepared.id})
-        except Gone:
+            await self.lane.answer({"do": "forget", "name": case.name, "id": prepared.id})
+        except LostAnswer:
             return
 
     async def _prepare(self, case: Case) -> Prepared:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
         with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
         try:
-            item = await self.side.answer({"do": "prepare", "name": case.name, "case": with_seed})
-        except Gone as gone:
-            return replace(prepared, attempt=gone.attempt)
+            item = await self.lane.answer({"do": "prepare", "name": case.name, "case": with_seed})
+        except LostAnswer as lost:
+            return replace(prepared, outcome=lost.outcome)
         if item["event"] != "prepared":
-            return replace(prepared, attempt=attempt_of(item))
+            return replace(prepared, outcome=self.lane.outcome_of(item))
         aliases = frozenset((output, of) for output, of in item["aliases"])
         return replace(prepared, digest=item["digest"], aliases=aliases)

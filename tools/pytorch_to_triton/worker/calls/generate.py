@@ -49,7 +49,7 @@ def generator(seed: int, *names: str) -> torch.Generator:
 
 
 def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
-    """A tensor of the spec's dtype, shape, fill, range and layout; contiguous where that is `far`."""
+    """A tensor of the spec's dtype, shape, fill, range and layout; `large_stride` stays contiguous."""
     dtype: torch.dtype = getattr(torch, spec["dtype"])
     values = (
         generate_floats(spec, dtype, random)
@@ -207,7 +207,7 @@ def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     """The same values elsewhere in memory; as they are where the shape has no room for the layout.
 
-    The layout `far` needs gigabytes: such a tensor stays contiguous here, and gets its large_strides() later.
+    The layout `large_stride` needs gigabytes: here it stays contiguous, and gets its large_strides() later.
     """
     if layout == "transposed" and values.ndim >= 2:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)

@@ -3,9 +3,11 @@
 import ast
 import copy
 
-MESSAGE = "the reference is not there while the candidate runs"
-RAISE = f"raise RuntimeError({MESSAGE!r})"
-THROW = f"(_ for _ in ()).throw(RuntimeError({MESSAGE!r}))"
+MESSAGE = "the reference is not available while the candidate runs"
+ERROR = f"type('ReferenceWithheld', (RuntimeError,), {{}})({MESSAGE!r})"
+"""The validation knows it by the name of its type."""
+RAISE = f"raise {ERROR}"
+THROW = f"(_ for _ in ()).throw({ERROR})"
 INDENT = "    "
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef

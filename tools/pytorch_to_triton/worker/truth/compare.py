@@ -40,7 +40,8 @@ def wrong_in(statistics: dict[str, Any]) -> int:
     """How much is wrong in a run: the run with the most is reported."""
     differing = sum(output["differs"] is not None for output in statistics["outputs"])
     failing = sum(int(output["failing"]) for output in statistics["outputs"])
-    return len(statistics["missing"]) + len(statistics["extra"]) + differing + failing
+    others = sum(len(statistics[key]) for key in ("missing", "extra", "mutated"))
+    return others + differing + failing
 
 
 class Comparison:
@@ -50,20 +51,24 @@ class Comparison:
         self.truth = truth
         self.call = call
         self.inputs = call.tensors()
+        self.arguments = {f"{name}{AFTER_THE_CALL}": name for name in self.inputs}
+        """The names of arguments by the paths that they have as outputs."""
         self.budget = budget
         self.candidate = {**self.unwritten_arguments(), **candidate}
 
     def unwritten_arguments(self) -> Outputs:
         """Arguments that the reference writes to, as they were before the call."""
-        paths = [path for path in self.truth.pytorch if path.endswith(AFTER_THE_CALL)]
-        return {path: output_of(self.inputs[path.removesuffix(AFTER_THE_CALL)]) for path in paths}
+        names = {path: name for path, name in self.arguments.items() if path in self.truth.pytorch}
+        return {path: output_of(self.inputs[name]) for path, name in names.items()}
 
     def statistics(self) -> dict[str, Any]:
         """For CaseStatistics of validate/error_statistics.py."""
         ours, theirs = self.candidate, self.truth.pytorch
+        extra = [path for path in ours if path not in theirs]
         return {
             "missing": [path for path in theirs if path not in ours],
-            "extra": [path for path in ours if path not in theirs],
+            "extra": [path for path in extra if path not in self.arguments],
+            "mutated": {path: self.arguments[path] for path in extra if path in self.arguments},
             "outputs": [self.output(path) for path in theirs if path in ours],
         }
 
