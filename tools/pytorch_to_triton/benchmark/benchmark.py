@@ -148,8 +148,8 @@ def freeze(request: BenchmarkRequest, configs: Sequence[TunedConfig], origin: Or
 def configs_in(measurement: Measurement) -> Iterator[TunedConfig]:
     """What the kernel's own autotuning chose."""
     for size in measurement.sizes:
-        if KERNEL in size.subjects:
-            yield from size.subjects[KERNEL].tuned
+        if KERNEL in size.implementations:
+            yield from size.implementations[KERNEL].tuned
 
 
 def distinct(configs: Iterable[TunedConfig]) -> list[TunedConfig]:
@@ -260,7 +260,7 @@ class BenchmarkPlan:
         ]
         return TimingTrial(
             reference=self.reference,
-            subjects=(
+            implementations=(
                 Implementation(KERNEL, self.request.candidate, "candidate"),
                 *baselines,
                 *others,
@@ -276,8 +276,8 @@ class BenchmarkPlan:
     def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
         forward = work_of(self.graph, case.dims, case.dtypes, self.declared())
-        if forward is None and seen and seen.subjects:
-            one = next(iter(seen.subjects.values()))
+        if forward is None and seen and seen.implementations:
+            one = next(iter(seen.implementations.values()))
             moved = one.input_bytes + one.output_bytes
             provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
             return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
@@ -352,7 +352,9 @@ class BenchmarkRun:
 def not_reached(case: Case, why: str) -> SizeMeasured:
     """A size at which nothing was timed."""
     failed = {KERNEL: f"the run ended before: {why}"}
-    return SizeMeasured(case=case.name, batch=0, empty_ms=0.0, subjects={}, failed=failed, check_note="")
+    return SizeMeasured(
+        case=case.name, batch=0, empty_ms=0.0, implementations={}, failed=failed, check_note=""
+    )
 
 
 def labelled(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from pytorch_to_triton.benchmark.clocks import SlowerClock, longer_elsewhere
+from pytorch_to_triton.benchmark.clocks import SlowerClock, contradicting_clock
 from pytorch_to_triton.benchmark.measurement import Check, MeasuredCallable
 from pytorch_to_triton.schema.timing import RedFlag
 
 
 @dataclass(frozen=True)
-class Seen:
+class TimedSamples:
     """One callable's samples at one size."""
 
     label: str
@@ -23,9 +23,9 @@ class Seen:
         """By the outside clock; None where the host could not keep up, which that clock would count."""
         return median(self.measured.outside_ms) if self.measured.outside_ms else None
 
-    def elsewhere(self) -> SlowerClock | None:
-        """A clock that refutes its own."""
-        return longer_elsewhere(
+    def contradiction(self) -> SlowerClock | None:
+        """A clock that contradicts its own."""
+        return contradicting_clock(
             median(self.measured.samples_ms),
             outside_ms=self.outside_ms,
             busy_ms=self.measured.busy_ms,
@@ -33,11 +33,11 @@ class Seen:
         )
 
 
-def flags_of(seen: Seen) -> Iterator[RedFlag]:
+def flags_of(seen: TimedSamples) -> Iterator[RedFlag]:
     """Why this callable's figures may not be trusted."""
     label, found = seen.label, seen.measured
     centre = median(found.samples_ms)
-    if other := seen.elsewhere():
+    if other := seen.contradiction():
         yield RedFlag(
             kind="clock_disagrees",
             label=label,

@@ -1,4 +1,4 @@
-"""Everything that is watched while a candidate runs, beside what it returns."""
+"""What is watched while a candidate runs, apart from what it returns."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -24,7 +24,7 @@ from .interpreter.memory_guard import MemoryGuard
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
 
-Fact = dict[str, Any]
+Record = dict[str, Any]
 
 
 @dataclass
@@ -34,10 +34,10 @@ class CallObservation:
     operators: Operators
     launches: Launches
     guard: MemoryGuard
-    armed: list[str] = field(default_factory=list)
+    hooks: list[str] = field(default_factory=list)
     """What would have run the author's code later; it no longer does."""
 
-    def facts(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Fact:
+    def record(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Record:
         """As plain JSON; `outputs` are the leaves that the call returned, by path."""
         tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
         for path, tensor in tensors.items():
@@ -49,7 +49,7 @@ class CallObservation:
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
-            "armed": list(self.armed),
+            "hooks": list(self.hooks),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
 
@@ -65,9 +65,9 @@ class CallObservation:
 class Observer:
     """Watches one candidate's process from before its file is loaded."""
 
-    def __init__(self, secret: list[Path], kept: list[Path], tell: Callable[[Fact], None]) -> None:
+    def __init__(self, secret: list[Path], kept: list[Path], report: Callable[[Record], None]) -> None:
         adopt_orphans()
-        self.conduct = Sandbox(secret, kept, tell)
+        self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
         self.flags = Settings()
         self.leftovers = Leftovers()
@@ -75,42 +75,42 @@ class Observer:
     @contextmanager
     def loading(self) -> Iterator[None]:
         """While the candidate's file is imported and its module constructed."""
-        with self.conduct.watching():
+        with self.sandbox.watching():
             yield
 
     @contextmanager
     def calling(self, memory: GuardedMemory, call: CallInputs) -> Iterator[CallObservation]:
         """While the candidate is called once."""
         guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()))
-        # The interpreter tells what a kernel wrote to; of a device it is known what a kernel was given.
+        # The interpreter shows what a kernel wrote to; on a device only what it was given is known.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
         at_launch = self.patches.note_interpreter if interpreting() else lambda: None
-        sight = CallObservation(operators, Launches(operators, at_launch), guard)
+        observed = CallObservation(operators, Launches(operators, at_launch), guard)
         with ExitStack() as stack:
-            stack.enter_context(self.conduct.watching())
+            stack.enter_context(self.sandbox.watching())
             stack.enter_context(as_on_a_gpu())
             stack.enter_context(memory.intercepting())
-            stack.enter_context(sight.launches)
+            stack.enter_context(observed.launches)
             if interpreting():
                 stack.enter_context(guard.watching())
             stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
             hooks = Hooks()
             try:
-                yield sight
+                yield observed
             finally:
-                sight.armed = hooks.disarm()
+                observed.hooks = hooks.remove()
 
-    def traces(self) -> Fact:
+    def traces(self) -> Record:
         """What the candidate has changed in this process so far, and what it did that is refused."""
         return {
-            "sandbox_violations": [in_original_file(fact) for fact in self.conduct.facts],
+            "sandbox_violations": [in_original_file(record) for record in self.sandbox.violations],
             "patches": self.patches.changed(),
             "flags": self.flags.changed(),
             "leftovers": self.leftovers.found(),
         }
 
 
-def in_original_file(fact: Fact) -> Fact:
-    """The fact with the file that the user knows, not the staged copy."""
-    return {**fact, "file": str(original(fact["file"]))} if fact.get("file") else fact
+def in_original_file(record: Record) -> Record:
+    """The record with the file that the user knows, not the staged copy."""
+    return {**record, "file": str(original(record["file"]))} if record.get("file") else record

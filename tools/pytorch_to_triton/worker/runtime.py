@@ -45,10 +45,10 @@ def as_on_a_gpu() -> AbstractContextManager[None]:
     """Inside, code that was written for a GPU finds one: under the interpreter, the CPU stands in for it."""
     if not interpreting():
         return contextlib.nullcontext()
-    stand_in: AbstractContextManager[None] = importlib.import_module(
+    fake: AbstractContextManager[None] = importlib.import_module(
         ".interpreter.fake_cuda", __package__
-    ).standing_in()
-    return stand_in
+    ).fake_gpu()
+    return fake
 
 
 def interpreting() -> bool:

@@ -1,8 +1,8 @@
-"""What `torch.cuda`, and the modules that speak of it, answer where a CPU stands in for one CUDA GPU.
+"""What `torch.cuda`, and the modules about it, answer where a CPU plays one CUDA GPU.
 
-The GPU described is the least that Triton's users meet: compute capability 8.0, and in all else what
-`autotuning.InterpreterDriver` says. Everything runs in order on the spot: streams and events only keep up
-appearances, and nothing can be timed.
+The GPU described is the smallest that Triton's users have: compute capability 8.0, and otherwise that of
+`autotuning.InterpreterDriver`. Everything runs in order, at once: streams and events do
+nothing, and nothing can be timed.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from triton.runtime.errors import InterpreterError
 from .autotuning import InterpreterDriver
 
 Replacement = tuple[object, str, Any]
-"""The owner of an attribute, its name, and the value that it has meanwhile."""
+"""The owner of an attribute, its name, and the value that replaces it."""
 DEVICE = torch.device("cuda", 0)
 CAPABILITY = (8, 0)
 LIMITS = InterpreterDriver().get_device_properties(0)
@@ -214,7 +214,7 @@ def no_graphs(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 def no_initialisation() -> NoReturn:
-    """Whatever would reach for a real GPU ends here, also where there is one."""
+    """Whatever would use a real GPU ends here, also where there is one."""
     raise InterpreterError("this call needs a GPU: under the interpreter, tensors lie on the CPU")
 
 
@@ -239,7 +239,7 @@ def set_random_states(new_states: list[torch.Tensor]) -> None:
 
 
 def generator_class() -> type:
-    """`torch.Generator`, which on "cuda" is one on the CPU that says otherwise."""
+    """`torch.Generator`, which on "cuda" is one on the CPU that claims to be on "cuda"."""
     upstream = torch.Generator
 
     class Kind(type(upstream)):  # type: ignore[misc]
@@ -344,7 +344,7 @@ DRIVER = {
 
 
 def replacements() -> Iterator[Replacement]:
-    """Everything to be replaced, for one stay in the stand-in."""
+    """Everything to be replaced, for one use of the fake GPU."""
     streams = StreamsInUse()
     for name in ("current_stream", "default_stream", "set_stream", "stream"):
         yield torch.cuda, name, getattr(streams, name)

@@ -25,7 +25,7 @@ from ..integrity.returned_tensors import plain
 from ..job_report import Report
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
-from ..observer import Fact, Observer, in_original_file
+from ..observer import Observer, Record, in_original_file
 from ..runtime import interpreting
 from ..tuning.rotation import Rotation
 
@@ -57,7 +57,7 @@ def work(
     observer = Observer(
         [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],
-        lambda fact: report.item({"trespass": in_original_file(fact)}),
+        lambda violation: report.item({"trespass": in_original_file(violation)}),
     )
     with observer.loading():
         candidate = load(target, "candidate")
@@ -70,7 +70,7 @@ def work(
         report.item({"case": case["name"], **subject.attempt(case)})
         if not usable(setting["device"]):
             break
-    return {"traces": observer.traces(), "configurations": rotation.facts() if rotation else []}
+    return {"traces": observer.traces(), "configurations": rotation.summary() if rotation else []}
 
 
 @dataclass
@@ -133,11 +133,11 @@ class CandidateSession:
 
     def called(
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs
-    ) -> tuple[CandidateCall | None, Fact]:
+    ) -> tuple[CandidateCall | None, Record]:
         """One call under observation: what it left, None where it raised; and `facts`, or the failure too."""
         torch.manual_seed(SEED)
         returned, failure = None, None
-        with self.observer.calling(memory, call) as sight:
+        with self.observer.calling(memory, call) as observed:
             try:
                 returned = self.call_candidate(call)
                 synchronize(self.device)
@@ -151,10 +151,10 @@ class CandidateSession:
                     everything = all_outputs(returned, call, written_to(call, before))
                     outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
                     attempt = CandidateCall(call, memory, returned, outputs)
-                    return attempt, {"facts": sight.facts(returned, call, memory)}
+                    return attempt, {"facts": observed.record(returned, call, memory)}
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
-        facts = sight.facts({}, call, memory) if usable(self.device) else {}
+        facts = observed.record({}, call, memory) if usable(self.device) else {}
         return None, {"failure": failure, "facts": facts}
 
     def call_candidate(self, call: CallInputs) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class CandidateSession:
     def candidate_of(self, call: CallInputs) -> Any:
         return self.candidate(call.arguments, call.state)
 
-    def differs(self, case: dict[str, Any], first: CandidateCall, before: CallInputs) -> Fact | None:
+    def differs(self, case: dict[str, Any], first: CandidateCall, before: CallInputs) -> Record | None:
         """Outputs that are other bits in a second run, in memory that held something else; None: none."""
         second = self.once_more(before, case["far"])
         paths = [path for path in first.outputs if not same(first.outputs[path], second.get(path))]

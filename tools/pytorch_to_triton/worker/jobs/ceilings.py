@@ -1,13 +1,14 @@
 """Job `ceilings`: what this device can do at most, on random data."""
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from statistics import median
 from typing import Any
 
 import torch
 
+from ..device import Flush, cold_milliseconds
 from ..job_report import Report
-from ..timing.device import Flush, event
 
 COPY_BYTES = 2**30
 COPY_OF_MEMORY = 8
@@ -86,11 +87,4 @@ def milliseconds(call: Callable[[], object]) -> float:
     flush = Flush()
     for _ in range(WARM_UP):
         call()
-    pairs = [(event(), event()) for _ in range(REPEATS)]
-    for start, end in pairs:
-        flush()
-        start.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return float(median(start.elapsed_time(end) for start, end in pairs))
+    return float(median(cold_milliseconds(repeat(call, REPEATS), REPEATS, flush)))

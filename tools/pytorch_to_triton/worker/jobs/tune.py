@@ -1,6 +1,6 @@
 """Job `tune`: find the fastest configurations of the autotuned kernels that a target launches, on the device.
 
-Every configuration found is an item, the best so far too: a job that is ended early leaves what it has found.
+Each result is an item, the best so far too: a job that is ended early leaves what it has found.
 """
 
 import time
@@ -26,7 +26,7 @@ def work(
 ) -> dict[str, Any]:
     """Tune for about `seconds`, the first compilations and the target's loading not counted.
 
-    `reference` says what the inputs are and whose state the target gets; `case` is the JSON of
+    `reference` says what the inputs are and where the target's state comes from; `case` is the JSON of
     inputs/case.py. The items are those of tuning/session.py; the answer is the number of `sites`.
     """
     report.during("load")
