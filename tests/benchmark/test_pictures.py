@@ -86,8 +86,8 @@ def test_a_roofline_has_the_measured_numbers_on_it() -> None:
         "bfloat16 712 TFLOP/s (measured)",
         "FLOP/byte",
         "performance in TFLOP/s",
-        "72 % of the limit, memory binds",
-        "77 % of the limit, compute binds",
+        "72 % of the limit, memory-bound",
+        "77 % of the limit, compute-bound",
     ):
         assert told in words
 
@@ -96,7 +96,7 @@ def test_one_size_is_shown_as_bars_with_the_limit() -> None:
     words = words_of(benchmark("softmax.py", [softmax(8192, 4096, kernel=0.04, eager=0.1)]), "speedup")
     assert "time at M=8192 N=4096" in words
     assert "0.1000 ms\nkernel 2.50 times as fast" in words
-    assert "limit 0.0313 ms, memory binds" in words
+    assert "limit 0.0313 ms (memory-bound)" in words
 
 
 def test_many_sizes_and_long_names_are_cut_rather_than_drawn_over_the_edge() -> None:

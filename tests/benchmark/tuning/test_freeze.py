@@ -305,7 +305,7 @@ LINE = KERNEL.split("\n").index(TUNED) + 1
         ("key=['n']", "key=['n'], **options", "whether options gives copy_kernel an early_config_prune"),
         ("key=['n']", "key=['n'], prune_configs_by=make()", "whether make() gives copy_kernel"),
         (TUNED, "@tuned_elsewhere(7)", f"k.py:{LINE + 2}: the decorators of copy_kernel do not show"),
-        (TUNED, "COPY_KERNEL_MEASURED = 1\n" + TUNED, "is taken"),
+        (TUNED, "COPY_KERNEL_MEASURED = 1\n" + TUNED, "is already defined"),
         (TUNED, "def as_measured():\n    pass\n\n" + TUNED, "as_measured, which chooses"),
         ("out_ptr, n", "out_ptr, m", "has no parameter called n"),
         ("def run(x):", f"{TUNED}{BODY}\ndef run(x):", "autotuned in 2 places"),
@@ -325,7 +325,7 @@ def test_a_kernel_that_is_autotuned_by_a_call_is_refused() -> None:
 
 def test_a_kernel_that_a_function_makes_is_refused() -> None:
     source = KERNEL.replace(TUNED + BODY, "def make():" + textwrap.indent(f"\n{TUNED}{BODY}", "    "))
-    assert "copy_kernel is made anew by each call of make" in refusal(source)
+    assert "copy_kernel is made again by each call of make" in refusal(source)
 
 
 def test_configurations_that_differ_in_their_parameters_are_refused() -> None:
@@ -335,7 +335,7 @@ def test_configurations_that_differ_in_their_parameters_are_refused() -> None:
 
 def test_a_value_that_no_table_can_hold_is_refused() -> None:
     opaque = config(5, 16).model_copy(update={"config": {"BLOCK": {"repr": "triton.language.float32"}}})
-    assert "BLOCK of copy_kernel holds what no table can" in refusal(KERNEL, [opaque])
+    assert "BLOCK of copy_kernel cannot be written to a table" in refusal(KERNEL, [opaque])
 
 
 def test_the_chooser_tells_dtypes_flags_and_missing_arguments_apart() -> None:

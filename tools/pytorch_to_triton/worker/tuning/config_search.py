@@ -15,7 +15,7 @@ FIRST_CALLS = 5
 """Of each configuration before the slower half is left behind; doubled for each half that remains."""
 COMPILED_AT_ONCE = 16
 """Configurations between two checks of the clock; all of them may compile in parallel."""
-TOO_LATE = "the time was up before it was compiled"
+TOO_LATE = "time ran out before it was compiled"
 LEAST_GAIN = 0.01
 """A neighbour replaces the best only where it is faster by this share; less may be chance."""
 
