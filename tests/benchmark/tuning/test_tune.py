@@ -131,7 +131,7 @@ async def test_the_fastest_that_computes_the_same_wins_and_its_neighbours_are_tr
     # From 32 the search goes on to 64, to fewer warps and to fewer stages, step by step.
     assert best.config == {"BLOCK": 64, "STEP": 1, "num_warps": 1, "num_stages": 1}
     assert dropped(tuning)[64, 2, 4].startswith("out differs from the first configuration's")
-    assert "2 ms a call" in tuning.summary
+    assert "2 ms per call" in tuning.summary
     assert (tuning.device, tuning.triton, tuning.dims) == ("made up", "3.0", {"N": 100})
 
 

@@ -1,11 +1,11 @@
 """Outside of `fake_gpu()` torch is as it was; code that asks for no device computes the same inside."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+from run_checks import loaded
 from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
 from torch.autograd.function import BackwardCFunction
@@ -35,15 +35,6 @@ OWNERS = (
 )  # fmt: skip
 
 
-def kernel_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def inputs_of(contents: ModuleType) -> list[dict[str, Any]]:
     """The arguments of the first small cases that the file declares."""
     declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
@@ -66,19 +57,19 @@ def assert_same(actual: Any, expected: Any) -> None:
 def code_that_asks_for_no_device_computes_the_same_inside() -> None:
     assert len(AGNOSTIC) > 10
     for path in AGNOSTIC:
-        contents = kernel_file(path)
+        contents = loaded(path)
         for arguments in inputs_of(contents):
             for name in ("reference", "run"):
                 outside = outputs(contents, name, arguments)
                 with fake_gpu():
-                    inside = outputs(kernel_file(path), name, arguments)
+                    inside = outputs(loaded(path), name, arguments)
                     assert {v.device.type for v in inside.values() if isinstance(v, Tensor)} == {"cuda"}, path
                 assert_same(inside, outside)
 
 
 def code_for_a_gpu_alone_computes_what_its_reference_does() -> None:
     with fake_gpu():
-        contents = kernel_file(CUDA_ONLY)
+        contents = loaded(CUDA_ONLY)
     for arguments in inputs_of(contents):
         expected = contents.reference(**arguments)
         with fake_gpu():

@@ -1,6 +1,5 @@
 """Honest candidates violate nothing, however they are written."""
 
-import importlib.util
 import json
 import tempfile
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import Any
 
 import torch
 from author import Author, act
+from run_checks import loaded
 
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.leftovers import Leftovers
@@ -67,15 +67,6 @@ def assert_honest(run: Callable[[], Any]) -> dict[str, Any]:
     assert observed["launched"], observed
     json.dumps(observed)
     return observed
-
-
-def loaded(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
