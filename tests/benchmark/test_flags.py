@@ -122,7 +122,7 @@ def test_figures_of_a_cheating_kernel_are_void_and_its_flag_comes_first() -> Non
     sizes = (sizes[0].model_copy(update={"flags": (*sizes[0].flags, CHEAT)}),)
     assert verdict_of(sizes, ()) == "void"
     summary = summary_of("k.py", sizes, ())
-    assert summary.startswith("k.py cannot be judged from these figures. 3 red flags, the worst: at M=8192")
+    assert summary.startswith("k.py cannot be judged from these figures. 3 red flags, the worst at M=8192")
     assert summary.endswith("Work runs beside the stream.")
     assert "current stream" in next_step_of("k.py", sizes, ())
 

@@ -74,7 +74,7 @@ def refusal(source: str, configs: list[TunedConfig] | None = None) -> str:
 async def blocks(
     worker: WorkerClient, runtime: Runtime, folder: Path, source: str, sizes: list[tuple[int, str]]
 ) -> list[list[Any]]:
-    """For each size and dtype: whether the copy is one, and what the kernel file says of the launch."""
+    """For each size and dtype: whether the copy is one, and what the kernel file chooses for the launch."""
     job, kernel = folder / "copies.py", folder / "k.py"
     job.write_text(COPIES, encoding="utf-8")
     kernel.write_text(source, encoding="utf-8")

@@ -277,7 +277,7 @@ def test_unknown_figures_leave_nothing_out() -> None:
 
 
 class Track:
-    """A bench on which each configuration takes a fixed time, and a log of what the search says."""
+    """A bench on which each configuration takes a fixed time, and a log of what the search reports."""
 
     limits = DeviceLimits()
 

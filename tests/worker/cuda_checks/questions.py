@@ -1,4 +1,4 @@
-"""What torch.cuda and triton's driver answer where a CPU stands in for a GPU."""
+"""What torch.cuda and triton's driver answer on the fake GPU."""
 
 import torch
 import triton

@@ -43,7 +43,7 @@ def estimated(setting: EstimateSetting, sheet: DataSheet, sizes: Sequence[Estima
         device=f"{sheet.name} ({sheet.arch}); nothing was run",
         passes=setting.passes,
         precision=precision_of(tf32=setting.tf32),
-        provenance=f"estimated: {sheet.ceilings.source}, whose memory bandwidth no copy reaches",
+        provenance=f"estimated from the {sheet.ceilings.source}; no copy reaches its memory bandwidth",
         tables=tuple(tables),
         flags=(),
         ceilings=sheet.ceilings,

@@ -1,7 +1,7 @@
 """Pictures of a benchmark as PNG: the speed-up against the size, and the roofline.
 
 matplotlib is imported when the first is drawn, and no window or pyplot state is involved. Sizes are numbered;
-a key beside the plot says which is which, so that long names of dims never cover data.
+a key beside the plot explains the numbers, so that long names of dims never cover data.
 """
 
 from __future__ import annotations

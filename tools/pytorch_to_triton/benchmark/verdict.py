@@ -23,9 +23,9 @@ NEXT_STEPS: dict[FlagKind, str] = {
     "throttled": "Measure again when the GPU is not throttled, or compare only within this run.",
     "shared_device": "Measure again when nothing else runs on the device.",
     "noisy": "Measure again on a quiet device before acting on small differences.",
-    "slower_than_eager": "Look at the sizes where eager PyTorch is faster, and tune it there.",
-    "slower_than_compile": "Look at the sizes where torch.compile is faster, and tune it there.",
-    "slower_than_other": "Look at the sizes where another implementation is faster, and tune it there.",
+    "slower_than_eager": "Tune the kernel at the sizes where eager PyTorch is faster.",
+    "slower_than_compile": "Tune the kernel at the sizes where torch.compile is faster.",
+    "slower_than_other": "Tune the kernel at the sizes where another implementation is faster.",
     "below_half_of_limit": "Look at the sizes below half of the limit: does it read too much, or wait?",
     "grows_faster_than_work": "Look at the larger sizes: do registers spill, or are there too few programs?",
 }
@@ -46,15 +46,21 @@ def verdict_of(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> Verdi
 
 def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
     """How much faster, how near to the limit, and the worst of what is wrong."""
-    found = all_flags(tables, flags)
-    problem = (
-        f"{len(found)} red flag{'s' * (len(found) > 1)}, the worst: {flag_text(*found[0])}" if found else ""
-    )
+    problem = _worst(all_flags(tables, flags))
     if verdict_of(tables, flags) == "void":
         return f"{kernel} cannot be judged from these figures. {_why_void(tables) or problem}"
     parts = [_against(tables, EAGER), _against_best(tables), _near_limit(tables)]
     text = "; ".join(filter(None, parts))
     return f"{kernel} on {tables[0].device}: {text}. {problem}".rstrip()
+
+
+def _worst(found: Sequence[tuple[str, RedFlag]]) -> str:
+    """How many flags there are, and the first of them; empty where there is none."""
+    if not found:
+        return ""
+    count = f"{len(found)} red flags, the worst" if len(found) > 1 else "1 red flag"
+    size, flag = found[0]
+    return f"{count} {flag_text(size, flag)}" if size else f"{count}: {flag.message}"
 
 
 def next_step_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:

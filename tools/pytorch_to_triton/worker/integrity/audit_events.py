@@ -44,7 +44,7 @@ FRAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
 LOOKING_AROUND = tuple(
     os.path.join(os.path.dirname(os.__file__), name) for name in ("inspect.py", "traceback.py")
 )
-"""Modules that hand frames to their caller; others of the library look at frames for themselves."""
+"""Modules that hand frames to their caller; others of the library use frames for themselves only."""
 BEHIND_PYTHON = frozenset({"_cffi_backend", "_testcapi", "_testinternalcapi"})
 """Extension modules that give access to memory and to C functions, and raise no event then."""
 CHANGES: Mapping[str, tuple[str, tuple[tuple[int, int | None], ...]]] = {

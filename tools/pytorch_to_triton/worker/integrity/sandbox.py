@@ -95,7 +95,7 @@ def requested_by_author(frame: FrameType) -> bool:
 
 
 def led_by_author(frame: FrameType) -> bool:
-    """Whether the author's code led to it, through whatever."""
+    """Whether the author's code led to it, through any other code."""
     return author_of(frame) is not None or in_authors_thread()
 
 

@@ -26,7 +26,7 @@ def work(
 ) -> dict[str, Any]:
     """Tune for about `seconds`, the first compilations and the target's loading not counted.
 
-    `reference` says what the inputs are and where the target's state comes from; `case` is the JSON of
+    `reference` defines the inputs and where the target's state comes from; `case` is the JSON of
     inputs/case.py. The items are those of tuning/session.py; the answer is the number of `sites`.
     """
     report.during("load")

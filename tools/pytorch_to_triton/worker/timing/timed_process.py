@@ -28,7 +28,7 @@ FIRST_CALLS = 3
 
 
 class TimedImplementation:
-    """What this process times, and the calls at hand."""
+    """What this process times, and its current calls."""
 
     loaded: Loaded
     flush: Flush
@@ -102,7 +102,7 @@ class TimedImplementation:
         }
 
     def fill(self, offsets: list[int]) -> None:
-        """Make one call ready for each offset (pool.py), in as many slots of the pool."""
+        """Make one call ready for each offset (input_pool.py), in as many slots of the pool."""
         self.calls, self.timed, self.results = [], [], []
         self.offsets = offsets
         self.calls = [self.pool.filled(slot, offset) for slot, offset in enumerate(offsets)]

@@ -58,7 +58,7 @@ class TimeBudget:
         return self.clock() - self.began
 
     def share(self, sites_left: int) -> float:
-        """The clock's time until which one of so many sites may be tuned."""
+        """The clock's time until which one of this many sites may be tuned."""
         now = self.clock()
         return now + max(self.began + self.seconds - now, 0.0) / sites_left
 
