@@ -9,9 +9,9 @@ import torch
 from pytorch_to_triton.inputs.case import TensorArgument
 from pytorch_to_triton.worker.calls.generate import (
     FILLS,
-    draw_argument,
-    draw_arguments,
-    far_strides,
+    generate_argument,
+    generate_arguments,
+    large_strides,
     perturbed_state,
 )
 
@@ -33,7 +33,7 @@ def spec(shape: tuple[int, ...] = (6, 40), **changes: Any) -> dict[str, Any]:
 
 
 def drawn(shape: tuple[int, ...] = (6, 40), seed: int = 1, **changes: Any) -> torch.Tensor:
-    tensor: torch.Tensor = draw_argument("case", spec(shape, **changes), seed)
+    tensor: torch.Tensor = generate_argument("case", spec(shape, **changes), seed)
     return tensor
 
 
@@ -42,7 +42,7 @@ def test_a_tensor_depends_on_seed_case_and_name_only() -> None:
     assert not drawn().equal(drawn(seed=2))
     assert not drawn().equal(drawn(name="y"))
     case = {"name": "other", "arguments": [spec()]}
-    assert not draw_arguments(case, 1)["x"].equal(drawn())
+    assert not generate_arguments(case, 1)["x"].equal(drawn())
 
 
 def test_rows_have_both_signs_and_means_and_scales_of_their_own() -> None:
@@ -211,7 +211,7 @@ def test_ties_of_integers_keep_to_their_range(low: int, high: int) -> None:
 def test_far_rows_pass_two_to_the_31_apart_from_each_other_and_within_what_is_counted(
     shape: tuple[int, ...],
 ) -> None:
-    strides = far_strides(shape)
+    strides = large_strides(shape)
     last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     rows, stride = max(zip(shape, strides, strict=True), key=lambda pair: pair[1])
     assert (rows - 1) * stride >= 2**31
@@ -226,7 +226,7 @@ def test_far_rows_pass_two_to_the_31_apart_from_each_other_and_within_what_is_co
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0, 4)])
 def test_a_tensor_without_two_rows_cannot_be_far(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="no two rows"):
-        far_strides(shape)
+        large_strides(shape)
 
 
 def test_a_far_tensor_is_drawn_contiguous() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pytorch_to_triton.worker.calls.generate import draw_arguments
+from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.loading.target import load
 
@@ -212,7 +212,7 @@ def test_references_of_good_kernels_are_run_in_float64(path: Path, tmp_path: Pat
     contents = vars(reference.contents)
     plan = plan_of(contents["INPUTS"], contents["DIMS"], *contents.get("REQUIRES", ()), limit=2**12, seed=1)
     for case in [case for case in plan.cases if case.group in ("declared", "reduced", "dtype")][-2:]:
-        drawn = draw_arguments(case.model_dump(mode="json"), 1)
+        drawn = generate_arguments(case.model_dump(mode="json"), 1)
         made = oracle(reference.call, drawn, tmp_path / case.name.replace("/", "_"))
         own = made.run_as_it_is(CASE, SEED)
         precise, _ = made.followed(CASE, own, SEED)

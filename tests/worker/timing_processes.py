@@ -14,7 +14,7 @@ from typing import Any
 
 import triton
 
-from pytorch_to_triton.worker.job_report import Report
+from pytorch_to_triton.worker.job_report import JobReport
 from pytorch_to_triton.worker.timing.rounds import TimedProcesses, all_rounds
 from pytorch_to_triton.worker.timing.workers import Lost, WorkerProcess, start_process
 
@@ -111,7 +111,7 @@ def ended() -> dict[str, Any]:
 def rounds(folder: Path) -> dict[str, Any]:
     """Two steady processes and one that fails at first, over two sizes."""
     processes = processes_of(slow=steady(3.0), fast=steady(1.0), unlucky=raising("start"))
-    with Report(folder) as report:
+    with JobReport(folder) as report:
         first = all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
         seen = {
             label: process.ask("seen", seconds=LIMIT_SECONDS) for label, process in processes.running.items()

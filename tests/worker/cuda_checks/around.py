@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import plan_cases
-from pytorch_to_triton.worker.calls.generate import draw_arguments
+from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver
 from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, fake_gpu
@@ -40,7 +40,7 @@ def inputs_of(contents: ModuleType) -> list[dict[str, Any]]:
     declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
     cases = plan_cases(declaration, limit_elements=LIMIT_ELEMENTS).cases[:CASES]
     assert cases
-    return [draw_arguments(case.model_dump(mode="json"), seed=1) for case in cases]
+    return [generate_arguments(case.model_dump(mode="json"), seed=1) for case in cases]
 
 
 def outputs(contents: ModuleType, name: str, arguments: dict[str, Any]) -> dict[str, Any]:

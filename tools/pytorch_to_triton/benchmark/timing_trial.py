@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
@@ -20,6 +18,9 @@ from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, Timing, TimingTable
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 ROUND_SECONDS = 4.0
 """What the timed rounds of one size may take; first calls and warm-up come on top."""
@@ -80,7 +81,8 @@ async def measured(
     )
     async with device_lock("cuda-0", listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
-    sizes = tuple(SizeMeasured.model_validate(item) for item in outcome.items)
+    items = cast("tuple[wire.SizeItem, ...]", outcome.items)
+    sizes = tuple(SizeMeasured.model_validate(item["size"]) for item in items if item["event"] == "size")
     if outcome.answer is None and not sizes:
         how = outcome.status.replace("_", " ")
         raise TargetBroken(
@@ -92,11 +94,11 @@ async def measured(
 
 def job_of(trial: TimingTrial) -> Job:
     """The worker's job."""
-    implementations: list[JsonValue] = [
-        {"label": s.label, "target": plain(s.target), "role": s.role, "compiled": s.compiled}
+    implementations: list[wire.TimedTarget] = [
+        {"label": s.label, "target": s.target.as_json(), "role": s.role, "compiled": s.compiled}
         for s in trial.implementations
     ]
-    setting: dict[str, JsonValue] = {
+    setting: wire.TimingSetting = {
         "passes": trial.passes,
         "tf32": trial.tf32,
         "seconds": trial.seconds,
@@ -106,20 +108,13 @@ def job_of(trial: TimingTrial) -> Job:
         "state_seed": trial.seed,
         "budget": budget(),
     }
-    cases: list[JsonValue] = [{**plain(case), "seed": trial.seed} for case in trial.cases]
-    return Job(
-        kind="timing",
-        arguments={
-            "reference": plain(trial.reference),
-            "implementations": implementations,
-            "cases": cases,
-            "setting": setting,
-        },
-    )
-
-
-def plain(value: Case | Target) -> dict[str, Any]:
-    return value.model_dump(mode="json")
+    arguments: wire.TimingArguments = {
+        "reference": trial.reference.as_json(),
+        "implementations": implementations,
+        "cases": [{**case.model_dump(mode="json"), "seed": trial.seed} for case in trial.cases],
+        "setting": setting,
+    }
+    return Job(kind="timing", arguments=arguments)
 
 
 def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingTable:

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
@@ -13,6 +12,9 @@ from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 DESCRIBE_SECONDS = 120.0
 """Importing a file, and constructing its module, may take this long."""
@@ -40,7 +42,7 @@ async def describe(
     worker: WorkerClient, target: Target, role: Role, runtime: Runtime, *, seconds: float = DESCRIBE_SECONDS
 ) -> Description:
     """Load the target in the worker and say what it takes. Raises TargetNotFound or TargetBroken."""
-    arguments: dict[str, JsonValue] = {"target": target.model_dump(mode="json"), "role": role}
+    arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
     outcome = await worker.ask(Job(kind="describe", arguments=arguments), runtime, seconds=seconds)
     if outcome.answer is None:
         raise refusal_of(outcome, target)

@@ -1,4 +1,4 @@
-"""What job `compare` answers for a case, as values."""
+"""What job `reference` answers when it compares a case, as values."""
 
 from pytorch_to_triton.schema.value import Value
 
@@ -86,7 +86,7 @@ class OutputStatistics(Value):
     meets_loose: bool = True
     constant: bool = False
     """All of PyTorch's elements have one value."""
-    facts: Diagnostics | None = None
+    diagnostics: Diagnostics | None = None
     """Set where elements fail."""
 
 
@@ -102,4 +102,4 @@ class CaseStatistics(Value):
     truth: str = "float64"
     """What the truth was computed in."""
     inputs_untouched: bool = True
-    """The bytes of the inputs were still those that were drawn."""
+    """The inputs still held the bytes that were generated."""

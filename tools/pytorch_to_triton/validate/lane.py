@@ -1,10 +1,9 @@
 """One side's process in a validation: handed requests one by one, replaced when it is lost."""
 
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import anyio
 
@@ -17,14 +16,18 @@ from pytorch_to_triton.validate.behavior import cut
 from pytorch_to_triton.validate.judge import OK, RunOutcome
 from pytorch_to_triton.validate.observation import Configurations, SandboxViolation, Traces
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
+    Item = wire.ReferenceItem | wire.CandidateItem
+    Request = wire.ReferenceRequest | wire.CandidateRequest
+
 LOSSES = 3
-"""So many crashes and time-outs of one side are waited for; its further cases are not run."""
+"""After this many crashes and time-outs of one side, its further cases are not run."""
 EXCUSED = ("lost", "answered")
-"""Ends that speak against nobody, once for a request: ours, and that of a process which was done."""
+"""Ends that are nobody's fault, once for a request: ours, and that of a process which was done."""
 LONGEST = 400
 """Characters of an exception's text: some hold a whole array."""
-
-Item = dict[str, Any]
 
 
 class Gone(Exception):
@@ -60,20 +63,20 @@ class Lane:
     """What its processes left behind."""
     configurations: list[Configurations] = field(default_factory=list)
     """Which configurations of autotuned kernels were run."""
-    loaded: Item = field(default_factory=dict)
-    """What the process said once the target was loaded."""
+    loaded: "Item | None" = None
+    """What the process reported once the target was loaded."""
     unloadable: RunOutcome | None = None
     """Set where the target's file did what it may not do while it was imported."""
     _line: Conversation | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def start(self) -> Item:
-        """Have a process with the target loaded: what it said of itself. Raises TargetBroken, Gone."""
+    async def start(self) -> "Item":
+        """Start a process and load the target: the item that says so. Raises TargetBroken, Gone."""
         async with self._turn:
             return await self._with_patience(None)
 
-    async def answer(self, request: Mapping[str, Any]) -> Item:
+    async def answer(self, request: "Request") -> "Item":
         """The answer to one request. Raises Gone, and TargetBroken where the target cannot be used at all."""
         async with self._turn:
             if self.unloadable is not None:
@@ -91,15 +94,18 @@ class Lane:
             await self._drop()
             if outcome.answer is None:
                 return lost(outcome, self.seconds)
-            self._note(outcome.answer)
+            if self.job.kind == "candidate":
+                answer = cast("wire.CandidateAnswer", outcome.answer)
+                self.traces.append(Traces.model_validate(answer["traces"]))
+                self.configurations += map(Configurations.model_validate, answer["configurations"])
             return OK
 
     async def close(self) -> None:
         """Kill the process."""
         await self._drop()
 
-    async def _with_patience(self, request: Mapping[str, Any] | None) -> Item:
-        """What our own machinery has lost is tried once more; a process that ended well is replaced."""
+    async def _with_patience(self, request: "Request | None") -> "Item":
+        """A request that our own machinery lost is tried once more; a process that ended well is replaced."""
         excused: set[str] = set()
         while True:
             try:
@@ -114,19 +120,24 @@ class Lane:
                     self.losses.count += 1
                 raise Gone(lost(end.outcome, self.seconds)) from end
 
-    async def _asked(self, request: Mapping[str, Any] | None) -> Item:
+    async def _asked(self, request: "Request | None") -> "Item":
         line = await self._ready()
         if request is None:
+            assert self.loaded is not None
             return self.loaded
         try:
-            item = await line.ask(request, seconds=self.seconds)
-            while "trespass" in item:
-                self._note(item)
-                item = await line.item(seconds=self.seconds)
+            item = await self._noted(line, cast("Item", await line.ask(request, seconds=self.seconds)))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             raise
-        self._note(item)
+        return item
+
+    async def _noted(self, line: Conversation, item: "Item") -> "Item":
+        """The item that follows the violations, which the process reports as they happen."""
+        while item["event"] == "violation":
+            violation = SandboxViolation.model_validate(item["violation"])
+            self.traces.append(Traces(sandbox_violations=(violation,)))
+            item = cast("Item", await line.item(seconds=self.seconds))
         return item
 
     async def _ready(self) -> Conversation:
@@ -135,16 +146,15 @@ class Lane:
             return self._line
         line = await self._stack.enter_async_context(self.worker.converse(self.job, self.runtime))
         try:
-            self.loaded = await line.item(seconds=self.seconds)
-            while "loaded" not in self.loaded:
-                self._note(self.loaded)
-                self.loaded = await line.item(seconds=self.seconds)
+            loaded = await self._noted(line, cast("Item", await line.item(seconds=self.seconds)))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             if end.outcome.status != "lost" and not end.outcome.items:
                 raise refusal_of(end.outcome, self.target) from None
             raise
-        self._note(self.loaded)
+        if loaded["event"] == "candidate_loaded":
+            self.traces.append(Traces.model_validate(loaded["traces"]))
+        self.loaded = loaded
         self._line = line
         return line
 
@@ -161,16 +171,6 @@ class Lane:
         self._line = None
         await self._stack.aclose()
 
-    def _note(self, item: Item) -> None:
-        """Keep what the process has left behind, also where it ends itself right after."""
-        if "traces" in item:
-            self.traces.append(Traces.model_validate(item["traces"]))
-        self.configurations += [Configurations.model_validate(c) for c in item.get("configurations", ())]
-        if "trespass" in item:
-            self.traces.append(
-                Traces(sandbox_violations=(SandboxViolation.model_validate(item["trespass"]),))
-            )
-
 
 def lost(outcome: Outcome, seconds: float) -> RunOutcome:
     """What became of a request whose process has ended."""
@@ -181,9 +181,9 @@ def lost(outcome: Outcome, seconds: float) -> RunOutcome:
     return RunOutcome("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
 
 
-def attempt_of(item: Item) -> RunOutcome:
+def attempt_of(item: "Item") -> RunOutcome:
     """What an answer says of the case: it returned, or raised."""
-    if item["status"] == "ok":
+    if item["event"] != "raised" and item["event"] != "reference_raised":
         return OK
     failure = Failure.model_validate(item["failure"])
     return RunOutcome("raised", raised(failure), failure)

@@ -17,9 +17,8 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
 from pytorch_to_triton.validate.judge import MEMORY, OK
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, attempt_of
-from pytorch_to_triton.validate.observation import Observation
-from pytorch_to_triton.validate.reference_process import Prepared
+from pytorch_to_triton.validate.lane import Gone, Lane, attempt_of
+from pytorch_to_triton.validate.observation import observed
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, request_for
 
@@ -110,10 +109,9 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
     try:
         if prepared.attempt is not OK:
             return
-        item = await lane.answer(request_of(case, prepared))
+        item = await lane.answer(request_for(case, prepared, twice=False))
         attempt = attempt_of(item)
-        seen = Observation.model_validate(item.get("facts") or {})
-        violations = violations_of(case, seen, trial.policy)
+        violations = violations_of(case, observed(item), trial.policy)
         found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except Gone as gone:
         attempt = gone.attempt
@@ -129,9 +127,8 @@ async def look_under_the_sanitizer(
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
-    requests = [request_of(case, found) for case, found in prepared if found.attempt is OK]
-    job = trial.candidate.lanes[0].job
-    job = job.model_copy(update={"arguments": {**job.arguments, "red_zone_bytes": 0}})
+    requests = [request_for(case, found, twice=False) for case, found in prepared if found.attempt is OK]
+    job = trial.candidate.job(red_zone_bytes=0)
     seconds = setting.seconds * (len(requests) + 1)
 
     async def check(tool: Tool) -> None:
@@ -144,11 +141,6 @@ async def look_under_the_sanitizer(
             group.start_soon(check, tool)
     for case, _ in prepared:
         await reference.done_with(case)
-
-
-def request_of(case: Case, prepared: Prepared) -> Item:
-    """The case for a single call of a candidate."""
-    return request_for(case, prepared, twice=False)
 
 
 def notes_of(reports: Mapping[Tool, Sanitized], cases: int, tools: Sequence[Tool]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def mismatches_of(
         *(missing(path) for path in statistics.missing),
         *(extra(path) for path in statistics.extra),
         *(different(output) for output in statistics.outputs if output.differs),
-        *(wrong_values(output, known) for output in statistics.outputs if output.facts),
+        *(wrong_values(output, known) for output in statistics.outputs if output.diagnostics),
     )
 
 
@@ -69,7 +69,7 @@ def whole(path: str, kind: Kind, message: str) -> Mismatch:
 
 def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismatch:
     """Elements that are beyond the error budget."""
-    facts = output.facts
+    facts = output.diagnostics
     assert facts is not None
     place = place_of(facts)
     rule = next(rule for rule in RULES if rule.fits(facts))

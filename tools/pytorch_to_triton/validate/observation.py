@@ -1,10 +1,14 @@
-"""What the worker saw a candidate do, as values: job `subject` answers with them."""
+"""What the worker observed of a candidate, as values: job `candidate` answers with them."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 
 class ObservedLaunch(Value):
@@ -104,6 +108,13 @@ class Observation(Value):
         """Without the outputs that share memory in the reference too."""
         kept = tuple(alias for alias in self.aliases if (alias.output, alias.of) not in known)
         return self.model_copy(update={"aliases": kept})
+
+
+def observed(item: "wire.ReferenceItem | wire.CandidateItem") -> Observation:
+    """What an answer of job `candidate` holds."""
+    if item["event"] == "returned" or item["event"] == "raised":
+        return Observation.model_validate(item["observation"])
+    return Observation()
 
 
 class SandboxViolation(Value):

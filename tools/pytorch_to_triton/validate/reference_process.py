@@ -2,21 +2,24 @@
 
 import secrets
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import anyio
-from pydantic import JsonValue
 
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.judge import OK, RunOutcome
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, attempt_of
+from pytorch_to_triton.validate.lane import Gone, Lane, attempt_of
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
 KEPT_ELEMENTS = 2**27
-"""Inputs stay on disk for further candidates up to so many elements over all cases."""
+"""Inputs stay on disk for further candidates up to this many elements over all cases."""
 
 
 @dataclass(frozen=True)
@@ -24,25 +27,25 @@ class Prepared:
     """A case whose inputs lie in the exchange folder, unless the reference could not do it."""
 
     attempt: RunOutcome
-    request: Item
-    """The case as the worker takes it, with its `id` and `seed`."""
-    answer: Item
-
-    @property
-    def aliases(self) -> set[tuple[str, str]]:
-        """The reference's own outputs that share memory with others or with inputs."""
-        return {(output, of) for output, of in self.answer["aliases"]}
+    id: str
+    """Of the case's folders in the exchange folder."""
+    seed: int
+    digest: str = ""
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    """The reference's own outputs that share memory with others or with inputs."""
 
 
 @dataclass
 class ReferenceProcess:
-    """One process that prepares cases and compares what candidates made of them."""
+    """One process that prepares cases, and compares the candidates' outputs with the truth."""
 
     setting: ValidationSetting
     target: Target
     side: Lane
     staged: dict[str, str] = field(default_factory=dict)
     """Digests of the candidates' files by side."""
+    device: str = ""
+    """The device's name, once the process has started."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _users: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
@@ -51,9 +54,9 @@ class ReferenceProcess:
     @staticmethod
     def of(setting: ValidationSetting, target: Target, candidate: Target) -> "ReferenceProcess":
         """`candidate` is the first that will be compared."""
-        arguments: dict[str, JsonValue] = {
-            "target": target.model_dump(mode="json"),
-            "candidate": candidate.model_dump(mode="json"),
+        arguments: wire.ReferenceArguments = {
+            "target": target.as_json(),
+            "candidate": candidate.as_json(),
             "setting": setting.shared,
             "state_seed": setting.seed_of("state"),
             "budget": budget(),
@@ -63,15 +66,18 @@ class ReferenceProcess:
             setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
-    @property
-    def device(self) -> str:
-        """The device's name, once the process has started."""
-        return str(self.side.loaded.get("device", ""))
+    async def start(self) -> int | None:
+        """Load the reference: the free bytes of its device, None of a CPU. Raises TargetBroken, Gone."""
+        item = await self.side.start()
+        assert item["event"] == "reference_loaded"
+        self.device = item["device"]
+        return item["free_bytes"]
 
     async def stage(self, candidate: Target, side: str) -> None:
         """Write the files that the candidate will load. Raises Gone."""
-        request = {"do": "stage", "name": side, "candidate": candidate.model_dump(mode="json")}
-        self.staged[side] = (await self.side.answer(request))["digest"]
+        item = await self.side.answer({"do": "stage", "name": side, "candidate": candidate.as_json()})
+        assert item["event"] == "staged"
+        self.staged[side] = item["digest"]
 
     async def prepared(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
@@ -82,23 +88,22 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def compared(self, case: Case, side: str) -> RunOutcome | Item:
-        """The statistics of what the candidate returned; an Attempt where there are none."""
+    async def compared(self, case: Case, side: str) -> "RunOutcome | wire.Json":
+        """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
-        request = {
+        request: wire.CompareRequest = {
             "do": "compare",
             "name": case.name,
-            "id": prepared.request["id"],
-            "seed": prepared.request["seed"],
+            "id": prepared.id,
+            "seed": prepared.seed,
             "side": side,
-            "digests": [prepared.answer["digest"], self.staged[side]],
+            "digests": [prepared.digest, self.staged[side]],
         }
         try:
             item = await self.side.answer(request)
         except Gone as gone:
             return gone.attempt
-        found: Item | RunOutcome = item["statistics"] if item["status"] == "ok" else attempt_of(item)
-        return found
+        return item["statistics"] if item["event"] == "compared" else attempt_of(item)
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -107,18 +112,19 @@ class ReferenceProcess:
             return
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
-        request = {"do": "forget", "name": case.name, "id": prepared.request["id"]}
         try:
-            await self.side.answer(request)
+            await self.side.answer({"do": "forget", "name": case.name, "id": prepared.id})
         except Gone:
             return
 
     async def _prepare(self, case: Case) -> Prepared:
-        seed = self.setting.seed_of(case.name)
-        request = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": seed}
+        prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
+        with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
         try:
-            answer = await self.side.answer({"do": "prepare", "name": case.name, "case": request})
+            item = await self.side.answer({"do": "prepare", "name": case.name, "case": with_seed})
         except Gone as gone:
-            return Prepared(gone.attempt, request, {})
-        attempt = attempt_of(answer)
-        return Prepared(OK if attempt is OK else attempt, request, answer)
+            return replace(prepared, attempt=gone.attempt)
+        if item["event"] != "prepared":
+            return replace(prepared, attempt=attempt_of(item))
+        aliases = frozenset((output, of) for output, of in item["aliases"])
+        return replace(prepared, digest=item["digest"], aliases=aliases)

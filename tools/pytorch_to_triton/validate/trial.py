@@ -5,11 +5,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
-from pydantic import JsonValue
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -26,10 +26,13 @@ from pytorch_to_triton.validate.judge import (
     judge_case,
     reference_failed,
 )
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, Losses, attempt_of
-from pytorch_to_triton.validate.observation import Observation, Traces
+from pytorch_to_triton.validate.lane import Gone, Lane, Losses, attempt_of
+from pytorch_to_triton.validate.observation import Observation, Traces, observed
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 NEEDS = ("triton.experimental.gluon",)
 """What Triton imports at a process's first launch."""
@@ -49,31 +52,37 @@ like are found out; and they share what is compiled."""
 class CandidateWorkers:
     """The processes that run one candidate on the cases that they are handed."""
 
+    setting: ValidationSetting
     target: Target
     side: str
     """Its name in the exchange folder."""
     secret: tuple[Path, ...]
-    """Files and folders that are none of its business."""
-    lanes: list[Lane]
+    """Files and folders that it must not read."""
+    lanes: list[Lane] = field(default_factory=list)
 
     @staticmethod
     def of(
         setting: ValidationSetting, target: Target, side: str, secret: tuple[Path, ...]
     ) -> "CandidateWorkers":
         """On a device several processes; under the interpreter one, whose calls come in order."""
-        arguments: dict[str, JsonValue] = {
-            "target": target.model_dump(mode="json"),
-            "setting": {**setting.shared, "side": side},
-            "secret": [str(path) for path in secret],
-            "red_zone_bytes": None,
-        }
+        workers = CandidateWorkers(setting, target, side, secret)
         losses = Losses()
-        count = 1 if setting.runtime.interpreter else device_lanes()
-        jobs = [
-            Job(kind="candidate", arguments={**arguments, "turn": turn}, needs=NEEDS) for turn in range(count)
+        jobs = [workers.job(turn) for turn in range(1 if setting.runtime.interpreter else device_lanes())]
+        workers.lanes += [
+            Lane(setting.worker, setting.runtime, job, target, setting.seconds, losses) for job in jobs
         ]
-        lanes = [Lane(setting.worker, setting.runtime, job, target, setting.seconds, losses) for job in jobs]
-        return CandidateWorkers(target, side, secret, lanes)
+        return workers
+
+    def job(self, turn: int = 0, red_zone_bytes: int | None = None) -> Job:
+        """The job of the process with this number; `red_zone_bytes`: None suits the device."""
+        arguments: wire.CandidateArguments = {
+            "target": self.target.as_json(),
+            "setting": {**self.setting.shared, "side": self.side},
+            "secret": [str(path) for path in self.secret],
+            "red_zone_bytes": red_zone_bytes,
+            "turn": turn,
+        }
+        return Job(kind="candidate", arguments=arguments, needs=NEEDS)
 
     @property
     def traces(self) -> list[Traces]:
@@ -165,32 +174,31 @@ class TrialRun:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].attempt is OK:
-                        attempt, item = await self.called(lane, case)
-                        group.start_soon(self.conclude, case, attempt, item)
+                        attempt, seen = await self.called(lane, case)
+                        group.start_soon(self.conclude, case, attempt, seen)
 
-    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Item]:
+    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Observation]:
         if self.trial.listener:
             await self.trial.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
             item = await lane.answer(self.request(case))
         except Gone as gone:
-            return gone.attempt, {}
-        return attempt_of(item), item
+            return gone.attempt, Observation()
+        return attempt_of(item), observed(item)
 
-    def request(self, case: Case) -> Item:
+    def request(self, case: Case) -> "wire.CandidateRequest":
         """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
         twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
         request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
         if before is not None and before.attempt is OK:
-            request["again"] = before.request["id"]
+            request["again"] = before.id
         return request
 
-    async def conclude(self, case: Case, attempt: RunOutcome, item: Item) -> None:
+    async def conclude(self, case: Case, attempt: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
-        seen = Observation.model_validate(item.get("facts") or {})
         seen = seen.without_aliases(self.prepared[case.name].aliases)
         trial.observations.append(seen)
         if attempt is not OK:
@@ -211,10 +219,16 @@ def device_lanes() -> int:
     return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
-def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
-    """A case as job `subject` takes it; `twice`: a second run must give the same bits."""
-    far = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
-    return {"id": prepared.request["id"], "name": case.name, "far": far, "twice": twice, "again": None}
+def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.CandidateRequest":
+    """A case as job `candidate` takes it; `twice`: a second run must give the same bits."""
+    large_stride = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
+    return {
+        "id": prepared.id,
+        "name": case.name,
+        "large_stride": large_stride,
+        "twice": twice,
+        "again": None,
+    }
 
 
 def without_reference(case: Case, attempt: RunOutcome) -> CaseResult:

@@ -131,7 +131,7 @@ async def opened(
         setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
-            free = (await reference.side.start())["free_bytes"]
+            free = await reference.start()
             yield Validation(setting, reference, description, limits_of(request, free))
         except Gone as gone:
             raise TargetBroken(f"The reference {gone.attempt.why}.", "Run it by itself first.") from gone

@@ -79,3 +79,18 @@ def peak_bytes(call: Callable[[], Any]) -> int:
     peak = torch.cuda.max_memory_allocated() - before
     del returned
     return peak
+
+
+def synchronize(device: str) -> None:
+    """Wait until the device has done everything; a CPU always has."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def is_usable(device: str) -> bool:
+    """False once an illegal memory access has made this process's device context useless."""
+    try:
+        synchronize(device)
+    except RuntimeError:
+        return False
+    return True

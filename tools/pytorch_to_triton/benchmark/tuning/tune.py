@@ -1,9 +1,7 @@
 """Tuning the autotuned kernels of a target within a time budget."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from pydantic import JsonValue
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.case import Case
@@ -15,6 +13,9 @@ from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tried, Tuning
 from pytorch_to_triton.schema.value import Value
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 GRACE_SECONDS = 120.0
 """Beyond the budget, for loading the target, generating its inputs and finishing started compilations."""
@@ -50,16 +51,16 @@ async def tune(
             "Tuning needs a GPU: times under the interpreter mean nothing.",
             "Tune on a machine with a GPU; the result can be frozen into the kernel file.",
         )
-    arguments: dict[str, JsonValue] = request.model_dump(mode="json")
     async with device_lock("cuda-0", listener):
-        job = Job(kind="tune", arguments=arguments)
+        job = Job(kind="tune", arguments=request.model_dump(mode="json"))
         outcome = await worker.ask(job, runtime, seconds=request.seconds + GRACE_SECONDS, listener=listener)
     return tuning_of(request, outcome)
 
 
 def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
     """The tuning by the worker's items. Raises TargetBroken where the job ended early and found nothing."""
-    best = [item["best"] for item in outcome.items if "best" in item]
+    items = cast("tuple[wire.TuneItem, ...]", outcome.items)
+    best = [item for item in items if item["event"] == "best"]
     if outcome.status != "answered" and not best:
         what = outcome.failure.message if outcome.failure else outcome.detail
         raise TargetBroken(
@@ -67,24 +68,24 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
             f"{outcome.during or 'start'}: {what}.",
             f"Validate the kernel first; the log is in {outcome.folder}.",
         )
-    about: dict[str, str] = next((item["about"] for item in outcome.items if "about" in item), {})
+    device = next((item for item in items if item["event"] == "device"), None)
     tuned = _tuned(best)
-    tried = _tried(outcome.items)
+    tried = _tried(items)
     sites = len(tuned) if outcome.answer is None else outcome.answer["sites"]
     return Tuning(
         summary=_summary(outcome, sites, tuned, tried),
         next_step=_next_step(tuned, tried),
         verdict="stopped" if outcome.answer is None else "tuned" if sites else "nothing_to_tune",
         kernel=str(request.target),
-        device=about.get("device", "unknown"),
-        triton=about.get("triton", "unknown"),
+        device=device["device"] if device else "unknown",
+        triton=device["triton"] if device else "unknown",
         dims=request.case.dims,
         tuned=tuned,
         tried=tried,
     )
 
 
-def _tuned(best: Iterable[Mapping[str, Any]]) -> tuple[TunedConfig, ...]:
+def _tuned(best: "Iterable[wire.ConfigBestItem]") -> tuple[TunedConfig, ...]:
     """The last of each kernel and key."""
     last = {(one["kernel"], repr(one["key"])): one for one in best}
     return tuple(
@@ -93,12 +94,12 @@ def _tuned(best: Iterable[Mapping[str, Any]]) -> tuple[TunedConfig, ...]:
     )
 
 
-def _tried(items: Iterable[Mapping[str, Any]]) -> tuple[Tried, ...]:
+def _tried(items: "Iterable[wire.TuneItem]") -> tuple[Tried, ...]:
     """Each configuration once, with its last result, in the order in which they came up."""
     found: dict[str, Tried] = {}
     for item in items:
-        if what := item.get("dropped") or item.get("timed"):
-            tried = Tried.model_validate(what)
+        if item["event"] == "dropped" or item["event"] == "timed":
+            tried = Tried.model_validate({name: value for name, value in item.items() if name != "event"})
             found[repr((tried.kernel, tried.key, tried.config))] = tried
     return tuple(found.values())
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from .tensors import leaves, read_values, storage_bytes, write_values
+from ..integrity.returned_tensors import plain
+from .tensors import Outputs, leaves, output_of, read_values, storage_bytes, write_values
 
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""
@@ -156,6 +157,12 @@ def all_outputs(returned: Mapping[str, Any], call: CallInputs, written: list[str
     """What a call gives back by path: the leaves that it returned, and the arguments that it wrote to."""
     tensors = call.tensors()
     return {**returned, **{f"{name}{AFTER_THE_CALL}": tensors[name] for name in written}}
+
+
+def outputs_of(returned: Mapping[str, Any], call: CallInputs, written: list[str]) -> Outputs:
+    """`all_outputs` as they are now; a leaf that is no plain tensor has its type alone."""
+    everything = all_outputs(returned, call, written)
+    return {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
 
 
 def mapped(call: CallInputs, change: Callable[[str, torch.Tensor], torch.Tensor]) -> CallInputs:

@@ -14,9 +14,9 @@ HUGE_WIDE = 2.0**-10
 """Scales of the fill huge, in square roots of the dtype's maximum: float16 and float8, and all others."""
 TIES = 5
 """Distinct values of the fill ties."""
-FAR_OFFSET = 2**31
+LARGE_OFFSET = 2**31
 """Elements; the last row of a far tensor starts beyond it."""
-FAR_ALIGNMENT = 16
+ROW_ALIGNMENT = 16
 """Elements; far rows keep the alignment that kernels are specialised for."""
 DEFAULT_INTEGERS = (-100, 101)
 LARGE_MEAN = 1000.0
@@ -27,16 +27,18 @@ PERTURBATION = 0.25
 Spec = Mapping[str, Any]
 
 
-def draw_arguments(case: Spec, seed: int) -> dict[str, Any]:
+def generate_arguments(case: Spec, seed: int) -> dict[str, Any]:
     """The case's arguments by name, tensors on the CPU; the same for the same seed on every machine."""
-    return {argument["name"]: draw_argument(case["name"], argument, seed) for argument in case["arguments"]}
+    return {
+        argument["name"]: generate_argument(case["name"], argument, seed) for argument in case["arguments"]
+    }
 
 
-def draw_argument(case_name: str, argument: Spec, seed: int) -> Any:
+def generate_argument(case_name: str, argument: Spec, seed: int) -> Any:
     if argument["form"] == "tensor":
-        return draw_tensor(argument, generator(seed, case_name, argument["name"]))
+        return generate_tensor(argument, generator(seed, case_name, argument["name"]))
     if argument["form"] == "list":
-        return [draw_argument(case_name, item, seed) for item in argument["items"]]
+        return [generate_argument(case_name, item, seed) for item in argument["items"]]
     return argument["value"]
 
 
@@ -46,16 +48,18 @@ def generator(seed: int, *names: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
-def draw_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
+def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
     """A tensor of the spec's dtype, shape, fill, range and layout; a far one still contiguous."""
     dtype: torch.dtype = getattr(torch, spec["dtype"])
     values = (
-        draw_floats(spec, dtype, random) if dtype.is_floating_point else draw_integers(spec, dtype, random)
+        generate_floats(spec, dtype, random)
+        if dtype.is_floating_point
+        else generate_integers(spec, dtype, random)
     )
     return laid_out(values, spec["layout"])
 
 
-def draw_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+def generate_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
     shape, low, high = tuple(spec["shape"]), spec["low"], spec["high"]
     precise = torch.float64 if dtype == torch.float64 else torch.float32
     if low is None or high is None:
@@ -204,7 +208,7 @@ FILLS: dict[str, Fill] = {
 }
 
 
-def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
     """Uniform in low..high; fills other than zeros, ones and ties mean nothing to integers."""
     shape, fill = tuple(spec["shape"]), spec["fill"]
     if fill in ("zeros", "ones"):
@@ -223,7 +227,7 @@ def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> to
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     """The same values elsewhere in memory; as they are where the shape has no room for the layout.
 
-    A far tensor needs gigabytes: it stays contiguous here, and far_strides() says where it belongs.
+    A far tensor needs gigabytes: it stays contiguous here, and large_strides() says where it belongs.
     """
     if layout == "transposed" and values.ndim >= 2:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)
@@ -239,7 +243,7 @@ def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     return values
 
 
-def far_strides(shape: Sequence[int]) -> tuple[int, ...]:
+def large_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides, in elements, that put the last row past an offset of 2^31; the others as if it were not there.
 
     A row is one index of the first dimension of three elements or more: the stride itself then fits 32 bits
@@ -254,8 +258,8 @@ def far_strides(shape: Sequence[int]) -> tuple[int, ...]:
         if dimension != long[0]:
             strides[dimension] = step
             step *= shape[dimension]
-    far = FAR_OFFSET // (shape[long[0]] - 1) + 1
-    strides[long[0]] = -(-max(step, far) // FAR_ALIGNMENT) * FAR_ALIGNMENT
+    far = LARGE_OFFSET // (shape[long[0]] - 1) + 1
+    strides[long[0]] = -(-max(step, far) // ROW_ALIGNMENT) * ROW_ALIGNMENT
     return tuple(strides)
 
 

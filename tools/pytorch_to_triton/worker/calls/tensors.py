@@ -108,6 +108,10 @@ class OutputLeaf:
     """Its values, contiguous; a Python number as a 0-dimensional tensor; None of anything else."""
 
 
+Outputs = dict[str, OutputLeaf]
+"""By path."""
+
+
 def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
     """The leaf as it is now, in memory of its own; what is no plain tensor has a type and nothing else."""
     if why_not_plain is not None:
@@ -128,12 +132,21 @@ def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
     )
 
 
+def same_output(left: OutputLeaf | None, right: OutputLeaf | None) -> bool:
+    """Equal in every trait and every bit."""
+    if left is None or right is None or left.traits != right.traits:
+        return False
+    if left.tensor is None or right.tensor is None:
+        return left.tensor is right.tensor
+    return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
+
+
 def where_it_lies(tensor: torch.Tensor) -> str:
     """The type of the tensor's device; under the interpreter, of the one that it would have on a GPU."""
     return device_of(tensor).type if interpreting() else tensor.device.type
 
 
-def write_outputs(outputs: Mapping[str, OutputLeaf], folder: Path) -> None:
+def write_outputs(outputs: Outputs, folder: Path) -> None:
     """Write the leaves of a call by path: outputs.json holds a record for each."""
     folder.mkdir(parents=True, exist_ok=True)
     records = {
@@ -147,7 +160,7 @@ def written(tensor: torch.Tensor | None, file: Path) -> Record | None:
     return None if tensor is None else write_tensor(tensor, file)
 
 
-def read_outputs(folder: Path, device: str) -> dict[str, OutputLeaf]:
+def read_outputs(folder: Path, device: str) -> Outputs:
     """What `write_outputs` wrote, on `device`. Raises ValueError where the bytes do not fit their record."""
     records = json.loads((folder / "outputs.json").read_text())
     return {

@@ -11,14 +11,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from .. import wire
 from ..calls.exchange import Exchange
-from ..job_report import Report
+from ..job_report import JobReport
 from ..timing.coordinator import Coordinator
 from ..timing.rounds import PROFILED_CALLS, REPLAYS, Rounds, TimedProcesses, all_rounds
 from ..timing.timed_process import IdleProcess, TimedImplementation
 from ..timing.workers import Lost, WorkerProcess, start_process
 
-FROM_FIRST_CALLS = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
+MEASURED_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
 
 
 class NothingToTime(Exception):
@@ -26,38 +27,34 @@ class NothingToTime(Exception):
 
 
 def work(
-    report: Report,
-    reference: dict[str, Any],
-    implementations: list[dict[str, Any]],
-    cases: list[dict[str, Any]],
-    setting: dict[str, Any],
+    report: JobReport,
+    reference: wire.Target,
+    implementations: list[wire.TimedTarget],
+    cases: list[wire.Case],
+    setting: wire.TimingSetting,
 ) -> dict[str, Any]:
-    """An item per size: what was measured of each implementation, in milliseconds.
+    """An item a size: what was measured of each implementation, in milliseconds.
 
-    `implementations` are {label, target, role, compiled}; `compiled` is a mode of torch.compile or None.
-    `cases` are the JSON of inputs/case.py, each with a `seed`. `setting` holds `passes`, `tf32`, `seconds`
-    (what one command may take), `round_seconds` (what the rounds of a size may take), how many `samples` are
-    wanted of each implementation, whether launches, graphs, kernels and results are measured too (`full`),
-    and the error `budget` (compare.py). An implementation that fails is named with the reason and left out.
+    An implementation that fails at a size is listed with the reason, and takes no further part in it.
     """
     timing = TimingRun(report, report.folder / "exchange", setting)
-    with timing.started([each["label"] for each in implementations]) as processes:
+    with timing.started([one["label"] for one in implementations]) as processes:
         report.during("load")
         timing.load(processes, reference, implementations)
         for number, case in enumerate(cases):
             report.during(case["name"])
             report.progress(number, len(cases), case["name"])
-            report.item(timing.size(processes, case))
+            report.item({"event": "size", "size": timing.size(processes, case)})
     return {}
 
 
 @dataclass(frozen=True)
 class TimingRun:
-    """One job, size by size."""
+    """One job, size after size."""
 
-    report: Report
+    report: JobReport
     folder: Path
-    setting: Mapping[str, Any]
+    setting: wire.TimingSetting
 
     @contextmanager
     def started(self, labels: Iterable[str]) -> Iterator[TimedProcesses]:
@@ -77,12 +74,9 @@ class TimingRun:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def load(
-        self,
-        processes: TimedProcesses,
-        reference: Mapping[str, Any],
-        implementations: list[dict[str, Any]],
+        self, processes: TimedProcesses, reference: wire.Target, implementations: list[wire.TimedTarget]
     ) -> None:
-        """Have each process load what it calls."""
+        """Let every process load what it calls."""
         try:
             seed = self.setting["state_seed"]
             processes.coordinator.ask("load", seconds=processes.seconds, target=reference, seed=seed)
@@ -90,11 +84,11 @@ class TimingRun:
         except Lost as why:
             raise NothingToTime(str(why)) from why
         arguments = {
-            each["label"]: {
-                **{key: value for key, value in each.items() if key != "label"},
+            one["label"]: {
+                **{key: value for key, value in one.items() if key != "label"},
                 "caches": str(self.folder / "caches" / str(number)),
             }
-            for number, each in enumerate(implementations)
+            for number, one in enumerate(implementations)
         }
         processes.all_at_once("load", arguments.__getitem__)
         processes.end_failed()  # what cannot be loaded cannot be called at any size
@@ -110,14 +104,14 @@ class TimingRun:
         except Lost as why:
             raise NothingToTime(f"the inputs of {case['name']} cannot be generated: {why}") from why
         rounds = all_rounds(self.report, processes, inputs, self.setting)
-        size = {"case": case["name"], "batch": rounds.batch, "failed": processes.lost}
+        about = {"case": case["name"], "batch": rounds.batch, "failed": processes.lost}
         if not processes.running:
-            return {**size, "empty_ms": 0.0, "implementations": {}, "check_note": ""}
-        measured = {label: self.from_rounds(rounds, label) for label in processes.running}
+            return {**about, "empty_ms": 0.0, "implementations": {}, "check_note": ""}
+        measured = {label: self.measured(rounds, label) for label in processes.running}
         names = {label: f"result{number}" for number, label in enumerate(processes.running)}
         if self.setting["full"]:
             self.report.during("graphs and kernels")
-            self.measure_more(processes, rounds, names, measured)
+            self.examine(processes, rounds, names, measured)
         for label, left in processes.all_alike("leave").items():
             measured[label] |= left
         checked: dict[str, Any] = {}
@@ -130,13 +124,13 @@ class TimingRun:
         for name in inputs:
             Exchange(self.folder).forget(name)
         return {
-            **size,
+            **about,
             "empty_ms": median(rounds.empty_ms),
             "implementations": {label: measured[label] for label in processes.running},
             "check_note": checked.get("note", ""),
         }
 
-    def measure_more(
+    def examine(
         self,
         processes: TimedProcesses,
         rounds: Rounds,
@@ -151,11 +145,11 @@ class TimingRun:
         for found in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
             measured[found.label] |= found.answer
 
-    def from_rounds(self, rounds: Rounds, label: str) -> dict[str, Any]:
+    def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
         """What the rounds measured of one implementation."""
         record = rounds.records[label]
         return {
-            **{name: record.started[name] for name in FROM_FIRST_CALLS},
+            **{name: record.started[name] for name in MEASURED_AT_START},
             "samples_ms": record.samples_ms,
             "outside_ms": rounds.outside_ms(label),
             "wall_ms": record.wall_ms,
@@ -164,7 +158,7 @@ class TimingRun:
     def checked(
         self, coordinator: WorkerProcess, inputs: list[str], offset: int, seed: int, names: list[str]
     ) -> dict[str, Any]:
-        """By name, how each result compares with the truth; a `note` where that is unknown."""
+        """By name, how each result compares with the truth; a `note` where they cannot be compared."""
         try:
             found: dict[str, Any] = coordinator.ask(
                 "check", seconds=self.setting["seconds"], inputs=inputs, offset=offset, seed=seed, names=names

@@ -18,7 +18,7 @@ from triton import knobs
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from ..job_report import Report
+from ..job_report import JobReport
 from .binary import resources
 from .offline_gpu import OfflineGpu, run_once
 from .refusals import LogExcerpt, described_refusal, place_of
@@ -63,14 +63,13 @@ def forget_compiled() -> None:
 
 
 class DryRun:
-    """A context in which launches are compiled for `gpu`; the result of each is an item of the report.
+    """A context in which launches are compiled for `gpu`; the report gets an item for each.
 
-    An item `kernel` is a CompiledKernel of schema/compiled.py; an item `launched`, with `number` and `grid`,
-    reports the first launch of a kernel that was compiled in a warm-up. A launch that the wrapper gets wrong
-    raises, as on a GPU; one that the compiler refuses does not, so that the others are seen.
+    A launch that the wrapper gets wrong raises, as on a GPU; one that the compiler refuses does not, so that
+    the others are seen.
     """
 
-    def __init__(self, report: Report, gpu: OfflineGpu, wanted: CompileRequest) -> None:
+    def __init__(self, report: JobReport, gpu: OfflineGpu, wanted: CompileRequest) -> None:
         self.trials: list[dict[str, str]] = []
         """`kernel` and `configuration` of each trial, compiled or not."""
         self._report = report
@@ -124,7 +123,8 @@ class DryRun:
                     self._warmed_up[id(compiled)] = self._current.number
             elif not warmup and id(compiled) in self._warmed_up:
                 grid = grid_of(grid, bound_arguments(kernel, launch))
-                self._report.item({"launched": {"number": self._warmed_up.pop(id(compiled)), "grid": grid}})
+                number = self._warmed_up.pop(id(compiled))
+                self._report.item({"event": "launched", "number": number, "grid": grid})
             return compiled
 
         return run
@@ -204,7 +204,7 @@ class DryRun:
             **compilation.options,
             **result,
         }
-        self._report.item({"kernel": found})
+        self._report.item({"event": "kernel", "kernel": found})
 
 
 def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from ..calls.call_inputs import drawn, drawn_cotangents, trained
+from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import CallInputs, Exchange
-from ..calls.generate import perturbed_state
 from ..calls.tensors import read_outputs, write_values
 from ..loading.target import Loaded, load
 from ..truth.compare import Comparison
 from ..truth.oracle import Oracle
+from ..wire import ErrorBudget
 from .input_pool import variant
 from .workers import Commands
 
@@ -27,7 +27,7 @@ class Coordinator:
     reference: Loaded
     oracle: Oracle
 
-    def __init__(self, folder: Path, passes: str, budget: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, passes: str, budget: ErrorBudget) -> None:
         self.exchange = Exchange(folder)
         self.backward = passes != "forward"
         self.budget = budget
@@ -41,8 +41,7 @@ class Coordinator:
         """Load the reference, and write the state that all processes get."""
         self.reference = load(target, "reference")
         self.oracle = Oracle(self.reference, self.exchange, "cuda", self.backward)
-        state = perturbed_state(self.reference.state, trained(self.reference), seed)
-        write_values(state, self.exchange.state)
+        write_values(generated_state(self.reference, seed), self.exchange.state)
 
     def generate(self, case: dict[str, Any], seed: int) -> list[str]:
         """Write the calls that a size's inputs are made of; returns their names."""
@@ -50,12 +49,12 @@ class Coordinator:
         names = [f"inputs{number}" for number in range(count)]
         for number, name in enumerate(names):
             one = {**case, "name": name, "seed": seed + number}
-            call = CallInputs(drawn(self.reference, one), {})
+            call = CallInputs(generated_arguments(self.reference, one), {})
             self.exchange.put(name, call)
             if self.backward:
                 self.reference.to_gpu()
                 run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(name, seed)
-                cotangents = drawn_cotangents(run.outputs, seed)
+                cotangents = generated_cotangents(run.outputs, seed)
                 self.exchange.put(name, dataclasses.replace(call, cotangents=cotangents))
         return names
 

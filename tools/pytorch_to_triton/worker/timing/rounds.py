@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from ..device import MOST_COVER
-from ..job_report import Report
+from ..job_report import JobReport
 from .workers import Lost, WorkerProcess
 
 FEWEST_ROUNDS = 3
@@ -147,7 +147,7 @@ class Rounds:
 
 
 def all_rounds(
-    report: Report, processes: TimedProcesses, inputs: list[str], setting: Mapping[str, Any]
+    report: JobReport, processes: TimedProcesses, inputs: list[str], setting: Mapping[str, Any]
 ) -> Rounds:
     """First calls, warm-up, and as many rounds as `samples` take and `round_seconds` allow."""
     report.during("first calls")

@@ -13,10 +13,9 @@ import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
-from ..calls.exchange import CallInputs, Exchange, all_outputs, written_to
-from ..calls.tensors import output_of, read_values, write_outputs
+from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
+from ..calls.tensors import read_values, write_outputs
 from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes
-from ..integrity.returned_tensors import plain
 from ..integrity.settings import Settings
 from ..loading.target import Loaded, Role, load
 from ..tuning.autotuned import chosen_configs
@@ -210,8 +209,7 @@ class TimedImplementation:
     def keep(self, index: int, name: str) -> None:
         """Write what one of the last timed calls returned, and the arguments that it wrote to."""
         call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
-        everything = all_outputs(self.results[index], call, written_to(call, before))
-        outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+        outputs = outputs_of(self.results[index], call, written_to(call, before))
         write_outputs(outputs, self.exchange.outputs("candidate", name))
 
     def leave(self) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from torch.overrides import TorchFunctionMode
 
 from ..calls.exchange import CallInputs, Exchange, all_outputs, mapped, written_to
 from ..calls.gradients import with_gradients
-from ..calls.tensors import OutputLeaf, leaves, output_of
+from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
-from ..runtime import as_on_a_gpu, interpreting
+from ..runtime import called_with_gpu
 from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
 from .rounding import Rounding
 from .steps import Steps, same_steps
@@ -36,9 +36,6 @@ class InFloat64(TorchFunctionMode):
 
 def widened(value: Any) -> Any:
     return torch.float64 if value is torch.float32 else value
-
-
-Outputs = dict[str, OutputLeaf]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,14 +152,7 @@ class Oracle:
 
         One that was written for a GPU finds one, also under the interpreter.
         """
-        try:
-            return self.call(reference, call, seed)
-        except Exception as error:
-            if not interpreting():
-                raise
-            with as_on_a_gpu(), contextlib.suppress(Exception):
-                return self.call(reference, call, seed)
-            raise error from None
+        return called_with_gpu(lambda: self.call(reference, call, seed))
 
     def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
         # What the reference draws itself (dropout) is the same in each of its runs.

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .. import wire
 from ..calls.tensors import OutputLeaf
-from ..job_report import Report
+from ..job_report import JobReport
 from .agreement import disagreement
 from .config_search import ConfigSearch
 from .config_selector import ConfigSelector, TuningSite
@@ -25,8 +26,8 @@ class Timer(Protocol):
         """What the device grants a block."""
 
     @property
-    def about(self) -> dict[str, Any]:
-        """`device` and `triton`, by name."""
+    def about(self) -> wire.TuningDevice:
+        """Which device and which Triton."""
 
     def synchronize(self) -> None:
         """Wait until the device is done. Raises where a kernel left it unusable."""
@@ -67,7 +68,7 @@ class TimeBudget:
 class Session:
     """One tuning."""
 
-    report: Report
+    report: JobReport
     calls: FreshCalls
     timer: Timer
     budget: TimeBudget
@@ -121,7 +122,7 @@ class SiteBench:
     def round(self, configs: Sequence[TuningConfig]) -> list[float]:
         """Milliseconds of one call of the whole target for each configuration."""
         timing = f"timing {self.site.kernel}"
-        if self.session.report.doing != timing:
+        if self.session.report.phase != timing:
             self.session.report.during(timing)
         return self.session.timer.round(self.site, configs, self.ready)
 
@@ -134,41 +135,44 @@ class SiteBench:
 
 @dataclass
 class SiteLog:
-    """Reports what a site's search finds, as items with the kernel, its key and the configuration."""
+    """Reports what a site's search finds, item by item."""
 
-    report: Report
+    report: JobReport
     site: TuningSite
     budget: TimeBudget
     began: float
     """In seconds of the budget."""
 
     def dropped(self, config: TuningConfig, why: str) -> None:
-        """Item `dropped`: with the reason, also called `dropped`."""
-        self.item("dropped", config, dropped=why)
+        """It is out without a time."""
+        self.report.item({"event": "dropped", **self.about(config), "dropped": why})
 
     def timed(self, config: TuningConfig, median_ms: float, calls: int) -> None:
-        """Item `timed`: with `median_ms` over `calls`; a later one replaces it."""
-        self.item("timed", config, median_ms=median_ms, calls=calls)
+        """What a race found for it so far."""
+        self.report.item({"event": "timed", **self.about(config), "median_ms": median_ms, "calls": calls})
 
     def best(self, config: TuningConfig, median_ms: float) -> None:
-        """Item `best`: with `median_ms`, and `seconds` of the site's tuning; a later one replaces it."""
+        """The fastest so far."""
         spent = self.budget.spent()
-        self.item("best", config, median_ms=median_ms, seconds=spent - self.began)
+        seconds = spent - self.began
+        self.report.item({"event": "best", **self.about(config), "median_ms": median_ms, "seconds": seconds})
         message = f"{self.site.kernel}: {median_ms:.4g} ms with {config.as_json}"
         self.report.progress(min(spent, self.budget.seconds), self.budget.seconds, message)
 
-    def item(self, what: str, config: TuningConfig, **figures: Any) -> None:
-        about = {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
-        self.report.item({what: {**about, **figures}})
+    def about(self, config: TuningConfig) -> wire.ConfigAtSite:
+        """Which configuration of which kernel, at which key."""
+        return {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
 
 
-def tuned(report: Report, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock) -> dict[str, Any]:
+def tuned(
+    report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock
+) -> wire.TuneAnswer:
     """Tune what one call launches, for about `seconds` by `clock`.
 
-    Items: `about` first, then those of SiteLog. The answer is the number of `sites`: autotuned kernels by
-    key. Raises what the call raises where a kernel works with none of its configurations.
+    The first item is the device, the others are those of SiteLog. Raises what the call raises where a kernel
+    works with none of its configurations.
     """
-    report.item({"about": timer.about})
+    report.item({"event": "device", **timer.about})
     budget = TimeBudget(seconds, clock, clock())
     with ConfigSelector() as selector:
         report.during("the first call")

@@ -10,6 +10,7 @@ import triton
 from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
+from .. import wire
 from ..device import Flush, cold_milliseconds
 from .config_selector import TuningSite
 from .resources import DeviceLimits, KernelResources
@@ -27,7 +28,7 @@ class TimingDevice:
         self._flush = Flush()
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> wire.TuningDevice:
         """Which device and which Triton."""
         return {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
 
