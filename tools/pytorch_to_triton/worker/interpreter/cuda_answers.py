@@ -7,7 +7,7 @@ nothing, and nothing can be timed.
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -162,24 +162,13 @@ def on_device(device: Any) -> Iterator[None]:
     yield
 
 
-def nothing(*args: Any, **kwargs: Any) -> None:
-    """What has no effect where everything happens in order and on one device."""
+def always(value: Any) -> Callable[..., Any]:
+    """A function that returns `value` whatever it is called with."""
+    return lambda *args, **kwargs: value
 
 
-def yes(*args: Any, **kwargs: Any) -> bool:
-    return True
-
-
-def no(*args: Any, **kwargs: Any) -> bool:
-    return False
-
-
-def one(*args: Any, **kwargs: Any) -> int:
-    return 1
-
-
-def zero(*args: Any, **kwargs: Any) -> int:
-    return 0
+nothing, yes, no, one, zero = map(always, (None, True, False, 1, 0))
+"""`nothing` has no effect, where everything happens in order and on one device."""
 
 
 def whole_memory(device: Any = None) -> tuple[int, int]:
@@ -199,10 +188,6 @@ def device_name(device: Any = None) -> str:
 def device_capability(device: Any = None) -> tuple[int, int]:
     ordinal(device)
     return CAPABILITY
-
-
-def no_statistics(device: Any = None) -> dict[str, int]:
-    return {}
 
 
 def no_timing(*args: Any, **kwargs: Any) -> NoReturn:
@@ -287,7 +272,7 @@ MEMORY = {
     "max_memory_allocated": zero,
     "memory_reserved": zero,
     "max_memory_reserved": zero,
-    "memory_stats": no_statistics,
+    "memory_stats": lambda device=None: {},
     "reset_peak_memory_stats": nothing,
     "reset_accumulated_memory_stats": nothing,
     "reset_max_memory_allocated": nothing,
@@ -324,7 +309,7 @@ CUDA = {
     "synchronize": nothing,
 }
 ACCELERATOR = {
-    "current_accelerator": lambda *args, **kwargs: torch.device("cuda"),
+    "current_accelerator": always(torch.device("cuda")),
     "current_device_idx": zero,
     "current_device_index": zero,
     "device_count": one,
