@@ -44,7 +44,7 @@ DESCRIPTION = Description(
     dims={},
     requires=[],
     bytes_moved="2 * M * N * itemsize",
-    draws_inputs=False,
+    generates_inputs=False,
     state=(),
     examples=None,
 )

@@ -78,11 +78,13 @@ def declaration_of(
     source = declaring(reference, candidate)
     inputs = inputs_of(source, reference)
     taken = {**inputs, **options.inputs}
-    dims = {name: sizes for name, sizes in source.dims.items() if source.draws_inputs or used(name, taken)}
+    dims = {
+        name: sizes for name, sizes in source.dims.items() if source.generates_inputs or used(name, taken)
+    }
     declaration = parse_declaration(
-        inputs, dims if taken or source.draws_inputs else {}, source.requires, options
+        inputs, dims if taken or source.generates_inputs else {}, source.requires, options
     )
-    if declaration.inputs or not source.draws_inputs:
+    if declaration.inputs or not source.generates_inputs:
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
     return declaration
@@ -90,7 +92,7 @@ def declaration_of(
 
 def declaring(reference: Description, candidate: Description) -> Description:
     """The side whose file says what the inputs are."""
-    declares = reference.inputs is not None or reference.examples is not None or reference.draws_inputs
+    declares = reference.inputs is not None or reference.examples is not None or reference.generates_inputs
     return reference if declares or candidate.inputs is None else candidate
 
 
@@ -100,7 +102,7 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     Left out: what the reference's module holds itself, and, where the target is one function of a file, what
     other functions take.
     """
-    if source.draws_inputs:
+    if source.generates_inputs:
         return {}
     if source.inputs is None:
         return {example.name: declared(example) for example in source.examples or ()}

@@ -1,4 +1,4 @@
-"""One storage between two red zones, and the bytes that stand for memory which nobody wrote."""
+"""One storage between two red zones, and the bytes that mark memory as not written."""
 
 import mmap
 import sys
@@ -27,7 +27,7 @@ large to be touched as a whole."""
 MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Linux: the kernel reserves no memory for the mapping. Python has the name from 3.13 on."""
 
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Poison(StrEnum):
@@ -72,7 +72,7 @@ def poison_over(tensor: torch.Tensor, which: Poison) -> None:
     real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     if not has_large_strides(real):
         real = real.as_strided((real.untyped_storage().nbytes() // real.dtype.itemsize,), (1,), 0)
-    word = WORDS[real.dtype.itemsize]
+    word = INTEGERS[real.dtype.itemsize]
     pattern = poison_bytes(real.dtype, which)
     bits = int.from_bytes(pattern, sys.byteorder, signed=word.is_signed)
     distinct(real).view(word).fill_(bits)

@@ -103,7 +103,7 @@ def _standard_library() -> str:
 
 @cache
 def _machinery() -> tuple[str, ...]:
-    """The folders whose frames say nothing to the author of a kernel."""
+    """The folders whose frames mean nothing to the author of a kernel."""
     folders = [Path(__file__).resolve().parent, Path(os.__file__).resolve().parent / "importlib"]
     folders += [Path(sys.modules[name].__path__[0]).resolve() for name in ("torch", "triton")]
     return tuple(f"{folder}{os.sep}" for folder in folders)

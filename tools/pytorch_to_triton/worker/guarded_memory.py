@@ -52,7 +52,7 @@ class GuardedMemory:
 
     A placed or allocated tensor differs from torch's own in one way: its storage cannot be made larger.
     Blocks stay until `close`, so that a temporary that was freed early is checked too; of those that no
-    tensor uses any more, the oldest are checked and let go once they hold more than DEAD_BYTES. Red zones of
+    tensor uses any more, the oldest are checked and freed once they hold more than DEAD_BYTES. Red zones of
     0 bytes leave that to a tool that knows where each allocation ends; None stands for what suits the device.
     """
 
@@ -134,7 +134,7 @@ class GuardedMemory:
         return self._past + found
 
     def close(self) -> None:
-        """Let every block go; tensors that still lie in one keep it."""
+        """Free every block; tensors that still lie in one keep it."""
         self._blocks.clear()
         self._noted.clear()
         self._past.clear()
@@ -157,7 +157,7 @@ class GuardedMemory:
         return data
 
     def _sweep(self) -> None:
-        """Check and let go the oldest dead blocks, until the dead ones hold no more than they may."""
+        """Check and free the oldest dead blocks, until the dead ones hold no more than they may."""
         self._unswept = 0
         dead = [block for block in self._blocks.values() if not block.alive]
         surplus = sum(block.held_bytes for block in dead) - self._dead_bytes

@@ -101,7 +101,7 @@ class Observer:
                 observation.hooks = hooks.remove()
 
     def traces(self) -> Json:
-        """What the candidate has changed in this process so far, and what it did that is refused."""
+        """What the candidate has changed in this process so far, and what it was refused."""
         return {
             "sandbox_violations": [in_original_file(found) for found in self.sandbox.violations],
             "patches": self.patches.changed(),

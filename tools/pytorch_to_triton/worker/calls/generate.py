@@ -1,4 +1,4 @@
-"""Drawing a case's arguments: each from a seed of its own, in the fills and layouts of inputs/case.py."""
+"""Generating a case's arguments: each from its own seed, in the fills and layouts of inputs/case.py."""
 
 import hashlib
 import math
@@ -8,21 +8,21 @@ from typing import Any
 import torch
 
 NON_FINITE_SHARE = 64
-"""One element in this many is replaced by the fills inf and nan, and at least one."""
+"""The fills inf and nan replace one element in this many, and at least one."""
 HUGE_SHORT = 16.0
 HUGE_WIDE = 2.0**-10
 """Scales of the fill huge, in square roots of the dtype's maximum: float16 and float8, and all others."""
 TIES = 5
 """Distinct values of the fill ties."""
 LARGE_OFFSET = 2**31
-"""Elements; the last row of a far tensor starts beyond it."""
+"""Elements; the last row of a tensor with large strides starts beyond it."""
 ROW_ALIGNMENT = 16
-"""Elements; far rows keep the alignment that kernels are specialised for."""
+"""Elements; such rows keep the alignment that kernels are specialized for."""
 DEFAULT_INTEGERS = (-100, 101)
 LARGE_MEAN = 1000.0
 """In units of the spread around it."""
 PERTURBATION = 0.25
-"""How far a module's initial state is moved, in units of its own spread."""
+"""How much a module's initial state is changed, in units of its own spread."""
 
 Spec = Mapping[str, Any]
 
@@ -49,7 +49,7 @@ def generator(seed: int, *names: str) -> torch.Generator:
 
 
 def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
-    """A tensor of the spec's dtype, shape, fill, range and layout; a far one still contiguous."""
+    """A tensor of the spec's dtype, shape, fill, range and layout; contiguous where that is `far`."""
     dtype: torch.dtype = getattr(torch, spec["dtype"])
     values = (
         generate_floats(spec, dtype, random)
@@ -163,7 +163,7 @@ def with_nan(values: torch.Tensor, limits: torch.finfo, random: torch.Generator)
 
 
 def with_ends(first: float, last: float) -> Fill:
-    """Random but for the first and the last element: tensors that are combined hold theirs at one place."""
+    """Random but for the first and last element: tensors that are combined have theirs in the same places."""
 
     def fill(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
         values.view(-1)[-1:] = last
@@ -174,7 +174,7 @@ def with_ends(first: float, last: float) -> Fill:
 
 
 def with_minus_inf_row(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    """A row with nothing left in it, as a mask leaves behind; of a scalar the scalar."""
+    """A row of nothing but minus infinity, as a mask leaves behind; a scalar as a whole."""
     values.view(-1)[: values.shape[-1] if values.ndim else 1] = -torch.inf
     return values
 
@@ -227,14 +227,14 @@ def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     """The same values elsewhere in memory; as they are where the shape has no room for the layout.
 
-    A far tensor needs gigabytes: it stays contiguous here, and large_strides() says where it belongs.
+    The layout `far` needs gigabytes: such a tensor stays contiguous here, and gets its large_strides() later.
     """
     if layout == "transposed" and values.ndim >= 2:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)
     if layout == "expanded" and values.ndim >= 2:
         return values[:1].expand(values.shape)
     if layout == "sliced" and values.ndim:
-        # What lies between differs from the tensor's own: a kernel that ignores strides is found out.
+        # What lies between differs from the tensor's own, so that a kernel that ignores strides fails.
         wide = torch.stack([values, torch.ones_like(values)], dim=-1).flatten(-2)
         return wide[..., ::2]
     if layout == "offset":
@@ -258,15 +258,15 @@ def large_strides(shape: Sequence[int]) -> tuple[int, ...]:
         if dimension != long[0]:
             strides[dimension] = step
             step *= shape[dimension]
-    far = LARGE_OFFSET // (shape[long[0]] - 1) + 1
-    strides[long[0]] = -(-max(step, far) // ROW_ALIGNMENT) * ROW_ALIGNMENT
+    large = LARGE_OFFSET // (shape[long[0]] - 1) + 1
+    strides[long[0]] = -(-max(step, large) // ROW_ALIGNMENT) * ROW_ALIGNMENT
     return tuple(strides)
 
 
 def perturbed_state(
     state: Mapping[str, torch.Tensor], parameters: set[str], seed: int
 ) -> dict[str, torch.Tensor]:
-    """A module's state moved off its initial values, so that weights of one and biases of zero hide nothing.
+    """A module's state with noise added: weights of one and biases of zero would hide mistakes.
 
     Buffers that are positive (a running variance) stay positive; those that are neither positive nor zero
     (a mask, a table) stay as they are.

@@ -82,7 +82,7 @@ def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
 
 
 def on_gpu(value: Any) -> Any:
-    """The value with its tensors, also those in lists, on the GPU or what stands for one."""
+    """The value with its tensors, also those in lists, on the GPU or on what poses as one."""
     if isinstance(value, list | tuple):
         return [on_gpu(item) for item in value]
     return value.cuda() if isinstance(value, torch.Tensor) else value
@@ -113,7 +113,7 @@ Outputs = dict[str, OutputLeaf]
 
 
 def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
-    """The leaf as it is now, in memory of its own; what is no plain tensor has a type and nothing else."""
+    """A copy of the leaf; what is no plain tensor has a type and nothing else."""
     if why_not_plain is not None:
         return OutputLeaf({"type": why_not_plain}, None)
     kind = "Tensor" if is_tensor(leaf) else type(leaf).__name__
@@ -124,7 +124,7 @@ def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
         "type": kind,
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "shape": list(tensor.shape),
-        "device": where_it_lies(tensor),
+        "device": device_type(tensor),
     }
     plain = tensor.detach().resolve_conj().resolve_neg()
     return OutputLeaf(
@@ -141,8 +141,8 @@ def same_output(left: OutputLeaf | None, right: OutputLeaf | None) -> bool:
     return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
 
 
-def where_it_lies(tensor: torch.Tensor) -> str:
-    """The type of the tensor's device; under the interpreter, of the one that it would have on a GPU."""
+def device_type(tensor: torch.Tensor) -> str:
+    """Of the tensor's device; under the interpreter, of the device that it would have on a GPU."""
     return device_of(tensor).type if interpreting() else tensor.device.type
 
 

@@ -44,7 +44,7 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
         "requires": plain(conditions(contents), "REQUIRES"),
         "bytes_moved": expression(contents, "BYTES"),
         "flops": expression(contents, "FLOPS"),
-        "draws_inputs": callable(getattr(contents, "inputs", None)),
+        "generates_inputs": callable(getattr(contents, "inputs", None)),
         "state": [
             {**tensor_facts(value), "name": name, "trained": name in parameters}
             for name, value in loaded.state.items()
@@ -64,7 +64,7 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
 
 
 def plain(value: Any, where: str) -> Plain:
-    """The value as JSON holds it. Raises DeclarationUnusable that says where it cannot."""
+    """The value as JSON. Raises DeclarationUnusable, with the place, where that cannot be."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and value - value == 0:
@@ -98,7 +98,7 @@ def examples(loaded: Loaded) -> list[dict[str, Any]] | None:
 
 
 def example_inputs(loaded: Loaded) -> dict[str, Any]:
-    """get_inputs() by name, on the meta device where that says enough: benchmarks ask for gigabytes."""
+    """get_inputs() by name, on the meta device where that is enough: benchmarks create gigabytes."""
     try:
         try:
             with torch.device("meta"):

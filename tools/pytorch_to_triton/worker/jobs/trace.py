@@ -39,7 +39,7 @@ class MutatesArguments(Exception):
 
 
 class DependsOnScalar(Exception):
-    """A float argument steers the computation in a way that two traces cannot tell apart from a constant."""
+    """A float argument affects the computation in a way that traces cannot tell from a constant."""
 
 
 def work(
@@ -209,7 +209,7 @@ def described(name: str, tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def example(spec: Mapping[str, Any]) -> torch.Tensor:
-    """A small tensor to trace with; its values are never looked at."""
+    """A small tensor to trace with; its values do not matter."""
     dtype = getattr(torch, spec["dtype"])
     if dtype.is_floating_point:
         return torch.randn(spec["traced"]).to(dtype)
