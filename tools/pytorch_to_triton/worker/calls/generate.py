@@ -82,18 +82,6 @@ def signed(shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) 
 Fill = Callable[[torch.Tensor, torch.finfo, torch.Generator], torch.Tensor]
 
 
-def equal_rows(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values[..., :1].expand_as(values).clone() if values.ndim else values
-
-
-def large(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values * min(1e4, math.sqrt(limits.max) / 4)
-
-
-def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values * max(1e-4, math.sqrt(limits.tiny) * 2)
-
-
 def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     """Every second row; of a single row every second element: the others stay judgeable whatever overflows.
 
@@ -109,10 +97,6 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
     # Half of the maximum leaves room to round.
     raised = (values * scale).clamp(-limits.max / 2, limits.max / 2)
     return torch.where(chosen, raised, values)
-
-
-def tiny(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return torch.copysign(4 * math.sqrt(limits.tiny) * (1 + values.abs()), values)
 
 
 def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -139,15 +123,6 @@ def alternating(values: torch.Tensor, limits: torch.finfo, random: torch.Generat
         odd += torch.arange(size).view(-1, *[1] * (values.ndim - dimension - 1))
     magnitude = values.abs().add(0.1)
     return torch.where(odd % 2 == 1, -magnitude, magnitude)
-
-
-def shifted(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    """E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has."""
-    return values + min(LARGE_MEAN, 0.1 / limits.eps)
-
-
-def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values.abs().add(0.1).neg()
 
 
 def with_inf(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -188,17 +163,22 @@ FILLS: dict[str, Fill] = {
     "random": lambda values, limits, random: values,
     "zeros": lambda values, limits, random: torch.zeros_like(values),
     "ones": lambda values, limits, random: torch.ones_like(values),
-    "equal_rows": equal_rows,
+    "equal_rows": lambda values, limits, random: (
+        values[..., :1].expand_as(values).clone() if values.ndim else values
+    ),
     "ties": ties,
-    "large": large,
+    "large": lambda values, limits, random: values * min(1e4, math.sqrt(limits.max) / 4),
     "huge": huge,
-    "small": small,
-    "tiny": tiny,
+    "small": lambda values, limits, random: values * max(1e-4, math.sqrt(limits.tiny) * 2),
+    "tiny": lambda values, limits, random: torch.copysign(
+        4 * math.sqrt(limits.tiny) * (1 + values.abs()), values
+    ),
     "denormal": denormal,
-    "negative": negative,
+    "negative": lambda values, limits, random: values.abs().add(0.1).neg(),
     "negative_zero": negative_zero,
     "alternating": alternating,
-    "shifted": shifted,
+    # E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has.
+    "shifted": lambda values, limits, random: values + min(LARGE_MEAN, 0.1 / limits.eps),
     "inf": with_inf,
     "inf_ends": with_ends(math.inf, math.inf),
     "inf_opposed": with_ends(math.inf, -math.inf),
