@@ -119,7 +119,7 @@ def speed_section(benchmark: Benchmark) -> Iterator[str]:
     yield ""
     labels = others_in(benchmark.tables)
     headings = ["size", "dtype", "Triton ms", "95 % interval", *(HEADINGS.get(o, f"{o} ms") for o in labels)]
-    headings += ["speedup vs eager", "speedup vs best", "rate", "of the limit", "bound by"]
+    headings += ["speed-up vs eager", "speed-up vs best", "rate", "of the limit", "bound by"]
     yield from table_lines(headings, [speed_row(table, labels) for table in benchmark.tables])
     for table in benchmark.tables:
         for label, why in table.failed.items():

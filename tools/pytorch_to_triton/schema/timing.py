@@ -4,10 +4,6 @@ from typing import Literal
 
 from pytorch_to_triton.schema.value import Value
 
-Provenance = Literal["measured", "estimated", "declared", "counted"]
-"""measured: on this device; estimated: from a data sheet; declared: by the kernel file; counted: from the
-traced graph."""
-
 
 class Ceilings(Value):
     """What a GPU can do at most, which nothing on it can beat for long."""
