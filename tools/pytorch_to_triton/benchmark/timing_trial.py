@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
-from pytorch_to_triton.benchmark.trust import Seen, flags_of
+from pytorch_to_triton.benchmark.trust import TimedSamples, flags_of
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROUND_SECONDS = 4.0
 """What the timed rounds of one size may take; first calls and warm-up come on top."""
 SAMPLES = {"full": 300, "brief": 100}
-"""Timed calls of each subject at a size, unless time runs out first."""
+"""Timed calls of each implementation at a size, unless time runs out first."""
 LOADING_SECONDS = 120.0
 """Of the whole job beside what its calls may take."""
 
@@ -46,8 +46,8 @@ class TimingTrial:
     """What to time on which inputs."""
 
     reference: Target
-    """Draws the inputs and the state that all are given, and says what they should return."""
-    subjects: Sequence[Implementation]
+    """Generates the inputs and the state that all are given; its results are the expected ones."""
+    implementations: Sequence[Implementation]
     cases: Sequence[Case]
     seed: int
     seconds: float
@@ -56,9 +56,9 @@ class TimingTrial:
     tf32: bool = False
     """Whether float32 products may run in TF32, for everybody."""
     depth: Literal["full", "brief"] = "full"
-    """brief: who is how fast, and nothing of launches, graphs, single kernels and results.
+    """brief: only how fast each is, nothing of launches, graphs, single kernels and results.
 
-    For targets that are validated apart."""
+    For targets that are validated separately."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ async def measured(
 
     A run that ends early keeps the sizes that were done.
     """
-    seconds = LOADING_SECONDS + len(trial.cases) * (trial.seconds + len(trial.subjects) * ROUND_SECONDS)
+    seconds = LOADING_SECONDS + len(trial.cases) * (
+        trial.seconds + len(trial.implementations) * ROUND_SECONDS
+    )
     async with device_lock("cuda-0", listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
     items = cast("tuple[wire.SizeItem, ...]", outcome.items)
@@ -94,7 +96,7 @@ def job_of(trial: TimingTrial) -> Job:
     """The worker's job."""
     implementations: list[wire.TimedTarget] = [
         {"label": s.label, "target": s.target.as_json(), "role": s.role, "compiled": s.compiled}
-        for s in trial.subjects
+        for s in trial.implementations
     ]
     setting: wire.TimingSetting = {
         "passes": trial.passes,
@@ -119,7 +121,8 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
     """One size's samples as medians, rates and shares of the limit, with what is suspicious about them."""
     moved = roof.work.bytes_moved if roof.work else 0
     seen = [
-        Seen(label, found, size.empty_ms, size.check_note) for label, found in size.implementations.items()
+        TimedSamples(label, found, size.empty_ms, size.check_note)
+        for label, found in size.implementations.items()
     ]
     timings = tuple(timing_of(one, roof) for one in seen)
     return TimingTable(
@@ -135,13 +138,13 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
     )
 
 
-def timing_of(seen: Seen, roof: Roof) -> Timing:
-    """One callable's figures; where another clock says that it takes longer, they are that clock's."""
+def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
+    """One callable's figures; where another clock shows that it takes longer, they are that clock's."""
     found = seen.measured
     centre, low, high = median_interval(found.samples_ms)
     notes = [note for note in (found.graph_note, found.profile_note) if note]
-    if (other := seen.elsewhere()) is not None:
-        notes.append(f"its own events said {centre:.4f} ms")
+    if (other := seen.contradiction()) is not None:
+        notes.append(f"its own events showed {centre:.4f} ms")
         centre, low, high = other.ms, other.ms, other.ms
     flops = sum(roof.work.flops.values()) if roof.work else 0
     return Timing(

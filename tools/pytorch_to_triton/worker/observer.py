@@ -33,8 +33,8 @@ class CallObservation:
     operators: Operators
     launches: Launches
     guard: MemoryGuard
-    armed: list[str] = field(default_factory=list)
-    """What would have run the author's code later; it has been disarmed."""
+    hooks: list[str] = field(default_factory=list)
+    """What would have run the author's code later; it has been removed."""
 
     def as_json(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Json:
         """For validate/observation.py; `outputs` are the leaves that the call returned, by path."""
@@ -48,7 +48,7 @@ class CallObservation:
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
-            "armed": list(self.armed),
+            "hooks": list(self.hooks),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
 
@@ -81,7 +81,7 @@ class Observer:
     def calling(self, memory: GuardedMemory, call: CallInputs) -> Iterator[CallObservation]:
         """While the candidate is called once."""
         guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()))
-        # The interpreter knows what a kernel wrote to; of a device it is known what a kernel was given.
+        # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
         at_launch = self.patches.note_interpreter if interpreting() else lambda: None
         observation = CallObservation(operators, Launches(operators, at_launch), guard)
@@ -98,12 +98,12 @@ class Observer:
             try:
                 yield observation
             finally:
-                observation.armed = hooks.disarm()
+                observation.hooks = hooks.remove()
 
     def traces(self) -> Json:
         """What the candidate has changed in this process so far, and what it was refused."""
         return {
-            "sandbox_violations": [in_original_file(found) for found in self.sandbox.facts],
+            "sandbox_violations": [in_original_file(found) for found in self.sandbox.violations],
             "patches": self.patches.changed(),
             "flags": self.flags.changed(),
             "leftovers": self.leftovers.found(),

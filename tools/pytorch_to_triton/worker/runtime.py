@@ -50,7 +50,7 @@ def as_on_a_gpu() -> AbstractContextManager[None]:
         return contextlib.nullcontext()
     fake: AbstractContextManager[None] = importlib.import_module(
         ".interpreter.fake_cuda", __package__
-    ).standing_in()
+    ).fake_gpu()
     return fake
 
 

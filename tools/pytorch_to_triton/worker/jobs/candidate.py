@@ -67,7 +67,7 @@ def work(
         report.item(session.answer(request))
         if not is_usable(setting["device"]):
             break
-    return {"traces": observer.traces(), "configurations": rotation.facts() if rotation else []}
+    return {"traces": observer.traces(), "configurations": rotation.summary() if rotation else []}
 
 
 @dataclass

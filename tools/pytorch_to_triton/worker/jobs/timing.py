@@ -1,6 +1,6 @@
 """Job `timing`: time several callables side by side, each in a process of its own, and check what they did.
 
-This process loads no user code and never touches the device; it forks those that do (timing/).
+This process loads no user code and never touches the device; it forks those that do (../timing/).
 """
 
 import shutil
@@ -17,7 +17,7 @@ from ..job_report import JobReport
 from ..timing.coordinator import Coordinator
 from ..timing.rounds import PROFILED_CALLS, REPLAYS, Rounds, TimedProcesses, all_rounds
 from ..timing.timed_process import IdleProcess, TimedImplementation
-from ..timing.workers import Lost, WorkerProcess, enlist
+from ..timing.workers import Lost, WorkerProcess, start_process
 
 MEASURED_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
 
@@ -38,13 +38,13 @@ def work(
     An implementation that fails at a size is listed with the reason, and takes no further part in it.
     """
     timing = TimingRun(report, report.folder / "exchange", setting)
-    with timing.enlisted([one["label"] for one in implementations]) as crew:
+    with timing.started([one["label"] for one in implementations]) as processes:
         report.during("load")
-        timing.loaded(crew, reference, implementations)
+        timing.load(processes, reference, implementations)
         for number, case in enumerate(cases):
             report.during(case["name"])
             report.progress(number, len(cases), case["name"])
-            report.item({"event": "size", "size": timing.size(crew, case)})
+            report.item({"event": "size", "size": timing.size(processes, case)})
     return {}
 
 
@@ -57,91 +57,92 @@ class TimingRun:
     setting: wire.TimingSetting
 
     @contextmanager
-    def enlisted(self, labels: Iterable[str]) -> Iterator[TimedProcesses]:
+    def started(self, labels: Iterable[str]) -> Iterator[TimedProcesses]:
         """The processes, none of which outlives the block."""
         passes = self.setting["passes"]
         seconds = self.setting["seconds"]
-        clerk = enlist("clerk", lambda: Coordinator(self.folder, passes, self.setting["budget"]).commands)
-        bystander = enlist("bystander", lambda: IdleProcess().commands)
+        budget = self.setting["budget"]
+        coordinator = start_process("coordinator", lambda: Coordinator(self.folder, passes, budget).commands)
+        idle = start_process("idle", lambda: IdleProcess().commands)
         make = lambda: TimedImplementation(self.folder, self.setting).commands  # noqa: E731
-        members = {label: enlist(label, make) for label in labels}
-        crew = TimedProcesses(members, bystander, clerk, seconds)
+        running = {label: start_process(label, make) for label in labels}
+        processes = TimedProcesses(running, idle, coordinator, seconds)
         try:
-            yield crew
+            yield processes
         finally:
-            crew.end()
+            processes.end()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def loaded(
-        self, crew: TimedProcesses, reference: wire.Target, implementations: list[wire.TimedTarget]
+    def load(
+        self, processes: TimedProcesses, reference: wire.Target, implementations: list[wire.TimedTarget]
     ) -> None:
         """Let every process load what it calls."""
-        what = {one["label"]: {k: v for k, v in one.items() if k != "label"} for one in implementations}
         try:
-            crew.clerk.ask("load", seconds=crew.seconds, target=reference, seed=self.setting["state_seed"])
-            crew.bystander.ask("start", seconds=crew.seconds)
+            seed = self.setting["state_seed"]
+            processes.coordinator.ask("load", seconds=processes.seconds, target=reference, seed=seed)
+            processes.idle.ask("start", seconds=processes.seconds)
         except Lost as why:
             raise NothingToTime(str(why)) from why
-        order = {label: number for number, label in enumerate(what)}
-        crew.all_at_once(
-            "load",
-            lambda label: {
-                **what[label],
-                "caches": str(self.folder / "caches" / str(order[label])),
-            },
-        )
-        crew.dismiss()  # what cannot be loaded cannot be called at any size
+        arguments = {
+            one["label"]: {
+                **{key: value for key, value in one.items() if key != "label"},
+                "caches": str(self.folder / "caches" / str(number)),
+            }
+            for number, one in enumerate(implementations)
+        }
+        processes.all_at_once("load", arguments.__getitem__)
+        processes.end_failed()  # what cannot be loaded cannot be called at any size
 
-    def size(self, crew: TimedProcesses, case: dict[str, Any]) -> dict[str, Any]:
+    def size(self, processes: TimedProcesses, case: dict[str, Any]) -> dict[str, Any]:
         """All that is measured at one size."""
-        crew.gather()
-        clerk, seed = crew.clerk, case["seed"]
+        processes.readmit()
+        coordinator, seed = processes.coordinator, case["seed"]
         self.report.during("generating inputs")
         self.report.progress(0, None, f"{case['name']}: generating inputs")
         try:
-            draws = clerk.ask("draw", seconds=crew.seconds, case=case, seed=seed)
+            inputs = coordinator.ask("generate", seconds=processes.seconds, case=case, seed=seed)
         except Lost as why:
             raise NothingToTime(f"the inputs of {case['name']} cannot be generated: {why}") from why
-        rounds = all_rounds(self.report, crew, draws, self.setting)
-        about = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
-        if not crew.members:
+        rounds = all_rounds(self.report, processes, inputs, self.setting)
+        about = {"case": case["name"], "batch": rounds.batch, "failed": processes.lost}
+        if not processes.running:
             return {**about, "empty_ms": 0.0, "implementations": {}, "check_note": ""}
-        measured = {label: self.measured(rounds, label) for label in crew.members}
-        names = {label: f"result{number}" for number, label in enumerate(crew.members)}
+        measured = {label: self.measured(rounds, label) for label in processes.running}
+        names = {label: f"result{number}" for number, label in enumerate(processes.running)}
         if self.setting["full"]:
             self.report.during("graphs and kernels")
-            self.examine(crew, rounds, names, measured)
-        for label, left in crew.all_alike("leave").items():
+            self.examine(processes, rounds, names, measured)
+        for label, left in processes.all_alike("leave").items():
             measured[label] |= left
         checked: dict[str, Any] = {}
         if self.setting["full"]:
             self.report.during("checking results")
-            kept = {name: label for label, name in names.items() if label in crew.members}
-            checked = self.checked(clerk, draws, rounds.last, seed, list(kept))
+            kept = {name: label for label, name in names.items() if label in processes.running}
+            checked = self.checked(coordinator, inputs, rounds.last, seed, list(kept))
             for name, label in kept.items():
                 measured[label]["check"] = checked.get(name)
-        for name in draws:
+        for name in inputs:
             Exchange(self.folder).forget(name)
         return {
             **about,
             "empty_ms": median(rounds.empty_ms),
-            "implementations": {label: measured[label] for label in crew.members},
+            "implementations": {label: measured[label] for label in processes.running},
             "check_note": checked.get("note", ""),
         }
 
     def examine(
         self,
-        crew: TimedProcesses,
+        processes: TimedProcesses,
         rounds: Rounds,
         names: Mapping[str, str],
         measured: dict[str, dict[str, Any]],
     ) -> None:
         """Keep what the last timed calls returned; replay calls as graphs, and profile their kernels."""
         self.report.progress(0, None, "replaying as graphs and profiling kernels")
-        crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
-        for found in crew.one_by_one("graph", count=REPLAYS):
+        processes.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
+        for found in processes.one_by_one("graph", count=REPLAYS):
             measured[found.label] |= found.answer
-        for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
+        for found in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
             measured[found.label] |= found.answer
 
     def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
@@ -155,12 +156,12 @@ class TimingRun:
         }
 
     def checked(
-        self, clerk: WorkerProcess, draws: list[str], offset: int, seed: int, names: list[str]
+        self, coordinator: WorkerProcess, inputs: list[str], offset: int, seed: int, names: list[str]
     ) -> dict[str, Any]:
         """By name, how each result compares with the truth; a `note` where they cannot be compared."""
         try:
-            found: dict[str, Any] = clerk.ask(
-                "check", seconds=self.setting["seconds"], draws=draws, offset=offset, seed=seed, members=names
+            found: dict[str, Any] = coordinator.ask(
+                "check", seconds=self.setting["seconds"], inputs=inputs, offset=offset, seed=seed, names=names
             )
         except Lost as why:
             return {"note": str(why)}
