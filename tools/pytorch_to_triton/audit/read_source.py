@@ -10,7 +10,7 @@ from pathlib import Path
 from anyio import CapacityLimiter, to_process, to_thread
 from pydantic import ValidationError
 
-from pytorch_to_triton import api, places
+from pytorch_to_triton import places, triton_api
 from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
 from pytorch_to_triton.audit.find_files import legible
 from pytorch_to_triton.audit.registry import all_rules
@@ -192,5 +192,5 @@ def _rules_key() -> bytes:
 
 
 def _code() -> Iterator[Path]:
-    for folder in (Path(__file__).parent, *map(Path, api.__path__)):
+    for folder in (Path(__file__).parent, *map(Path, triton_api.__path__)):
         yield from sorted((*folder.rglob("*.py"), *folder.glob("*.json")))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
-from pytorch_to_triton.audit.analysis.flow import Flow
+from pytorch_to_triton.audit.call_arguments import argument, pointer_of
+from pytorch_to_triton.audit.flow import Flow
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.triton_api.check import Misuse, misuses
 from pytorch_to_triton.triton_api.history import history

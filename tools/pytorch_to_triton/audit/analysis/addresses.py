@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.source import SourceKernel
 
 _TL = "triton.language."

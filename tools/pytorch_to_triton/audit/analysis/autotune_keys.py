@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Mapping
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceKernel
 
 _ORDER = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")

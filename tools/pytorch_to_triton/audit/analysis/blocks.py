@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import shape_of, whole_number
+from pytorch_to_triton.audit.call_arguments import shape_of, whole_number
 from pytorch_to_triton.audit.source import SourceKernel
 
 

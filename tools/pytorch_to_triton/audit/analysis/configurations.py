@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.autotune_keys import setting
-from pytorch_to_triton.audit.analysis.call_arguments import argument
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 
 OPTIONS = frozenset(

@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import islice, product
 from math import prod
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Mapping
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.passed import Extent
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes, parameters_of
 

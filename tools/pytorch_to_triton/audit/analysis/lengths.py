@@ -2,9 +2,9 @@
 
 import ast
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.launch_sizes import constant
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 

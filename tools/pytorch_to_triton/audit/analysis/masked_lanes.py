@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.audit.analysis.addresses import is_block
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _FUNCTIONS: Mapping[str, Callable[[float], float]] = {

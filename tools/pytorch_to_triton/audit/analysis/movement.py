@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, shape_of, whole_number
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.padding import Padding, is_padded_along, masked_load
+from pytorch_to_triton.audit.call_arguments import argument
 
 
 @dataclass(frozen=True, eq=False)

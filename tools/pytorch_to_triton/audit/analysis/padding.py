@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
 
 
 @dataclass(frozen=True)

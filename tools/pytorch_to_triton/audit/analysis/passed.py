@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.source import LaunchSite
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.source import SourceKernel
 
 Monomial = tuple[int, ...]

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.covered import Cover, covers, passed
-from pytorch_to_triton.audit.analysis.flow import Stop, nowhere
 from pytorch_to_triton.audit.analysis.launch_sizes import (
     DeclaredSize,
     constant,
@@ -20,6 +18,8 @@ from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import parameters_for
 from pytorch_to_triton.audit.analysis.size_guards import is_guarded, is_padded
 from pytorch_to_triton.audit.analysis.unmasked import clamps, is_elsewhere_masked
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.flow import Stop, nowhere
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 

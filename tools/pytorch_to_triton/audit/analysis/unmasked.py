@@ -4,8 +4,8 @@ import ast
 from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."

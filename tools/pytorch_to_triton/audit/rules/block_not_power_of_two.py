@@ -8,7 +8,7 @@ Instead, round the size up to a power of two and mask what lies beyond the end.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, shape_of, whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

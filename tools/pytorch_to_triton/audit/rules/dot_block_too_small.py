@@ -11,8 +11,8 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.autotune_keys import setting
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.movement import dims
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

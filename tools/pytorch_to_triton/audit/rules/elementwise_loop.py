@@ -10,7 +10,6 @@ use tl.sum, tl.max and the like for what the loop accumulates.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import (
     accesses_in,
     bound_in,
@@ -20,6 +19,7 @@ from pytorch_to_triton.audit.analysis.movement import (
     names_in,
 )
 from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 

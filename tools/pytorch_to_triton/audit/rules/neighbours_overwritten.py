@@ -12,9 +12,9 @@ from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import conjuncts
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
+from pytorch_to_triton.audit.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import dims
 from pytorch_to_triton.audit.analysis.promotion import INTEGERS
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 

@@ -12,9 +12,9 @@ from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import calls_unknown, statements_between
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, difference, polynomial
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 

@@ -10,10 +10,10 @@ a two-dimensional block, or store the tensor the other way around.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of
 from pytorch_to_triton.audit.analysis.movement import terms
 from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
+from pytorch_to_triton.audit.call_arguments import whole_number
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 

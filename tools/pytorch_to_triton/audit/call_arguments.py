@@ -4,7 +4,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.audit.analysis.flow import Flow
+from pytorch_to_triton.audit.flow import Flow
 from pytorch_to_triton.triton_api.name_scope import NameScope
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
