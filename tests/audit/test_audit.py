@@ -204,7 +204,7 @@ async def test_the_head_of_a_page_says_what_was_not_run(read: Auditing, tree: Pa
     head = report.document.partition("Summary")[0]
     assert "not run: it may still be wrong" in head
     assert "validate" in head
-    assert "no finding of severity medium or worse; 1 file not run" in head
+    assert "no findings of severity medium or worse; 1 file not run" in head
 
 
 async def test_what_is_not_told_counts_all_the_same(read: Auditing, tree: Path) -> None:

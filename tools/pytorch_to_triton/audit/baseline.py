@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
+from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.schema.value import Value
@@ -42,7 +43,7 @@ def with_fingerprints(findings: Iterable[Finding], root: Path) -> list[Finding]:
     seen: Counter[str] = Counter()
     told: list[Finding] = []
     for finding in sorted(findings, key=lambda f: (f.file, f.line, f.column)):
-        name = name_of(finding.file, root)
+        name = relative(finding.file, root)
         core = "\0".join((finding.rule, name, finding.kernel, " ".join(finding.excerpt.split())))
         seen[core] += 1
         digest = hashlib.sha256(f"{core}\0{seen[core]}".encode()).hexdigest()
@@ -77,7 +78,7 @@ def updated(before: Baseline, findings: Sequence[Finding], looked_at: "LookedAt"
         Known(
             fingerprint=finding.fingerprint,
             rule=finding.rule,
-            file=name_of(finding.file, looked_at.root),
+            file=relative(finding.file, looked_at.root),
             line=finding.line,
             excerpt=finding.excerpt,
         )
@@ -110,8 +111,3 @@ def write_asked(path: Path, text: str) -> None:
         places.write_whole(path, text)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name a file that can be.") from error
-
-
-def name_of(file: Path, root: Path) -> str:
-    """A file's path below `root`, with slashes; its whole path where it lies elsewhere."""
-    return (file.relative_to(root) if file.is_relative_to(root) else file).as_posix()

@@ -9,7 +9,6 @@ from pathlib import Path
 from pytorch_to_triton.audit.baseline import (
     LookedAt,
     marked,
-    name_of,
     updated,
     with_fingerprints,
     write_baseline,
@@ -26,7 +25,7 @@ from pytorch_to_triton.audit.conclude import (
     summary_of,
 )
 from pytorch_to_triton.audit.examine import Examined
-from pytorch_to_triton.audit.find_files import legible
+from pytorch_to_triton.audit.find_files import legible, relative
 from pytorch_to_triton.audit.read_source import SourceReading, read
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.report.render import rendered
@@ -54,7 +53,7 @@ def concluded(
     unread = [Unread(file=legible(r.file), why=r.refusal) for r in readings if r.refusal]
     kernels = sum(len(reading.kernels) for reading in read_ones)
     cleared = [
-        f"{name_of(f.file, plan.root)}:{f.line}: {f.rule} was suspected; all cases ran without it."
+        f"{relative(f.file, plan.root)}:{f.line}: {f.rule} was suspected; all cases ran without it."
         for f in outcome.cleared
         if f.rule in names
     ]
@@ -132,7 +131,7 @@ def after_comments(
         kept += left
         aside += gone
         if plan.rules == all_rules():
-            notes += notes_on(name_of(reading.file, plan.root), reading.comments, gone, all_rules())
+            notes += notes_on(relative(reading.file, plan.root), reading.comments, gone, all_rules())
     return kept, aside, notes
 
 
@@ -156,7 +155,7 @@ def delivered(plan: AuditPlan, report: AuditReport) -> AuditReport:
     if request.update_baseline and plan.baseline_file:
         looked_at = LookedAt(
             root=plan.root,
-            files=frozenset(name_of(file, plan.root) for file in report.files),
+            files=frozenset(relative(file, plan.root) for file in report.files),
             rules=frozenset(rule.name for rule in plan.rules),
         )
         baseline = updated(plan.baseline, report.findings, looked_at)

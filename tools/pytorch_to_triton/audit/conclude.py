@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from pytorch_to_triton.audit.baseline import name_of
+from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.registry import Rule
 from pytorch_to_triton.command_line import program
 from pytorch_to_triton.schema.finding import (
@@ -71,7 +71,7 @@ def recommendations(
             severity=own[0].severity,
             title=titles.get(name, name),
             suggestion=own[0].suggestion,
-            places=tuple(f"{name_of(f.file, root)}:{f.line}" for f in own),
+            places=tuple(f"{relative(f.file, root)}:{f.line}" for f in own),
         )
         for name, own in by_rule.items()
     ]
@@ -119,7 +119,7 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
     new = [finding for finding in findings if not finding.known]
     if new and (failing(new, fail_on) or not scope.not_run):
         first = new[0]
-        return f"First {name_of(first.file, root)}:{first.line}: {first.suggestion}"
+        return f"First {relative(first.file, root)}:{first.line}: {first.suggestion}"
     if not scope.kernels:
         return "Name files that define @triton.jit functions."
     if scope.not_run:

@@ -45,6 +45,11 @@ def legible(path: Path) -> Path:
     return Path(str(path).encode(errors="backslashreplace").decode())
 
 
+def relative(path: Path, folder: Path) -> str:
+    """The path below `folder`, with forward slashes; the whole path where it lies elsewhere."""
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+
+
 def root_of(path: Path) -> Path:
     """The project's folder: the nearest one above with a pyproject.toml or .git, else the path's own."""
     own = path if path.is_dir() else path.parent
