@@ -82,6 +82,10 @@ class Flow:
         """The parameters that the values may be made from."""
         return frozenset(node.arg for node in self.origins(*values, stop=stop) if isinstance(node, ast.arg))
 
+    def names(self, *values: ast.AST) -> frozenset[str]:
+        """The names among the origins of the values."""
+        return frozenset(node.id for node in self.origins(*values) if isinstance(node, ast.Name))
+
     def resolved(self, value: ast.expr) -> ast.expr:
         """The expression that a name stands for, where it is assigned just once; else the value itself."""
         seen: set[str] = set()

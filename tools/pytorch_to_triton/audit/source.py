@@ -72,6 +72,11 @@ class LaunchSite:
         """Its keyword arguments: parameters of the kernel, num_warps and the like."""
         return {keyword.arg: keyword.value for keyword in self.call.keywords if keyword.arg}
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the launching function; none at the top of the file."""
+        return tuple(own_nodes(self.function.body)) if self.function else ()
+
     def given(self, kernel: "SourceKernel") -> Mapping[str, ast.expr]:
         """The arguments by the kernel's parameters; what `*` and `**` may pass is left out."""
         plain = list(itertools.takewhile(lambda one: not isinstance(one, ast.Starred), self.call.args))
@@ -217,6 +222,12 @@ class SourceFile:
         return tuple(_functions(self.tree.body, self.scope))
 
     @cached_property
+    def bodies(self) -> tuple[tuple[Function | None, NameScope, list[ast.stmt]], ...]:
+        """The statements at the top of the file, then those of each function, with their scopes."""
+        functions = ((function, scope, function.body) for function, scope in self.functions)
+        return ((None, self.scope, self.tree.body), *functions)
+
+    @cached_property
     def kernels(self) -> tuple[SourceKernel, ...]:
         """Every @triton.jit function."""
         return tuple(
@@ -228,11 +239,9 @@ class SourceFile:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
-        places: list[tuple[Function | None, NameScope, list[ast.stmt]]] = [(None, self.scope, self.tree.body)]
-        places += [(function, scope, function.body) for function, scope in self.functions]
         found = (
             LaunchSite(node, function, scope, flow)
-            for function, scope, body in places
+            for function, scope, body in self.bodies
             for flow in (Flow(body, scope),)
             for node in own_nodes(body)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)

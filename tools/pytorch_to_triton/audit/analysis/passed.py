@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.source import LaunchSite
-from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def stride_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
 
 
 def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
-    axis = whole_number(index)
+    axis = literal_integer(index)
     return None if axis is None else Extent(ast.unparse(owner), axis)
 
 
@@ -64,7 +63,7 @@ def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
 def _unpacked(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names that a shape is unpacked into, with the sizes that they are."""
     found: dict[str, Extent] = {}
-    for node in own_nodes(launch.function.body if launch.function else []):
+    for node in launch.nodes:
         match node:
             case ast.Assign(targets=[ast.Tuple() as target], value=value):
                 for name, size in _pairs(target, value):
@@ -93,7 +92,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
 def _unpacked_strides(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names of `sm, sn = x.stride()`."""
     found: dict[str, Extent] = {}
-    for node in own_nodes(launch.function.body if launch.function else []):
+    for node in launch.nodes:
         match node:
             case ast.Assign(
                 targets=[ast.Tuple(elts=targets)],

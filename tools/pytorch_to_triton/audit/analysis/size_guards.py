@@ -19,8 +19,8 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     """
     if any(path in _ASSERTS and _asks(call) for path, call in kernel.calls()):
         return True
-    named = _names(size, launch)
-    if any(_names(test, launch) & named for test in _tests_in(launch.function) if _asks(test)):
+    named = launch.flow.names(size)
+    if any(launch.flow.names(test) & named for test in _tests_in(launch.function) if _asks(test)):
         return True
     return bool(_questions_elsewhere(kernel.file))
 
@@ -29,8 +29,9 @@ def is_limited(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     """Whether anything may keep large sizes away: a comparison, a call that decides, an assertion."""
     if any(path in _ASSERTS for path, _ in kernel.calls()):
         return True
-    named = _names(size, launch)
-    if any(_names(test, launch) & named and _compares(test, launch) for test in _tests_in(launch.function)):
+    flow = launch.flow
+    tests = [one for one in _tests_in(launch.function) if flow.names(one) & flow.names(size)]
+    if any(_compares(test, launch) for test in tests):
         return True
     own = {one.function for one in kernel.file.launches} | {one.node for one in kernel.file.kernels}
     others = (function for function, _ in kernel.file.functions if function not in own)
@@ -128,10 +129,6 @@ def _asks(test: ast.AST) -> bool:
                 if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn):
                     return True
     return False
-
-
-def _names(value: ast.expr, launch: LaunchSite) -> frozenset[str]:
-    return frozenset(node.id for node in launch.flow.origins(value) if isinstance(node, ast.Name))
 
 
 def _mentions_size(test: ast.expr, launch: LaunchSite) -> bool:

@@ -20,7 +20,7 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
     lanes,
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
+from pytorch_to_triton.audit.analysis.padding import padded_sums
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
