@@ -102,8 +102,8 @@ async def test_findings_come_by_severity_and_the_next_step_is_the_worst(read: Au
     assert [finding.severity for finding in report.findings] == ["critical", "medium"]
     worst = report.findings[0]
     assert (worst.file, worst.line, worst.column) == (tree / "deep/er/broken.py", 6, 9)
-    assert report.next_step.startswith("First ")
-    assert "broken.py:6: " in report.next_step
+    assert report.next_step.startswith("Fix ")
+    assert "broken.py:6 first: " in report.next_step
 
 
 async def test_a_file_that_is_named_twice_is_audited_once(read: Auditing, tree: Path) -> None:
@@ -240,7 +240,10 @@ async def test_what_was_asked_for_and_cannot_be_run_is_said(read: Auditing, tree
     ("asked", "told"),
     [
         ({"archs": ("sm_12345",)}, "sm_12345"),
-        ({"focus": "numerical stability", "rules": ("unused_parameter",)}, "No rule on numerical stability"),
+        (
+            {"focus": "numerical stability", "rules": ("unused_parameter",)},
+            "No enabled rule is about numerical stability",
+        ),
     ],
 )
 async def test_what_cannot_be_meant_is_refused(

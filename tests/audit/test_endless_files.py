@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.analysis.callers import files_near
-from pytorch_to_triton.audit.baseline import BASELINE_BYTES, read_baseline, write_asked
+from pytorch_to_triton.audit.baseline import BASELINE_BYTES, Baseline, read_baseline, write_baseline
 from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.audit.settings import settings_for
 from pytorch_to_triton.errors import BadInput, Refusal
@@ -72,9 +72,9 @@ def test_what_lies_beside_an_audited_file_cannot_hold_it_up(tmp_path: Path) -> N
     assert read(kernel).kernels == ("kernel",)
 
 
-def test_a_document_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
-    pipe = tmp_path / "report.md"
+def test_a_baseline_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
+    pipe = tmp_path / "baseline.json"
     os.mkfifo(pipe)
     with pytest.raises(BadInput, match="not a regular file"):
-        write_asked(pipe, "# Audit\n")
+        write_baseline(pipe, Baseline())
     assert pipe.is_fifo()

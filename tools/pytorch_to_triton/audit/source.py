@@ -29,7 +29,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
 _FORK = re.compile(r"(?:^|[_.])(?:ascend|npu|mlu|musa|gcu|kunlunxin|metax|iluvatar)(?:[_.]|$)")
-"""Of the folders and files that hold kernels for Triton's forks."""
+"""Folders and files that hold kernels for Triton's forks."""
 _FORK_MODULES = frozenset({"torch_npu", "torch_mlu", "torch_musa"})
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_triton"})
@@ -37,7 +37,7 @@ _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_trito
 
 
 _TOO_DEEP = frozenset({"too many nested parentheses", "too many levels of indentation"})
-"""What the parser says of code that it does not follow further down."""
+"""The parser's messages for code that is nested too deeply."""
 
 
 class TooDeep(BadInput):
@@ -46,7 +46,7 @@ class TooDeep(BadInput):
     def __init__(self, path: Path) -> None:
         super().__init__(
             f"{path} is nested too deeply to be read.",
-            "Split what is nested there into functions, statements or loops.",
+            "Split the nested code into functions or statements.",
         )
 
 
@@ -314,7 +314,9 @@ def parse(path: Path, source: bytes) -> SourceFile:
         if error.msg in _TOO_DEEP:
             raise TooDeep(path) from error
         where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else str(path)
-        raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
+        raise BadInput(
+            f"{where}: {error.msg}.", "Fix the syntax error; an audit needs the whole file."
+        ) from error
     except (ValueError, LookupError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
     return SourceFile(path, tree, text)
