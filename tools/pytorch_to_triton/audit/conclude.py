@@ -98,8 +98,8 @@ class AuditScope:
             return ""
         one = len(self.not_run) == 1
         which = "" if len(self.not_run) == self.files else f" ({len(self.not_run)} of {self.files} files)"
-        compiled = "compiled" if self.is_compiled else "not compiled"
-        return f" Source read, {compiled}, not run{which}: {'it' if one else 'they'} may still be wrong."
+        how_far = "Compiled but not run" if self.is_compiled else "Neither compiled nor run"
+        return f" {how_far}{which}: {'it' if one else 'they'} may still be wrong."
 
 
 def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:

@@ -17,6 +17,7 @@ from pytorch_to_triton.audit.analysis.promotion import (
     promoted,
 )
 from pytorch_to_triton.audit.call_arguments import only_adds_axes
+from pytorch_to_triton.audit.flow import reachable
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
 
@@ -185,16 +186,11 @@ class KernelValues:
 
     def origins(self, *nodes: ast.AST) -> frozenset[ast.AST]:
         """All nodes that the values may be made from, themselves included, and parameters (ast.arg)."""
-        found: set[ast.AST] = set()
-        ahead: list[ast.AST] = [*nodes]
-        while ahead:
-            node = ahead.pop()
-            if node not in found:
-                found.add(node)
-                ahead += ast.iter_child_nodes(node)
-                if isinstance(node, ast.Name):
-                    ahead += self.definitions(node)
-        return frozenset(found)
+        return reachable(nodes, self._sources)
+
+    def _sources(self, node: ast.AST) -> Iterable[ast.AST]:
+        parts = ast.iter_child_nodes(node)
+        return (*parts, *self.definitions(node)) if isinstance(node, ast.Name) else parts
 
     def made_by(self, *nodes: ast.AST) -> frozenset[str]:
         """The names of the operations among the origins of the values."""

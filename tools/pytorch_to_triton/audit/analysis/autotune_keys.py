@@ -1,4 +1,4 @@
-"""What triton.autotune is told, as far as the file spells it out."""
+"""The arguments of triton.autotune, as far as the file spells them out."""
 
 import ast
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _GROWS = frozenset({"append", "extend", "insert"})
 
 
 def setting(kernel: SourceKernel, name: str) -> ast.expr | None:
-    """What a kernel's triton.autotune is given by that name; None where it is given none, or has no autotune.
+    """The argument of that name of a kernel's triton.autotune; None where there is none.
 
     A name that the file assigns just once stands for its value.
     """
@@ -34,7 +34,7 @@ def names(given: ast.expr | None) -> Mapping[str, ast.Constant] | None:
 
 
 def configuration_count(kernel: SourceKernel) -> int | None:
-    """How many configurations the autotuner has; None where literals alone do not tell."""
+    """How many configurations the autotuner has; None where literals alone do not decide."""
     return _count(setting(kernel, "configs"), kernel)
 
 

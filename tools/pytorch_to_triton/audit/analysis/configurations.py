@@ -73,7 +73,7 @@ FOREIGN_OPTIONS = frozenset(
         "early_tma_store_merging",
     }
 )
-"""Options of other backends and of forks; what takes them cannot be told from a file."""
+"""Options of other backends and of forks; a file does not show what accepts them."""
 
 _CONFIG = frozenset({"triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config"})
 _KNOWN = frozenset({"triton.jit", "triton.runtime.jit.jit", "triton.autotune", "triton.heuristics"})

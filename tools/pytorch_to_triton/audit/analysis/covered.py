@@ -40,7 +40,7 @@ def passed(name: str, kernel: SourceKernel, deepest: int = _DEEPEST) -> Iterator
 
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:
-    """The sizes that blocks of a length cover where an access stands; none where that cannot be told."""
+    """The sizes that blocks of a length cover where an access stands; none where that is unknown."""
     stepped = [
         size
         for loop in kernel.flow.loops(access)

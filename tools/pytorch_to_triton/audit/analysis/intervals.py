@@ -1,4 +1,4 @@
-"""Which integers a declared tensor may hold, and what comes of computing with them."""
+"""Which integers a declared tensor may hold, and the results of computing with them."""
 
 import ast
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ class DeclaredSize:
 
 
 def declared_size(size: Extent, launch: LaunchSite, file: SourceFile) -> DeclaredSize | None:
-    """The size of a parameter of `run` by the file's INPUTS and DIMS; None where they do not tell."""
+    """The size of a parameter of `run` by the file's INPUTS and DIMS; None where they do not declare it."""
     declaration = declaration_of(file)
     if declaration is None or launch.function is None or launch.function.name != "run":
         return None
@@ -88,7 +88,7 @@ def _product(sizes: Sequence[str]) -> str:
 
 
 def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
-    """The most elements that a tensor of a launch has at the declared sizes; None where they do not tell."""
+    """The most elements that a tensor of a launch has at the declared sizes; None where it is unknown."""
     for _ in range(_LIKES):
         value = owner_of(value, _KEEP_SHAPE)
         if not isinstance(value, ast.Name):
@@ -150,7 +150,7 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
 
 
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:
-    """What a value of the launching function comes to, where literals and constants of the file tell."""
+    """What a value of the launching function comes to by literals and constants of the file; else None."""
     value = launch.flow.resolved(value)
     if isinstance(value, ast.Name) and (binding := launch.scope.find(value.id)) and binding.value:
         value = binding.value

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.movement import is_scalar
-from pytorch_to_triton.audit.analysis.passed import Extent
+from pytorch_to_triton.audit.analysis.passed import Extent, unpacked_axes
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
@@ -40,7 +40,12 @@ def is_made_from(value: ast.expr, name: str, methods: Container[str]) -> bool:
 
 def rank_of(tensor: str, launch: LaunchSite) -> int | None:
     """How many axes a tensor has, where its shape is unpacked into names."""
-    ranks = {axes for owner, axes in _unpacked(launch) if owner == tensor}
+    ranks = {
+        len(targets)
+        for node in launch.nodes
+        for owner, targets in unpacked_axes(node, "shape")
+        if owner == tensor and not any(isinstance(target, ast.Starred) for target in targets)
+    }
     return ranks.pop() if len(ranks) == 1 else None
 
 
@@ -88,21 +93,6 @@ def made_like(call: ast.Call) -> str | None:
     """The name that `torch.empty_like(name)` and its kind copy the layout of."""
     first = argument(call, 0, "input")
     return first.id if isinstance(first, ast.Name) else None
-
-
-@lru_cache(maxsize=64)
-def _unpacked(launch: LaunchSite) -> frozenset[tuple[str, int]]:
-    """Each tensor whose shape is unpacked, with the number of its axes."""
-    found: set[tuple[str, int]] = set()
-    for node in launch.nodes:
-        match node:
-            case ast.Assign(
-                targets=[ast.Tuple(elts=targets)],
-                value=ast.Attribute(value=owner, attr="shape")
-                | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
-            ) if not any(isinstance(target, ast.Starred) for target in targets):
-                found.add((ast.unparse(owner), len(targets)))
-    return frozenset(found)
 
 
 @lru_cache(maxsize=64)

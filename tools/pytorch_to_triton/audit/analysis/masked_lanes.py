@@ -43,7 +43,7 @@ class Lanes:
 
 
 def lanes(value: ast.expr, kernel: SourceKernel) -> Lanes | None:
-    """The lanes of a value that a mask left out; None where there are none, or where it cannot be told."""
+    """The lanes of a value that a mask left out; None where there are none, or they are unknown."""
     return _lanes(value, kernel, depth=_DEEPEST)
 
 

@@ -20,7 +20,7 @@ class Division:
 
 
 def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
-    """The elements of its grid, by a lambda or a function, too; None where they are not spelt out."""
+    """The elements of its grid, by a lambda or a function, too; None where they are not spelled out."""
     grid = launch.flow.resolved(launch.grid)
     match grid:
         case ast.Name(id=name) if binding := launch.scope.find(name):
@@ -31,7 +31,7 @@ def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
 
 
 def rounded_up(element: ast.expr, launch: LaunchSite) -> Division | None:
-    """The division where an element of a grid is `triton.cdiv(size, block)` or is spelt out as such."""
+    """The division where an element of a grid is `triton.cdiv(size, block)` or is spelled out."""
     return rounded_up_division(launch.flow.resolved(element))
 
 
@@ -101,7 +101,7 @@ def parameters_for(block: ast.expr, kernel: SourceKernel, launch: LaunchSite) ->
 
 
 def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
-    """Whether two expressions of a launching function are spelt alike, names followed."""
+    """Whether two expressions of a launching function are spelled alike, names followed."""
     first, second = launch.flow.resolved(one), launch.flow.resolved(other)
     return ast.unparse(first) == ast.unparse(second)
 
@@ -112,7 +112,7 @@ def program_axes(kernel: SourceKernel, *given: ast.AST) -> frozenset[int]:
 
 
 def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
-    """Whether the values may differ between programs in ways that cannot be told.
+    """Whether the values may differ between programs in unknown ways.
 
     That is what other functions return, what atomics return, and program ids of an axis that is not literal.
     """

@@ -115,7 +115,7 @@ class _Blocks:
     """Blocks of some length that cover a size."""
 
     lengths: Sequence[int]
-    """What the length may be; empty where nothing tells."""
+    """What the length may be; empty where it is unknown."""
     is_whole: bool
     """One block holds all: it is as long as the next power of two."""
 
@@ -131,7 +131,7 @@ class _Blocks:
 
 
 def _judged(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
-    """The tail of a size, None where something keeps it from being one that cannot be told."""
+    """The tail of a size; None where it cannot be known."""
     launch = cover.launch
     size, block = ast.unparse(cover.size), ast.unparse(length)
     blocks = _Blocks(() if cover.is_whole else _lengths(length, cover, kernel), cover.is_whole)
@@ -222,7 +222,7 @@ def may_overrun(access: KernelAccess, kernel: SourceKernel) -> bool:
 def is_elsewhere_masked(access: KernelAccess, kernel: SourceKernel) -> bool:
     """Whether it is in a branch, and the kernel has masked accesses through the same pointer.
 
-    Not where every launch in the file says with a literal that the branch is the one to take.
+    Not where every launch in the file takes the branch by a literal.
     """
     around = kernel.flow.around(access.call)
     conditions = [outer.test for outer in around if isinstance(outer, ast.If | ast.IfExp)]
