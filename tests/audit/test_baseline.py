@@ -44,7 +44,7 @@ def read(worker: WorkerClient, project: Path) -> Auditing:
     return read
 
 
-async def test_what_the_baseline_holds_does_not_count_and_is_still_told(
+async def test_what_the_baseline_holds_does_not_count_and_is_still_listed(
     read: Auditing, project: Path
 ) -> None:
     first = await read(update_baseline=True)

@@ -1,4 +1,4 @@
-"""A kernel file that declares its inputs is compiled and run, which settles what its source only suspects."""
+"""A kernel file that declares its inputs is compiled and run, which confirms or clears suspicions."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_a_suspicion_that_a_run_confirms_has_its_proof_and_full_severity(e
     assert any("pytorch-to-triton validate" in command for command in report.commands)
 
 
-async def test_a_suspicion_that_no_case_bears_out_is_cleared(examined: Examining) -> None:
+async def test_a_suspicion_that_no_case_confirms_is_cleared(examined: Examining) -> None:
     report = await examined(EXACT)
     assert at_load(report) == []
     assert any("load_without_mask was suspected; all cases ran without it" in note for note in report.notes)

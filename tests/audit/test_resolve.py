@@ -19,7 +19,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def rule() -> Rule:
-    """One that suspects a missing mask, and is settled by accesses out of bounds."""
+    """A rule that suspects a missing mask, confirmed by accesses out of bounds."""
     module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nInstead, mask it.")
     vars(module).update(
         SEVERITY="critical",
@@ -62,12 +62,12 @@ PROOF = {
 }
 
 
-def test_what_was_seen_at_the_same_line_confirms_and_is_told_once() -> None:
+def test_what_was_seen_at_the_same_line_confirms_and_is_listed_once() -> None:
     outcome = resolve([SUSPICION, found("out_of_bounds", 7, **PROOF)], [rule()], FAILED)
-    (told,) = outcome.findings
-    assert (told.rule, told.severity, told.evidence) == ("no_mask", "critical", "measured")
-    assert not told.suspected
-    assert told.proof == "x is read past its end. Seen in 3 cases."
+    (finding,) = outcome.findings
+    assert (finding.rule, finding.severity, finding.evidence) == ("no_mask", "critical", "measured")
+    assert not finding.suspected
+    assert finding.proof == "x is read past its end. Seen in 3 cases."
 
 
 def test_what_was_seen_at_another_line_leaves_the_suspicion_as_it_is() -> None:
@@ -83,8 +83,8 @@ def test_of_two_accesses_on_a_line_only_the_one_to_the_same_tensor_is_confirmed(
 
 def test_what_was_seen_at_no_line_of_its_own_confirms_the_one_suspicion_that_it_can_mean() -> None:
     proof = found("out_of_bounds", 5, own_line=False, **PROOF)
-    (told,) = resolve([SUSPICION, proof], [rule()], FAILED).findings
-    assert (told.rule, told.severity) == ("no_mask", "critical")
+    (finding,) = resolve([SUSPICION, proof], [rule()], FAILED).findings
+    assert (finding.rule, finding.severity) == ("no_mask", "critical")
     another = found("no_mask", 8, suspected=True)
     assert resolve([SUSPICION, another, proof], [rule()], FAILED).findings == (SUSPICION, another, proof)
 
@@ -105,11 +105,11 @@ def test_without_a_run_a_suspicion_stays_one() -> None:
     assert resolve([SUSPICION], [rule()], {}).findings == (SUSPICION,)
 
 
-def test_what_was_seen_of_two_tensors_is_told_until_both_are_suspected() -> None:
+def test_what_was_seen_of_two_tensors_is_listed_until_both_are_suspected() -> None:
     load, store = (found("no_mask", 7, suspected=True, pointer=name) for name in ("x_ptr", "out_ptr"))
     proof = found("out_of_bounds", 7, pointer="x_ptr, out_ptr", **PROOF)
-    told = resolve([load, proof], [rule()], FAILED).findings
-    assert [(one.rule, one.severity) for one in told] == [
+    listed = resolve([load, proof], [rule()], FAILED).findings
+    assert [(one.rule, one.severity) for one in listed] == [
         ("no_mask", "critical"),
         ("out_of_bounds", "critical"),
     ]

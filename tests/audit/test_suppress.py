@@ -1,4 +1,4 @@
-"""Comments set findings aside where they give a reason, and say so where they do nothing."""
+"""Comments with a reason suppress findings; those without effect are reported."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_the_reason_is_kept_with_the_finding() -> None:
     assert aside.reason == "measured, it pays"
 
 
-def test_comments_that_do_nothing_are_told() -> None:
+def test_comments_without_effect_are_reported() -> None:
     comments = comments_in(SOURCE)
     _, aside = suppress([found(2), found(6), found(16, STORES)], comments)
     assert list(notes_on("k.py", comments, aside, all_rules())) == [

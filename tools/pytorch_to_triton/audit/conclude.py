@@ -60,7 +60,7 @@ def statuses(
 def recommendations(
     findings: Sequence[Finding], rules: Sequence[Rule], root: Path
 ) -> tuple[Recommendation, ...]:
-    """One a rule: by its worst finding, then by how many there are. KnownFinding findings are left out."""
+    """One per rule: by its worst finding, then by how many there are. Known findings are left out."""
     titles = {rule.name: rule.title for rule in rules}
     by_rule: dict[str, list[Finding]] = {}
     for finding in ranked([finding for finding in findings if not finding.known]):
