@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from pathlib import Path
 
 from pytorch_to_triton.audit.source import lines_of
 from pytorch_to_triton.schema.finding import Finding
@@ -37,53 +36,30 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class SourceRow:
-    """One line of source."""
-
-    number: int
-    text: str
-    is_marked: bool
-
-
-@dataclass(frozen=True)
 class AnnotatedStretch:
     """A stretch with its text, and the findings at its last line."""
 
     stretch: Stretch
-    rows: tuple[SourceRow, ...]
-    entries: tuple[LinkedFinding, ...]
+    lines: Sequence[str]
+    is_marked: bool
+    """Its last line has findings; no other has."""
+    entries: Sequence[LinkedFinding]
 
 
-@dataclass(frozen=True)
-class AnnotatedFile:
-    """A file with findings, in stretches."""
-
-    path: Path
-    stretches: tuple[AnnotatedStretch, ...]
-
-
-def annotated(file: Path, source: str | None, entries: Sequence[LinkedFinding]) -> AnnotatedFile:
-    """The file with its findings below their lines; excerpts alone where the source has no such line."""
+def annotated(source: str | None, entries: Sequence[LinkedFinding]) -> list[AnnotatedStretch]:
+    """A file with its findings below their lines; excerpts alone where the source has no such line."""
     lines = lines_of(source) if source is not None else []
+    found = []
     marked = sorted({entry.finding.line for entry in entries if 1 <= entry.finding.line <= len(lines)})
-    found = [_with_findings(stretch, lines, entries) for stretch in stretches(len(lines), marked)]
-    found += [_excerpt(entry) for entry in entries if entry.finding.line not in marked]
-    return AnnotatedFile(file, tuple(found))
-
-
-def _with_findings(
-    stretch: Stretch, lines: Sequence[str], entries: Sequence[LinkedFinding]
-) -> AnnotatedStretch:
-    marked = {entry.finding.line for entry in entries}
-    numbers = range(stretch.first, stretch.last + 1)
-    rows = tuple(SourceRow(number, lines[number - 1], number in marked) for number in numbers)
-    return AnnotatedStretch(stretch, rows, tuple(e for e in entries if e.finding.line == stretch.last))
-
-
-def _excerpt(entry: LinkedFinding) -> AnnotatedStretch:
-    line = entry.finding.line
-    row = SourceRow(line, entry.finding.excerpt, is_marked=True)
-    return AnnotatedStretch(Stretch(line, line, folded=False), (row,), (entry,))
+    for stretch in stretches(len(lines), marked):
+        here = [entry for entry in entries if entry.finding.line == stretch.last]
+        found.append(AnnotatedStretch(stretch, lines[stretch.first - 1 : stretch.last], bool(here), here))
+    for entry in entries:
+        line = entry.finding.line
+        if not 1 <= line <= len(lines):
+            excerpt = Stretch(line, line, folded=False)
+            found.append(AnnotatedStretch(excerpt, [entry.finding.excerpt], is_marked=True, entries=[entry]))
+    return found
 
 
 def stretches(count: int, marked: Sequence[int]) -> Iterator[Stretch]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.report import wording
-from pytorch_to_triton.audit.report.annotated import AnnotatedFile, LinkedFinding, annotated
+from pytorch_to_triton.audit.report.annotated import AnnotatedStretch, LinkedFinding, annotated
 from pytorch_to_triton.audit.report.sections import Table, sections
 from pytorch_to_triton.benchmark.flags import all_flags, told
 from pytorch_to_triton.benchmark.speed_report import brief_table
@@ -82,10 +82,14 @@ def filters(report: AuditReport) -> dict[str, list[str]]:
     return {legend: words for legend, words in found.items() if len(words) > 1}
 
 
-def files(entries: Sequence[LinkedFinding], sources: Mapping[Path, str]) -> list[AnnotatedFile]:
+def files(
+    entries: Sequence[LinkedFinding], sources: Mapping[Path, str]
+) -> dict[Path, list[AnnotatedStretch]]:
     """The files with findings, by path."""
     paths = sorted({entry.finding.file for entry in entries})
-    return [annotated(p, sources.get(p), [e for e in entries if e.finding.file == p]) for p in paths]
+    return {
+        path: annotated(sources.get(path), [e for e in entries if e.finding.file == path]) for path in paths
+    }
 
 
 def times_of(timing: Benchmark) -> Table:
