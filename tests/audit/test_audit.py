@@ -189,7 +189,7 @@ async def test_what_was_only_read_is_not_called_clean_and_the_next_step_is_to_ru
 ) -> None:
     report = await read(tree / "clean.py")
     assert (report.verdict, report.not_run) == ("not run", (tree / "clean.py",))
-    assert "Neither compiled nor run: it may still be wrong." in report.summary
+    assert "Nothing was compiled or run: the code may still be wrong." in report.summary
     assert report.next_step.startswith("Run it: ")
     beside = ":FUNCTION --reference FILE.py:FUNCTION"
     assert report.next_step.endswith(f"pytorch-to-triton validate {tree / 'clean.py'}{beside}")
@@ -204,7 +204,7 @@ async def test_what_was_only_read_is_not_called_clean_and_the_next_step_is_to_ru
 async def test_the_head_of_a_page_says_what_was_not_run(read: Auditing, tree: Path, form: Any) -> None:
     report = await read(tree / "clean.py", format=form)
     head = report.document.partition("Summary")[0]
-    assert "nor run: it may still be wrong" in head
+    assert "Nothing was compiled or run: the code may still be wrong." in head
     assert "validate" in head
     assert "no findings of severity medium or worse; 1 file not run" in head
 

@@ -96,10 +96,12 @@ class AuditScope:
         """The limits of the verdict; empty where all kernels were run."""
         if not self.not_run:
             return ""
+        done = "run" if self.is_compiled else "compiled or run"
+        if len(self.not_run) == self.files:
+            return f" Nothing was {done}: the code may still be wrong."
         one = len(self.not_run) == 1
-        which = "" if len(self.not_run) == self.files else f" ({len(self.not_run)} of {self.files} files)"
-        how_far = "Compiled but not run" if self.is_compiled else "Neither compiled nor run"
-        return f" {how_far}{which}: {'it' if one else 'they'} may still be wrong."
+        left = f"{len(self.not_run)} of {self.files} files {'was' if one else 'were'} not {done}"
+        return f" {left}: {'it' if one else 'they'} may still be wrong."
 
 
 def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:
