@@ -160,12 +160,12 @@ def test_a_clean_report_is_a_sound_page() -> None:
 
 
 def test_a_name_of_a_file_is_text_too() -> None:
-    odd = ROOT / '<i>" onclick="x.py'
+    odd = ROOT / '<i>" onclick="x\u202e.py'
     finding = FINDINGS[0].model_copy(update={"file": odd})
     read = Reader(html(SAMPLE.model_copy(update={"findings": (finding,), "files": (odd,)}), {odd: SOURCE}))
     assert "i" not in read.tags
     assert "onclick" not in {name for name, _ in read.attributes}
-    assert 'Audit of <i>" onclick="x.py' in read.texts
+    assert 'Audit of <i>" onclick="x\\u202e.py' in read.texts
 
 
 def test_only_who_asks_for_a_page_waits_for_jinja() -> None:

@@ -69,7 +69,7 @@ def read_baseline(path: Path) -> Baseline:
         raise BadInput(f"{path} is not an audit baseline.", hint) from error
 
 
-def update_baseline_with(before: Baseline, findings: Sequence[Finding], scope: "BaselineScope") -> Baseline:
+def updated_baseline(before: Baseline, findings: Sequence[Finding], scope: "BaselineScope") -> Baseline:
     """A baseline of these findings; entries for other files and other rules stay."""
     left = [one for one in before.findings if one.rule not in scope.rules or one.file not in scope.files]
     known = [

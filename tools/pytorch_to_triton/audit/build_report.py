@@ -10,7 +10,7 @@ from pytorch_to_triton.audit.baseline import (
     BaselineScope,
     fingerprinted,
     mark_known,
-    update_baseline_with,
+    updated_baseline,
     write_baseline,
 )
 from pytorch_to_triton.audit.conclude import (
@@ -53,7 +53,7 @@ def build_report(
     unread = [Unread(file=printable(r.file), why=r.refusal) for r in readings if r.refusal]
     kernels = sum(len(reading.kernels) for reading in read_ones)
     cleared = [
-        f"{relative(f.file, plan.root)}:{f.line}: {f.rule} was suspected; all cases ran without it."
+        f"{relative(f.file, plan.root)}:{f.line}: {f.rule} was suspected, but every case ran without it."
         for f in outcome.cleared
         if f.rule in names
     ]
@@ -158,7 +158,7 @@ def deliver(plan: AuditPlan, report: AuditReport) -> AuditReport:
             files=frozenset(relative(file, plan.root) for file in report.files),
             rules=frozenset(rule.name for rule in plan.rules),
         )
-        baseline = update_baseline_with(plan.baseline, report.findings, scope)
+        baseline = updated_baseline(plan.baseline, report.findings, scope)
         write_baseline(plan.baseline_file, baseline)
         note = f"{plan.baseline_file} now holds {counted(len(baseline.findings), 'finding')}."
         report = report.model_copy(update={"notes": (*report.notes, note)})
@@ -179,6 +179,6 @@ def limited(report: AuditReport, most: int | None) -> AuditReport:
     left = len(report.findings) - most if most is not None else 0
     if left <= 0:
         return report
-    omitted = f"Omitted the {left} least severe of {len(report.findings)} findings"
+    omitted = f"The {left} least severe of {len(report.findings)} findings are left out"
     note = f"{omitted}; narrow the audit down by severity or category."
     return report.model_copy(update={"findings": report.findings[:most], "notes": (*report.notes, note)})

@@ -10,7 +10,7 @@ with `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import setting
+from pytorch_to_triton.audit.analysis.configurations import setting
 from pytorch_to_triton.audit.analysis.movement import dims
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
