@@ -108,10 +108,10 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
         into.note(target, "compiled", summary, found.provenance)
         notes = (f"Compilation: {note}" for note in found.notes)
         into.notes += [note for note in notes if note not in into.notes]
-        _take(found, arch, file, into)
+        _record(found, arch, file, into)
 
 
-def _take(found: Inspection, arch: str, file: SourceFile, into: Examinations) -> None:
+def _record(found: Inspection, arch: str, file: SourceFile, into: Examinations) -> None:
     gpu = architecture(arch)
     for kernel in found.kernels:
         code = CompiledCode(kernel, gpu, file if kernel.compiled.file == file.path else None)

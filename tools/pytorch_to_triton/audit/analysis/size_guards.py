@@ -22,7 +22,7 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     named = launch.flow.names(size)
     if any(launch.flow.names(test) & named for test in _tests_in(launch.function) if _asks(test)):
         return True
-    return bool(_questions_elsewhere(kernel.file))
+    return any(_asks(test) for _, test in _tests_elsewhere(kernel.file))
 
 
 def is_limited(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool:
@@ -33,13 +33,10 @@ def is_limited(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     tests = [one for one in _tests_in(launch.function) if flow.names(one) & flow.names(size)]
     if any(_compares(test, launch) for test in tests):
         return True
-    own = {one.function for one in kernel.file.launches} | {one.node for one in kernel.file.kernels}
-    others = (function for function, _ in kernel.file.functions if function not in own)
     return any(
         isinstance(node, ast.Compare) and _limits(node)
-        for function in others
+        for function, test in _tests_elsewhere(kernel.file)
         if function.name != "reference"
-        for test in _tests_in(function)
         for node in ast.walk(test)
     )
 
@@ -143,13 +140,8 @@ def _mentions_size(test: ast.expr, launch: LaunchSite) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _questions_elsewhere(file: SourceFile) -> tuple[ast.expr, ...]:
-    """What functions that launch no kernel ask of sizes: checks, and callers that decide what is called."""
+def _tests_elsewhere(file: SourceFile) -> tuple[tuple[Function, ast.expr], ...]:
+    """The tests in functions that launch no kernel: checks, and callers that decide what is called."""
     own = {launch.function for launch in file.launches} | {kernel.node for kernel in file.kernels}
-    return tuple(
-        test
-        for function, _ in file.functions
-        if function not in own
-        for test in _tests_in(function)
-        if _asks(test)
-    )
+    others = (function for function, _ in file.functions if function not in own)
+    return tuple((function, test) for function in others for test in _tests_in(function))
