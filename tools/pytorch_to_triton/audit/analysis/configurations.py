@@ -7,70 +7,29 @@ from dataclasses import dataclass
 from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 
-OPTIONS = frozenset(
-    {
-        "num_warps",
-        "num_stages",
-        "num_ctas",
-        "maxnreg",
-        "warp_size",
-        "debug",
-        "arch",
-        "ptx_version",
-        "ptx_options",
-        "ir_override",
-        "enable_fp_fusion",
-        "enable_reflect_ftz",
-        "launch_cooperative_grid",
-        "launch_pdl",
-        "supported_fp8_dtypes",
-        "deprecated_fp8_dot_operand_dtypes",
-        "default_dot_input_precision",
-        "allowed_dot_input_precisions",
-        "max_num_imprecise_acc_default",
-        "extern_libs",
-        "backend_name",
-        "sanitize_overflow",
-        "instrumentation_mode",
-        "sched4reg",
-        "clc",
-        "fpsan_homomorphic_casts",
-        "min_shared_mem",
-        "waves_per_eu",
-        "matrix_instr_nonkdim",
-        "kpack",
-        "allow_flush_denorm",
-        "schedule_hint",
-        "llvm_fn_attrs",
-        "wgp_cu_mode",
-        "grid",
-        "warmup",
-    }
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+OPTIONS = _names(
+    """
+    num_warps num_stages num_ctas maxnreg warp_size debug arch ptx_version ptx_options ir_override
+    enable_fp_fusion enable_reflect_ftz launch_cooperative_grid launch_pdl supported_fp8_dtypes
+    deprecated_fp8_dot_operand_dtypes default_dot_input_precision allowed_dot_input_precisions
+    max_num_imprecise_acc_default extern_libs backend_name sanitize_overflow instrumentation_mode sched4reg
+    clc fpsan_homomorphic_casts min_shared_mem waves_per_eu matrix_instr_nonkdim kpack allow_flush_denorm
+    schedule_hint llvm_fn_attrs wgp_cu_mode grid warmup
+    """
 )
 """What a launch may pass besides the kernel's parameters: the options of the NVIDIA and AMD backends."""
-FOREIGN_OPTIONS = frozenset(
-    {
-        "grf_mode",
-        "generate_native_code",
-        "advanced_path",
-        "one_matrix_per_load_for_bt",
-        "threads_per_warp",
-        "cluster_dims",
-        "num_buffers_warp_spec",
-        "num_consumer_groups",
-        "reg_dec_producer",
-        "reg_inc_consumer",
-        "enable_warp_specialization",
-        "enable_persistent",
-        "multibuffer",
-        "pipeline",
-        "ctas_per_cga",
-        "allow_fp8e4nv",
-        "minRegAutoWS",
-        "maxRegAutoWS",
-        "pingpongAutoWS",
-        "early_tma_store_merging",
-    }
+FOREIGN_OPTIONS = _names(
+    """
+    grf_mode generate_native_code advanced_path one_matrix_per_load_for_bt threads_per_warp cluster_dims
+    num_buffers_warp_spec num_consumer_groups reg_dec_producer reg_inc_consumer enable_warp_specialization
+    enable_persistent multibuffer pipeline ctas_per_cga allow_fp8e4nv minRegAutoWS maxRegAutoWS
+    pingpongAutoWS early_tma_store_merging
+    """
 )
 """Options of other backends and of forks; a file does not show what accepts them."""
 
