@@ -1,4 +1,4 @@
-"""What is told of an exception: whether a statement of the user's, or of Triton's, refused."""
+"""An exception is described with the statement of the user's, or of Triton's, that raised it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a run folder tells about its job, while it runs and once it has ended."""
+"""Reading a job's run folder, while the job runs and once it has ended."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def write_end(folder: Path, status: Status, detail: str) -> None:
 
 
 def describe_end(status: int | None) -> str:
-    """What a wait status says about a job that left no reply; None: its fork server is gone too."""
+    """A wait status, of a job that left no reply, in words; None: its fork server is gone too."""
     if status is None:
         return "the process that the job was forked from has ended"
     code = os.waitstatus_to_exitcode(status)
