@@ -3,7 +3,7 @@
 Triton warns of `and` and `or` between blocks and means to refuse them; they compile to & and | today. On
 blocks of integers they do not compile.
 
-Instead, write `&`, `|` and `~` with parentheses around comparisons: `(i < n) & (j < m)`.
+Fix: write `&`, `|` and `~` with parentheses around comparisons: `(i < n) & (j < m)`.
 """
 
 import ast

@@ -3,7 +3,7 @@
 Where the condition or the number of turns is known only at run time, Triton forgets what a branch or a loop
 defines: the use raises NameError when the kernel is compiled.
 
-Instead, give the variable a value of the same type before the branch or the loop, or assign it in both
+Fix: give the variable a value of the same type before the branch or the loop, or assign it in both
 branches.
 """
 

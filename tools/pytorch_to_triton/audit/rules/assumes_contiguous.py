@@ -3,7 +3,7 @@
 Without the strides a kernel can only count elements as they lie in memory. Given a transposed or sliced
 tensor it reads other elements than the caller means, without an error.
 
-Instead, pass the strides and use them, call `.contiguous()`, or refuse with `assert x.is_contiguous()`.
+Fix: pass the strides and use them, call `.contiguous()`, or refuse with `assert x.is_contiguous()`.
 """
 
 import ast

@@ -3,7 +3,7 @@
 The configuration that won at the very first launch, however small its tensors were, is used for all later
 sizes.
 
-Instead, name in the key the sizes that decide which configuration is best.
+Fix: name in the key the sizes that decide which configuration is best.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 The configuration that won for the first such size is then used for all: a short loop and a long one want
 other block sizes and numbers of stages.
 
-Instead, add the size to the key; where it changes all the time, add a parameter that holds it rounded up to
+Fix: add the size to the key; where it changes all the time, add a parameter that holds it rounded up to
 a power of two, and name that.
 """
 

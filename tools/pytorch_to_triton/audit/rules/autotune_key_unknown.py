@@ -3,7 +3,7 @@
 Triton leaves such a name out without a word. The configuration that won for the first size is then used for
 all.
 
-Instead, name parameters of the kernel, spelled as in its definition.
+Fix: name parameters of the kernel, spelled as in its definition.
 """
 
 from collections.abc import Iterator

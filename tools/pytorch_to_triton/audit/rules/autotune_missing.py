@@ -3,7 +3,7 @@
 The best tile of a matrix product depends on the shapes and the GPU; between a fitting and an unfitting one
 lies a factor of two to five.
 
-Instead, put triton.autotune with a handful of tiles above it, or choose the tile by shape from a table.
+Fix: put triton.autotune with a handful of tiles above it, or choose the tile by shape from a table.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 The autotuner looks the tensor up by that name before each trial, and the first launch raises KeyError.
 
-Instead, name pointer parameters of the kernel, spelled as in its definition.
+Fix: name pointer parameters of the kernel, spelled as in its definition.
 """
 
 from collections.abc import Iterator

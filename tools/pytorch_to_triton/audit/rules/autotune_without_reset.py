@@ -3,7 +3,7 @@
 Triton times every configuration on the caller's own tensors, dozens of times each. A kernel that adds to its
 output, or updates a tensor in place, does so with every trial: the first call for each key returns nonsense.
 
-Instead, name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value (an
+Fix: name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value (an
 update in place), or let the kernel write to another tensor.
 """
 

@@ -3,7 +3,7 @@
 A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by another.
 Where no memory is accessed on both sides of it, it only costs time; it never synchronises different programs.
 
-Instead, delete it; where programs have to wait for each other, launch a second kernel.
+Fix: delete it; where programs have to wait for each other, launch a second kernel.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Triton lays a block out over threads by halving it, and refuses any other size when the kernel is compiled.
 
-Instead, round the size up to a power of two and mask what lies beyond the end.
+Fix: round the size up to a power of two and mask what lies beyond the end.
 """
 
 import ast

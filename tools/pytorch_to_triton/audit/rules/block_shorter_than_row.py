@@ -3,7 +3,7 @@
 No program and no loop goes on where the block ends: the rest of the row is neither read nor written, and
 nothing says so.
 
-Instead, pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
+Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
 """
 
 import ast

@@ -3,7 +3,7 @@
 A block's shape is part of its type, so the compiler needs it: it refuses a parameter that is not marked
 tl.constexpr (unless the value happens to be 1, which it treats as a constant).
 
-Instead, mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 of the size, and mask.
+Fix: mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 of the size, and mask.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 The program stops there and waits for someone at a terminal; in a kernel, breakpoint() does not compile.
 
-Instead, delete it.
+Fix: delete it.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Triton before 3.9 does not compile chained comparisons, whatever is compared.
 
-Instead, write two comparisons and join them: `(0 <= i) & (i < n)`.
+Fix: write two comparisons and join them: `(0 <= i) & (i < n)`.
 """
 
 import ast

@@ -3,7 +3,7 @@
 The kernel is compiled for each value of a tl.constexpr. A position, a step, a seed or a length that grows is
 another one at nearly every call, and each stops the program for the seconds that compiling takes.
 
-Instead, make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
+Fix: make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 No launch of it gets to run: the first one raises the compiler's error.
 
-Instead, change the line that the compiler names; it tells what it cannot do there.
+Fix: change the line that the compiler names; it tells what it cannot do there.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 A tl.constexpr is a value that the compiler puts into the kernel; memory cannot be read or written through it.
 The kernel does not compile, or compiles anew for every tensor.
 
-Instead, leave the annotation off pointers, and keep tl.constexpr for block sizes, flags and dtypes.
+Fix: leave the annotation off pointers, and keep tl.constexpr for block sizes, flags and dtypes.
 """
 
 import ast

@@ -3,7 +3,7 @@
 `debug=True` compiles tl.device_assert and checks of integer overflow into the kernel: more instructions and
 more registers at every launch.
 
-Instead, leave it off, and set TRITON_DEBUG=1 for the run that is debugged.
+Fix: leave it off, and set TRITON_DEBUG=1 for the run that is debugged.
 """
 
 import ast

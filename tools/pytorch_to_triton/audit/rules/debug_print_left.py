@@ -3,7 +3,7 @@
 Every program prints its values through a buffer that the CPU empties: a launch becomes slower by orders of
 magnitude, and the printing code takes registers. A Python print in a kernel is tl.device_print.
 
-Instead, delete it; the interpreter (TRITON_INTERPRET=1) prints whole blocks without a trace in the kernel.
+Fix: delete it; the interpreter (TRITON_INTERPRET=1) prints whole blocks without a trace in the kernel.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 The next release may lack it, and the kernel will not compile there.
 
-Instead, use what took its place: tl.make_tensor_descriptor for block pointers, tl.reshape for tl.view.
+Fix: use what took its place: tl.make_tensor_descriptor for block pointers, tl.reshape for tl.view.
 """
 
 from collections.abc import Iterator

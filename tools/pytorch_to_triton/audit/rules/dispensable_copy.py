@@ -3,7 +3,7 @@
 `.contiguous()` copies a transposed or sliced tensor to memory, in a kernel of its own. A kernel that
 computes addresses from the strides reads the original just as well.
 
-Instead, pass the tensor as it is. Keep the copy only where it was measured to pay, as in a kernel that reads
+Fix: pass the tensor as it is. Keep the copy only where it was measured to pay, as in a kernel that reads
 the tensor several times against its layout.
 """
 

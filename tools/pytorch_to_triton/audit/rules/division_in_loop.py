@@ -3,7 +3,7 @@
 GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a lane,
 in every iteration.
 
-Instead, divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
+Fix: divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
 of the index its own loop or grid axis.
 """
 

@@ -2,7 +2,7 @@
 
 Rounding depends on the order: two runs on the same input differ in their last digits.
 
-Instead, where runs must agree, let each program store its part and add the parts in a second kernel or with
+Fix: where runs must agree, let each program store its part and add the parts in a second kernel or with
 torch.sum.
 """
 

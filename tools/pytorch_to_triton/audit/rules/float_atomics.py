@@ -2,7 +2,7 @@
 
 The order of the additions differs from run to run, and with it the last bits of the result.
 
-Instead, where results must be reproducible, write one partial sum a program and add those in a second kernel.
+Fix: where results must be reproducible, write one partial sum a program and add those in a second kernel.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
 `LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
 
-Instead, write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
+Fix: write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
 """
 
 import ast

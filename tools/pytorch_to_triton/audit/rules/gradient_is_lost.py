@@ -3,7 +3,7 @@
 PyTorch does not see what a kernel computes: the result has no gradient function, backward() stops there,
 and the module's parameters are never trained. Nothing warns of it.
 
-Instead, launch in a torch.autograd.Function with a backward, or register the kernel with
+Fix: launch in a torch.autograd.Function with a backward, or register the kernel with
 torch.library.triton_op and register_autograd. Where the module is for inference, decorate forward with
 torch.no_grad().
 """

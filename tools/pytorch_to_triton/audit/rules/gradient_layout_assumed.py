@@ -3,7 +3,7 @@
 Autograd passes gradients as they come: that of a sum is one value expanded over all elements, that of a
 transposed result is transposed. Flat offsets then read other elements, or beyond the end.
 
-Instead, call .contiguous() on the gradient first, or pass its strides.
+Fix: call .contiguous() on the gradient first, or pass its strides.
 """
 
 import ast

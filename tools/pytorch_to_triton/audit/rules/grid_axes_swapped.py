@@ -3,7 +3,7 @@
 There are as many programs as the other axis needs: unless both numbers agree, a part of the output is never
 computed, or programs run beyond the end and do nothing.
 
-Instead, ask tl.program_id for the axis along which the grid divides that size.
+Fix: ask tl.program_id for the axis along which the grid divides that size.
 """
 
 import ast

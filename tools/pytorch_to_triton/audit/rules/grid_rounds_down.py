@@ -3,7 +3,7 @@
 Where the size is no multiple of the block size, no program computes the rest: the end of the output keeps
 what was in memory before. A size below one block launches nothing at all.
 
-Instead, round up with triton.cdiv, and let the mask cut off what is too much.
+Fix: round up with triton.cdiv, and let the mask cut off what is too much.
 """
 
 import ast

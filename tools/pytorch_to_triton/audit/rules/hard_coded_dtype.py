@@ -3,7 +3,7 @@
 The output takes the dtype of the input. For a float32 input the values go through float16 all the same: three
 digits are left of seven, and what is beyond 65504 becomes infinite.
 
-Instead, cast to what the pointer points to, `x.to(out_ptr.dtype.element_ty)`, or not at all: tl.store casts.
+Fix: cast to what the pointer points to, `x.to(out_ptr.dtype.element_ty)`, or not at all: tl.store casts.
 """
 
 import ast

@@ -3,7 +3,7 @@
 What lies beyond their product is never computed: the output keeps whatever was in its memory. What lies
 below it is masked away, in programs that do nothing.
 
-Instead, compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
+Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
 """
 
 import ast

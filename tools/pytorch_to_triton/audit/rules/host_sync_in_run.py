@@ -3,7 +3,7 @@
 Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
 torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in turn.
 
-Instead, keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
+Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
 grid, let the caller pass it. Synchronise where results are used.
 """
 

@@ -3,7 +3,7 @@
 The kernel loads from and stores to a tensor that the caller passed. The caller's data are changed, autograd
 does not learn of it, and a second call starts from other values.
 
-Instead, store to a new tensor, or say so in the name as PyTorch does: `scale_`.
+Fix: store to a new tensor, or say so in the name as PyTorch does: `scale_`.
 """
 
 import ast

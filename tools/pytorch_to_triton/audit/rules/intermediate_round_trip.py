@@ -3,7 +3,7 @@
 The first kernel writes every element and the second reads it again at once, while both do no more than a few
 operations on each: the memory traffic is what they cost.
 
-Instead, do both steps in one kernel and keep the values in registers.
+Fix: do both steps in one kernel and keep the values in registers.
 """
 
 import ast

@@ -3,7 +3,7 @@
 TRITON_INTERPRET=1 runs every kernel of the process on the CPU, program by program in NumPy: results are
 right and take thousands of times as long. Set at the top of a file, it holds for everyone who imports it.
 
-Instead, set it where tests are run: `TRITON_INTERPRET=1 pytest`.
+Fix: set it where tests are run: `TRITON_INTERPRET=1 pytest`.
 """
 
 from collections.abc import Iterator

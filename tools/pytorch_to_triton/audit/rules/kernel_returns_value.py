@@ -3,7 +3,7 @@
 Launches give nothing back, and a kernel that returns a tensor does not compile for a GPU. The interpreter
 drops the value without a word.
 
-Instead, store results through a pointer, and let only functions that kernels call return values.
+Fix: store results through a pointer, and let only functions that kernels call return values.
 """
 
 import ast

@@ -3,7 +3,7 @@
 A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of the
 GPU. The rows do not depend on each other, so that they can run at once.
 
-Instead, launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
+Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
 variable.
 """
 

@@ -2,7 +2,7 @@
 
 CUDA_LAUNCH_BLOCKING=1 is for finding the launch that fails. Left on, the GPU is idle between any two kernels.
 
-Instead, set it on the command line for the one run that is debugged.
+Fix: set it on the command line for the one run that is debugged.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 Where the tensor does not fill its last block, the load reads what lies behind it: values of other tensors,
 or an illegal memory access.
 
-Instead, pass mask= with a bound for every axis that may end inside a block, and other= where the value
+Fix: pass mask= with a bound for every axis that may end inside a block, and other= where the value
 counts.
 """
 

@@ -4,7 +4,7 @@ What a loop carries on must keep its type and shape. Triton refuses `total = 0` 
 block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64. The
 interpreter accepts all of them.
 
-Instead, start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
+Fix: start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
 """
 
 import ast

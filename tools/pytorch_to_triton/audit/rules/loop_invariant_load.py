@@ -3,7 +3,7 @@
 The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for all it
 knows, the store changes what is loaded. So it is loaded anew each time.
 
-Instead, load it once, before the loop.
+Fix: load it once, before the loop.
 """
 
 import ast

@@ -4,7 +4,7 @@ Each addition is rounded to 11 or 8 bits. A float16 sum of ones stops growing at
 256; float16 is infinite from 65520 on. An accumulator of a pointer's element type does so for each tensor of
 that dtype.
 
-Instead, start the accumulator as tl.zeros(shape, dtype=tl.float32) and cast it once, before the store.
+Fix: start the accumulator as tl.zeros(shape, dtype=tl.float32) and cast it once, before the store.
 """
 
 import ast

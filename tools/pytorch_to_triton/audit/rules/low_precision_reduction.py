@@ -3,7 +3,7 @@
 Triton keeps the dtype: unlike torch.sum it does not add up in float32. Each partial sum is rounded to 11 or 8
 bits, and in float16 it is infinite from 65520 on.
 
-Instead, cast before the sum, tl.sum(x.to(tl.float32)), and cast the result where it is stored.
+Fix: cast before the sum, tl.sum(x.to(tl.float32)), and cast the result where it is stored.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Each addition rounds to 11 or 8 binary digits, and float16 overflows beyond 65,504. PyTorch adds in float32.
 
-Instead, convert before the sum, x.to(tl.float32), and round once at the store; leave out tl.dot's out_dtype.
+Fix: convert before the sum, x.to(tl.float32), and round once at the store; leave out tl.dot's out_dtype.
 """
 
 from collections.abc import Iterator

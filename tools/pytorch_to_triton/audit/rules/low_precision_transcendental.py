@@ -3,7 +3,7 @@
 They take float32 and float64 only. The kernel does not compile: "Expected dtype ['fp32', 'fp64'] but got
 fp16".
 
-Instead, cast before the function, tl.exp(x.to(tl.float32)), and cast the result where it is stored.
+Fix: cast before the function, tl.exp(x.to(tl.float32)), and cast the result where it is stored.
 """
 
 import ast

@@ -3,7 +3,7 @@
 It cannot be tuned or changed from outside, and it has to agree with the grid, which another function
 computes.
 
-Instead, take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
+Fix: take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
 """
 
 import ast

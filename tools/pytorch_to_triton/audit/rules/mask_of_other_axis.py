@@ -3,7 +3,7 @@
 It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes differ
 or there is more than one program.
 
-Instead, compare each axis's own offsets, the program's start included, with that axis's size.
+Fix: compare each axis's own offsets, the program's start included, with that axis's size.
 """
 
 import ast

@@ -3,7 +3,7 @@
 The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it were,
 or something else is overwritten.
 
-Instead, compare with `<`.
+Fix: compare with `<`.
 """
 
 import ast

@@ -3,7 +3,7 @@
 The first of them are negative: `-1 < n` lets them through, and the access reaches the row before, or what
 lies in front of the tensor.
 
-Instead, mask both ends: (i >= 0) & (i < n).
+Fix: mask both ends: (i >= 0) & (i < n).
 """
 
 import ast

@@ -3,7 +3,7 @@
 The block is padded to a power of two, and the lanes beyond the end add nothing to the sum but count in the
 divisor: the mean comes out too small, by 100/128 for 100 elements in a block of 128.
 
-Instead, divide by the number of elements, tl.sum(x) / n.
+Fix: divide by the number of elements, tl.sum(x) / n.
 """
 
 import ast

@@ -3,7 +3,7 @@
 A kernel is written for its speed. Without a measurement nobody knows whether it is faster than PyTorch, for
 which shapes, and since when no longer.
 
-Instead, time it against PyTorch with triton.testing.do_bench over the shapes that matter.
+Fix: time it against PyTorch with triton.testing.do_bench over the shapes that matter.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 What shapes, dtypes and layouts it takes, and what it returns, cannot be read from the launch.
 
-Instead, write a docstring: what it computes, the shapes and dtypes it takes, and how exact the result is.
+Fix: write a docstring: what it computes, the shapes and dtypes it takes, and how exact the result is.
 """
 
 from collections.abc import Iterator

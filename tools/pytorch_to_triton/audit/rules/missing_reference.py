@@ -3,7 +3,7 @@
 A few lines of PyTorch that compute the same thing say what the kernel is meant to do, and let every change be
 checked.
 
-Instead, add a function such as `softmax_reference`, and compare the two over odd shapes and all dtypes.
+Fix: add a function such as `softmax_reference`, and compare the two over odd shapes and all dtypes.
 """
 
 import re

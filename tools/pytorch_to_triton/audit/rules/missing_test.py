@@ -3,7 +3,7 @@
 A kernel that is right for one shape is often wrong for the next: odd sizes, empty inputs, other dtypes,
 layouts that are not contiguous.
 
-Instead, compare with PyTorch in a test over such shapes.
+Fix: compare with PyTorch in a test over such shapes.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any order:
 one may read a neighbour's element before or after it is replaced.
 
-Instead, store to another tensor.
+Fix: store to another tensor.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Such names come from PyTorch, CUDA or other releases of Triton; the import or the compiler stops at them.
 
-Instead, use the name that each finding gives. Functions of one number that tl lacks are mostly in libdevice:
+Fix: use the name that each finding gives. Functions of one number that tl lacks are mostly in libdevice:
 `from triton.language.extra import libdevice`.
 """
 

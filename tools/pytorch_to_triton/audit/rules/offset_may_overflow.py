@@ -5,7 +5,7 @@ more than 2**31 elements, and the kernel reads and writes far outside of them. T
 mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
 kernel.
 
-Instead, widen the program id first: tl.program_id(0).to(tl.int64) * stride.
+Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
 """
 
 import ast

@@ -4,7 +4,7 @@ torch.empty_like keeps the layout of a transposed tensor. The kernel is told the
 output's, so it writes each element where a contiguous tensor would have it: the caller sees them in wrong
 places.
 
-Instead, allocate with torch.empty(x.shape, dtype=x.dtype, device=x.device), pass memory_format, or pass the
+Fix: allocate with torch.empty(x.shape, dtype=x.dtype, device=x.device), pass memory_format, or pass the
 output's strides, too.
 """
 

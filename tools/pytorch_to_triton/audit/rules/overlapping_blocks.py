@@ -3,7 +3,7 @@
 `tl.program_id(0) + tl.arange(0, BLOCK)` starts each block one element behind the last one: programs write
 over each other's results, and all but the beginning of the tensor is left out.
 
-Instead, start at tl.program_id(0) * BLOCK.
+Fix: start at tl.program_id(0) * BLOCK.
 """
 
 import ast

@@ -3,7 +3,7 @@
 A masked load fills them with `other`, zero for one. What is computed from it is not zero any more: (0 - mean)
 squared adds mean * mean to a variance for each such lane, and exp(0 - max) adds to the sum of a softmax.
 
-Instead, set those lanes to zero just before the sum, tl.sum(tl.where(mask, d * d, 0.0)), or load -inf for
+Fix: set those lanes to zero just before the sum, tl.sum(tl.where(mask, d * d, 0.0)), or load -inf for
 exp.
 """
 

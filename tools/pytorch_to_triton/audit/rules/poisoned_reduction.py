@@ -4,7 +4,7 @@ The lanes beyond the end take part in tl.sum, tl.max and tl.min, and in a maximu
 tl.maximum. They must hold what changes nothing: 0 for a sum, -inf for a maximum, inf for a minimum.
 Arithmetic turns a neutral 0 into something else. What padded_lanes_counted is sure of is left to it.
 
-Instead, pass that value as other=, or put it in with tl.where(mask, x, value) right before the reduction.
+Fix: pass that value as other=, or put it in with tl.where(mask, x, value) right before the reduction.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Triton's tensors have no such operator: the kernel does not compile.
 
-Instead, multiply, `x * x`, or write tl.exp2(y * tl.log2(x)) for positive x, or
+Fix: multiply, `x * x`, or write tl.exp2(y * tl.log2(x)) for positive x, or
 `libdevice.pow` from triton.language.extra.
 """
 

@@ -3,7 +3,7 @@
 The block of all products has three axes and has to lie in registers before it is summed, and the tensor
 cores, which are many times faster, stay unused.
 
-Instead, give tl.dot the two blocks, with the summed axis last in the first and first in the second.
+Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
 """
 
 import ast

@@ -3,7 +3,7 @@
 tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again,
 and never the rest.
 
-Instead, give the grid an element for each axis, or ask for an axis that it has.
+Fix: give the grid an element for each axis, or ask for an axis that it has.
 """
 
 from collections.abc import Iterator

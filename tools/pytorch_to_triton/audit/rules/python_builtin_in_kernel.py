@@ -4,7 +4,7 @@ Within kernels Triton knows min, max, range, len, float, int and few others; abs
 enumerate raise NameError when the kernel is compiled, and float() and int() take no tensors. The
 interpreter runs all of them.
 
-Instead, use tl.abs, tl.sum, tl.floor and `x.to(tl.float32)`.
+Fix: use tl.abs, tl.sum, tl.floor and `x.to(tl.float32)`.
 """
 
 import ast

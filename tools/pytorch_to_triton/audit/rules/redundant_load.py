@@ -3,7 +3,7 @@
 The compiler merges two loads of one address and mask, unless a store stands between them, which may change
 what is there, or their `other` differs. Then the values travel from memory twice.
 
-Instead, keep the values of the first load in a variable; put another fill value in with tl.where.
+Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
 """
 
 import ast

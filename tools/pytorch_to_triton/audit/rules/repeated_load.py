@@ -3,7 +3,7 @@
 The compiler merges two loads of one address and mask where nothing is stored in between, so that it costs no
 time. Readers have to see for themselves that it is the same value.
 
-Instead, use what the first load gave.
+Fix: use what the first load gave.
 """
 
 import ast

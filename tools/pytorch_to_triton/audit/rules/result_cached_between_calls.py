@@ -3,7 +3,7 @@
 The output comes out of a cache that outlives the call. The next call of the same shape overwrites the
 result that the first caller still holds.
 
-Instead, allocate outputs in every call, torch.empty is cheap with PyTorch's caching allocator; keep only
+Fix: allocate outputs in every call, torch.empty is cheap with PyTorch's caching allocator; keep only
 scratch memory that is never returned.
 """
 

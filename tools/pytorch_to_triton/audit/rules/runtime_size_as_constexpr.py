@@ -3,7 +3,7 @@
 The kernel is compiled for each value of a tl.constexpr. A number of rows or of elements takes many values,
 and each new one stops the program for the seconds that compiling takes.
 
-Instead, make it an ordinary parameter: masks, loops and addresses work with it just the same.
+Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
 """
 
 import ast

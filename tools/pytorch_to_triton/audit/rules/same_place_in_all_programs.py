@@ -2,7 +2,7 @@
 
 The programs run in any order, and the last store stays: the results of all others are lost.
 
-Instead, give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
+Fix: give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
 """
 
 from collections.abc import Iterator

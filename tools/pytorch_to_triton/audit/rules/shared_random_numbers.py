@@ -3,7 +3,7 @@
 tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With offsets
 that are the same in many programs, every row gets the same dropout mask.
 
-Instead, draw by the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
+Fix: draw by the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
 """
 
 import ast

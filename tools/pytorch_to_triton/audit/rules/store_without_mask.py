@@ -3,7 +3,7 @@
 Where the tensor does not fill its last block, the store overwrites what lies behind it: another tensor, in
 silence, or it is an illegal memory access.
 
-Instead, pass mask= with a bound for every axis that may end inside a block.
+Fix: pass mask= with a bound for every axis that may end inside a block.
 """
 
 from collections.abc import Iterator

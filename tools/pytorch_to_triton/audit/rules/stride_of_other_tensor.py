@@ -2,7 +2,7 @@
 
 It is right only as long as both tensors have the same shape and layout.
 
-Instead, multiply each offset with the stride of the tensor that the address is in.
+Fix: multiply each offset with the stride of the tensor that the address is in.
 """
 
 import ast

@@ -3,7 +3,7 @@
 Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a sector for
 itself and uses one element of it, so that most of the bandwidth is lost.
 
-Instead, let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
+Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
 a two-dimensional block, or store the tensor the other way around.
 """
 

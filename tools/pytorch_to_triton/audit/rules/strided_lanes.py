@@ -3,7 +3,7 @@
 Each lane then moves a sector of 32 bytes or more for the few bytes that it needs, and the memory's speed is
 divided by that.
 
-Instead, let the last axis of the block run along the tensor's axis of stride 1.
+Fix: let the last axis of the block run along the tensor's axis of stride 1.
 """
 
 from collections import defaultdict

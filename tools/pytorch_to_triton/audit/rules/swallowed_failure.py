@@ -3,7 +3,7 @@
 Whatever goes wrong in the launch, an invalid configuration, too much shared memory, a misspelt name, the
 caller gets PyTorch's result at PyTorch's speed, or an output that was never written, and nobody learns why.
 
-Instead, decide by what is known before, dtypes, shapes and the device, and let errors reach the caller; or
+Fix: decide by what is known before, dtypes, shapes and the device, and let errors reach the caller; or
 warn and catch just the one exception that is expected.
 """
 

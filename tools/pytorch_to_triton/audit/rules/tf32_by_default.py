@@ -4,7 +4,7 @@ On Nvidia GPUs from Ampere on the default is TF32: the operands are rounded to 1
 torch.matmul does so only where torch.backends.cuda.matmul.allow_tf32 is set; results differ by about one part
 in a thousand.
 
-Instead, say what is wanted: input_precision="ieee" or "tf32x3" for float32 results, "tf32" for speed.
+Fix: say what is wanted: input_precision="ieee" or "tf32x3" for float32 results, "tf32" for speed.
 """
 
 import ast

@@ -3,7 +3,7 @@
 It is Triton's default. Of each operand 10 binary digits after the point count, where PyTorch multiplies in
 full float32 unless told otherwise: relative errors of about 1e-3.
 
-Instead, pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and quicker.
+Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and quicker.
 """
 
 from collections.abc import Iterator

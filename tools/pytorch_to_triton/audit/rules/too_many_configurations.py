@@ -3,7 +3,7 @@
 Each one is compiled and timed at the first launch with every new key: about half a second for a small
 kernel, several for one with tl.dot. Hundreds of configurations hold the first call up for minutes.
 
-Instead, keep those that win on real shapes, or leave unlikely ones out with `prune_configs_by`.
+Fix: keep those that win on real shapes, or leave unlikely ones out with `prune_configs_by`.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 A masked load without other= promises nothing for the lanes that it leaves out. They happen to be zero on
 some GPUs and compilers, and what was in the register on others.
 
-Instead, pass other= with the value that changes nothing, or mask with tl.where before the lanes are
+Fix: pass other= with the value that changes nothing, or mask with tl.where before the lanes are
 combined.
 """
 

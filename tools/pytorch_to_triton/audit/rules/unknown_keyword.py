@@ -3,7 +3,7 @@
 The names are PyTorch's, NumPy's or those of other releases of Triton. The call is refused; where it was meant
 to mask, nothing else does it.
 
-Instead, use Triton's own: axis, keep_dims, other.
+Fix: use Triton's own: axis, keep_dims, other.
 """
 
 from collections.abc import Iterator

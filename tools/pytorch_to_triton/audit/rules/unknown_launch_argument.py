@@ -3,7 +3,7 @@
 Triton raises KeyError when it compiles the kernel for this launch: most often a parameter was renamed, or the
 name is misspelt.
 
-Instead, use the kernel's own parameter names, and for the rest num_warps, num_stages, num_ctas or maxnreg.
+Fix: use the kernel's own parameter names, and for the rest num_warps, num_stages, num_ctas or maxnreg.
 """
 
 import difflib

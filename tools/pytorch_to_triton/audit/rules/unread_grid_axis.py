@@ -3,7 +3,7 @@
 All programs along that axis do the same work and write the same places: time is lost, and what is updated
 in place or added to is wrong.
 
-Instead, read tl.program_id of that axis, or take it out of the grid.
+Fix: read tl.program_id of that axis, or take it out of the grid.
 """
 
 import ast

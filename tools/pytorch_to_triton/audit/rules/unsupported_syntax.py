@@ -4,7 +4,7 @@ The compiler stops at it, at the first launch and not before; the interpreter ru
 kernel can pass every test on a CPU and still never run on a GPU. A condition in a comprehension is worse: it
 is ignored without a word.
 
-Instead, keep to straight code, `for` over range, tl.range or tl.static_range, `while`, `if` on scalars and
+Fix: keep to straight code, `for` over range, tl.range or tl.static_range, `while`, `if` on scalars and
 calls of other @triton.jit functions; let masks and tl.where decide for single elements.
 """
 

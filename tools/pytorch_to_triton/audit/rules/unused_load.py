@@ -3,7 +3,7 @@
 The compiler drops the load. What is left is a question: a scale, a bias or a residual that was to be
 applied, or a line that was forgotten when the kernel changed.
 
-Instead, use the value, or delete the load and its pointer.
+Fix: use the value, or delete the load and its pointer.
 """
 
 import ast

@@ -3,7 +3,7 @@
 It is passed with every launch and looked at when Triton decides whether to compile anew; a stride or a size
 that is not used may also be one that was forgotten.
 
-Instead, delete the parameter, or let its name start with an underscore where a common signature asks for
+Fix: delete the parameter, or let its name start with an underscore where a common signature asks for
 it.
 """
 

@@ -3,7 +3,7 @@
 The conversion reads the tensor and writes it at twice its size, in a kernel of its own, and the Triton
 kernel then reads the larger copy: three to five times the traffic of reading the original.
 
-Instead, pass the tensor as it is and convert in the kernel: `tl.load(...).to(tl.float32)`.
+Fix: pass the tensor as it is and convert in the kernel: `tl.load(...).to(tl.float32)`.
 """
 
 import ast

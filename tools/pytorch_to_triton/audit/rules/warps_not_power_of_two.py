@@ -2,7 +2,7 @@
 
 Triton spreads blocks evenly over warps, and refuses any other number.
 
-Instead, write 1, 2, 4, 8, 16 or 32.
+Fix: write 1, 2, 4, 8, 16 or 32.
 """
 
 import ast
