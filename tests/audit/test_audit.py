@@ -240,7 +240,7 @@ async def test_what_was_asked_for_and_cannot_be_run_is_said(read: Auditing, tree
     ("asked", "told"),
     [
         ({"archs": ("sm_12345",)}, "sm_12345"),
-        ({"focus": "numerical stability", "rules": ("unused_parameter",)}, "No rule on numerical stability"),
+        ({"focus": "numerical stability", "rules": ("magic_block_size",)}, "No rule on numerical stability"),
     ],
 )
 async def test_what_cannot_be_meant_is_refused(

@@ -20,7 +20,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 def rule() -> Rule:
     """One that suspects a missing mask, and is settled by accesses out of bounds."""
-    module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nInstead, mask it.")
+    module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nFix: mask it.")
     vars(module).update(
         SEVERITY="critical",
         SUSPECTED="low",

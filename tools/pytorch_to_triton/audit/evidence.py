@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pytorch_to_triton.audit.analysis.diagnosis import Diagnoses, Diagnosis, Occurrence
-from pytorch_to_triton.audit.fault import Node, SourceLine
+from pytorch_to_triton.audit.fault import Fault, Node, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
@@ -54,6 +54,12 @@ class CompiledCode:
         for remark in self.inspected.remarks:
             if remark.kind in kinds:
                 yield SourceLine(min(remark.lines, default=self.compiled.line)), remark
+
+    def faults(self, kind: RemarkKind, message: str, suggestion: str) -> Iterator[Fault]:
+        """A fault for each remark of a kind; the message may hold {kernel} and {precision}."""
+        for at, remark in self.remarks(kind):
+            text = message.format(kernel=self.compiled.name, precision=remark.precision)
+            yield Fault(at, text, suggestion, proof=self.proof(remark))
 
     def proof(self, remark: Remark) -> str:
         """A remark with the GPU and the lines that it is about."""

@@ -83,7 +83,7 @@ def rules_in(module: ModuleType) -> tuple[Rule, ...]:
 
 
 def load(module: ModuleType) -> Rule:
-    """The rule that a module defines. Raises MalformedRule, naming its file and everything that is missing."""
+    """The rule that a module defines. Raises MalformedRule, naming its file and all that is missing."""
     about = inspect.getdoc(module) or ""
     optional = [names for names in _TOGETHER if vars(module).keys() & names.keys()]
     missing = [

@@ -379,8 +379,8 @@ _ROWS = (
         name="unwritten_output",
         title="No program writes some elements of the output.",
         why="They hold what was in memory before: garbage that may look right in a test.",
-        fix="Cover the whole output with the grid, triton.cdiv(n, BLOCK), and mask by its length alone; start "
-        "what is added to with zeros.",
+        fix="Cover the whole output with the grid, triton.cdiv(n, BLOCK), and mask by its length alone; "
+        "start what is added to with zeros.",
         message="{who} leaves elements of {outputs} unwritten: they keep what was there.",
         bad=(_kernel(grid=_SHORT_GRID), _kernel(store="i < n - 3")),
         good=(_HONEST, _kernel(out="torch.zeros_like(x)", grid=_SHORT_GRID)),

@@ -71,7 +71,8 @@ def _unaligned(code: CompiledCode, remark: Remark) -> _Label:
 def _without_tensor_cores(code: CompiledCode, remark: Remark) -> _Label | None:
     if remark.precision == "f32 ieee":
         return _Label(
-            f"{code.compiled.name} multiplies float32 exactly, which {code.gpu.name} does without tensor cores.",
+            f"{code.compiled.name} multiplies float32 exactly, which {code.gpu.name} does without tensor "
+            "cores.",
             'Try input_precision="bf16x6" or "tf32x3", which are about as precise on tensor cores.',
             severity="info",
         )
@@ -297,7 +298,7 @@ RULES = tuple(
             why="Tensor cores and other units idle while operands come from global memory; prefetching the "
             "next blocks hides that. Triton prefetches for loops with tl.dot by itself, and for others only "
             "where it is asked to.",
-            fix="Launch loops with tl.dot with num_stages of 2 to 5; try tl.range(..., num_stages=3) in others.",
+            fix="Launch loops around tl.dot with 2 to 5 num_stages; try tl.range(..., num_stages=3) for others.",
             remarks=("loop_without_async_copies",),
             label=_waiting_loop,
             bad=(
@@ -315,7 +316,7 @@ RULES = tuple(
             title="Less than a quarter of an SM's warps are resident.",
             why="While these few wait for memory, nothing else runs. Kernels on tensor cores can live with "
             "that, since each of their warps has much to compute; others seldom can.",
-            fix="Let each thread hold less (smaller blocks, more warps), or each block use less shared memory.",
+            fix="Let a thread hold less (smaller blocks, more warps), or a block use less shared memory.",
             remarks=("low_occupancy",),
             label=_low_occupancy,
             bad=(_row("num_warps=1", "float32"),),
