@@ -298,7 +298,7 @@ RULES = tuple(
             why="Tensor cores and other units idle while operands come from global memory; prefetching the "
             "next blocks hides that. Triton prefetches for loops with tl.dot by itself, and for others only "
             "where it is asked to.",
-            fix="Launch loops around tl.dot with 2 to 5 num_stages; try tl.range(..., num_stages=3) for others.",
+            fix="Launch loops with tl.dot with 2 to 5 num_stages; try tl.range(..., num_stages=3) in others.",
             remarks=("loop_without_async_copies",),
             label=_waiting_loop,
             bad=(
