@@ -25,7 +25,7 @@ INDEX = "auditing_rules.md"
 _HEAD = """\
 # The rules of an audit
 
-Written by `python -m pytorch_to_triton.audit.report.rule_pages` from the rules themselves. Followed by the name
+Written by `python -m pytorch_to_triton.audit.report.rule_pages` from the rules themselves. Given the name
 of a rule, this command prints why the rule matters, how to fix what it finds, and an example.
 
 A rule's severity says what its findings cost:

@@ -10,38 +10,26 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "best practices"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i > 0 and i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    inside = tl.arange(0, B) < n
-    tl.store(x_ptr + tl.arange(0, B), 0.0, mask=inside or tl.program_id(0) == 0)
-""",
+    _kernel("i = tl.arange(0, B)", "tl.store(x_ptr + i, 0.0, mask=i > 0 and i < n)"),
+    _kernel(
+        "inside = tl.arange(0, B) < n",
+        "tl.store(x_ptr + tl.arange(0, B), 0.0, mask=inside or tl.program_id(0) == 0)",
+    ),
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=(i > 0) & (i < n))
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    if tl.program_id(0) == 0 and n > 3:
-        tl.store(x_ptr + tl.arange(0, B), 0.0)
-""",
+    _kernel("i = tl.arange(0, B)", "tl.store(x_ptr + i, 0.0, mask=(i > 0) & (i < n))"),
+    _kernel("if tl.program_id(0) == 0 and n > 3:", "    tl.store(x_ptr + tl.arange(0, B), 0.0)"),
     """
 @triton.jit
 def kernel(x_ptr, n, CAUSAL: tl.constexpr, LAST: tl.constexpr):

@@ -9,55 +9,35 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
+_variant = example("""
+@triton.jit
+def kernel(x_ptr, n):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, 100), 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(start=0, end=3 * 32), 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(4, 4), 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    total = tl.zeros([16, 48], dtype=tl.float32)
-""",
+    _kernel("tl.store(x_ptr + tl.arange(0, 100), 0.0)"),
+    _kernel("tl.store(x_ptr + tl.arange(start=0, end=3 * 32), 0.0)"),
+    _kernel("tl.store(x_ptr + tl.arange(4, 4), 0.0)"),
+    _kernel("total = tl.zeros([16, 48], dtype=tl.float32)"),
     """
 @triton.jit
 def kernel(x_ptr, B: tl.constexpr):
     low = tl.full((B, 3), -1.0, tl.float32)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    row = tl.broadcast_to(n, (1, 100))
-""",
+    _variant("row = tl.broadcast_to(n, (1, 100))"),
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    i = tl.arange(0, 128)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(1, 1 + 8), 0.0)
-""",
+    _variant("i = tl.arange(0, 128)", "tl.store(x_ptr + i, 0.0, mask=i < n)"),
+    _kernel("tl.store(x_ptr + tl.arange(1, 1 + 8), 0.0)"),
     """
 @triton.jit
 def kernel(x_ptr, B: tl.constexpr):

@@ -18,6 +18,7 @@ from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -28,14 +29,16 @@ CATEGORY = "correctness"
 _TL = "triton.language."
 _COUNTED = 2**31
 _WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
-BAD = (
+_kernel = example(
     """
 @triton.jit
 def kernel(x_ptr, stride, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, B)
-    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
 """,
+    """    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
+""",
+)
+BAD = (
+    _kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),
     """
 @triton.jit
 def kernel(x_ptr, stride, n, B: tl.constexpr):
@@ -84,13 +87,7 @@ def run(x):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, B)
-    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
-""",
+    _kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),
     """
 @triton.jit
 def kernel(x_ptr, stride: tl.int64, n, B: tl.constexpr):

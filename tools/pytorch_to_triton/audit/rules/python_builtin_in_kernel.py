@@ -11,31 +11,24 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr):
-    i = tl.arange(0, 16)
-    tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr + tl.arange(0, 16))
-    tl.store(x_ptr, sum(x))
-    tl.store(x_ptr + 1, round(tl.load(x_ptr)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = float(tl.load(x_ptr))
-    tl.store(x_ptr, int(x * 2))
-""",
+    _kernel("i = tl.arange(0, 16)", "tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))"),
+    _kernel(
+        "x = tl.load(x_ptr + tl.arange(0, 16))",
+        "tl.store(x_ptr, sum(x))",
+        "tl.store(x_ptr + 1, round(tl.load(x_ptr)))",
+    ),
+    _kernel("x = float(tl.load(x_ptr))", "tl.store(x_ptr, int(x * 2))"),
 )
 GOOD = (
     """
