@@ -84,7 +84,7 @@ def test_a_finding_points_at_the_fault_and_says_what_to_write() -> None:
         "correctness",
     )
     assert (finding.line, finding.column, finding.evidence) == (7, 9, "source")
-    assert finding.message == "The length of tl.arange must be a power of two; 100 is none."
+    assert finding.message == "The length of tl.arange must be a power of two; 100 is not."
     assert finding.suggestion == "Use 128 and mask what lies beyond the end."
 
 

@@ -1,6 +1,6 @@
 """`and`, `or` or `not` is applied to a block.
 
-Triton warns of `and` and `or` between blocks and means to refuse them; they compile to & and | today. On
+Triton warns about `and` and `or` between blocks and plans to refuse them; they compile to & and | today. On
 blocks of integers they do not compile.
 
 Fix: write `&`, `|` and `~` with parentheses around comparisons: `(i < n) & (j < m)`.
@@ -48,7 +48,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
         word, sign = type(node.op).__name__.lower(), _SIGNS[type(node.op)]
         yield Fault(
             node,
-            f"`{ast.unparse(node)}` joins blocks with `{word}`, which Triton warns of.",
+            f"`{ast.unparse(node)}` joins blocks with `{word}`, which Triton warns about.",
             f"Write {sign}, with parentheses around each part.",
             fix=f" {sign} ".join(f"({ast.unparse(part)})" for part in node.values),
         )

@@ -1,7 +1,7 @@
 """A variable is assigned only in an `if` or a loop, and used after it.
 
-Where the condition or the number of turns is known only at run time, Triton forgets what a branch or a loop
-defines: the use raises NameError when the kernel is compiled.
+Where the condition or the number of iterations is known only at run time, Triton forgets what a branch or a
+loop defines: the use raises NameError when the kernel is compiled.
 
 Fix: give the variable a value of the same type before the branch or the loop, or assign it in both
 branches.

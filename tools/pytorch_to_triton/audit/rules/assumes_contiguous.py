@@ -68,8 +68,8 @@ def check(file: SourceFile) -> Iterator[Fault]:
             are, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
             yield Fault(
                 launches[0].call,
-                f"{function.name} passes {', '.join(found)} without strides and never asks whether {are} "
-                "contiguous: of a transposed tensor the kernel reads wrong elements.",
+                f"{function.name} passes {', '.join(found)} without strides and never checks whether {are} "
+                "contiguous: given a transposed tensor, the kernel reads wrong elements.",
                 f"Call .contiguous() on {them} first, or pass the strides.",
             )
 

@@ -58,12 +58,12 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     autotune = kernel.decorators.get("triton.autotune")
     if not isinstance(autotune, ast.Call) or not _is_timed(autotune, kernel) or _has_hook(kernel):
         return
-    told = _restored(autotune)
-    if told is None:
+    handled = _restored(autotune)
+    if handled is None:
         return
     for name, call, what in _changed(kernel):
-        if name not in told:
-            told.add(name)
+        if name not in handled:
+            handled.add(name)
             setting = "reset_to_zero" if what == "adds to" else "restore_value"
             yield Fault(
                 call,

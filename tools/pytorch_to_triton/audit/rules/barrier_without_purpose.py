@@ -1,7 +1,7 @@
 """tl.debug_barrier() stands between accesses that have nothing to do with each other.
 
 A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by another.
-Where no memory is accessed on both sides of it, it only costs time; it never synchronises different programs.
+Where no memory is accessed on both sides of it, it only costs time; it never synchronizes different programs.
 
 Fix: delete it; where programs have to wait for each other, launch a second kernel.
 """

@@ -1,4 +1,4 @@
-"""A block has a size that is no power of two.
+"""A block has a size that is not a power of two.
 
 Triton lays a block out over threads by halving it, and refuses any other size when the kernel is compiled.
 
@@ -61,7 +61,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             elements = whole_number(size)
             if elements is not None and elements > 0 and elements.bit_count() != 1:
                 yield Fault(
-                    size, f"A block's size must be a power of two; {elements} is none.", _next(elements)
+                    size, f"A block's size must be a power of two; {elements} is not.", _next(elements)
                 )
 
 
@@ -73,7 +73,7 @@ def _range(call: ast.Call) -> Iterator[Fault]:
     if length <= 0:
         yield Fault(call, f"The range from {start} to {end} is empty.", "Let it end above its start.")
     elif length.bit_count() != 1:
-        yield Fault(call, f"The length of tl.arange must be a power of two; {length} is none.", _next(length))
+        yield Fault(call, f"The length of tl.arange must be a power of two; {length} is not.", _next(length))
 
 
 def _next(size: int) -> str:

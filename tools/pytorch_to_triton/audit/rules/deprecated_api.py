@@ -1,4 +1,4 @@
-"""A file uses a name of Triton's that every call warns of.
+"""A file uses a name of Triton's that every call warns about.
 
 The next release may lack it, and the kernel will not compile there.
 
@@ -29,7 +29,7 @@ def kernel(x_ptr):
 
 
 def check(file: SourceFile) -> Iterator[Fault]:
-    """Names that the installed Triton has, and warns of."""
+    """Names that the installed Triton has, and warns about."""
     for misuse in file.misuses:
         if misuse.fault == "deprecated":
             yield Fault(misuse.at, misuse.message, misuse.suggestion)

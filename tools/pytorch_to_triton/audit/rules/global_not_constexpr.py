@@ -105,13 +105,13 @@ def kernel(x_ptr):
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first use of each global that holds a plain number, string, tuple, list or dict."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in kernel.nodes:
-        if not isinstance(node, ast.Name) or node.id in told or not _is_global(node.id, kernel):
+        if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):
             continue
         binding = kernel.scope.find(node.id)
         if binding and _is_plain(binding):
-            told.add(node.id)
+            reported.add(node.id)
             yield Fault(
                 node,
                 f"Triton refuses the global {node.id} in a kernel: it is not a tl.constexpr.",

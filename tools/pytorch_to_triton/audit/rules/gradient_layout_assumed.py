@@ -65,7 +65,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
         if found:
             yield Fault(
                 launches[0].call,
-                f"backward passes {', '.join(found)} without strides and never makes it contiguous: of an "
+                f"backward passes {', '.join(found)} without strides and never makes it contiguous: given an "
                 "expanded or transposed gradient, as after .sum(), the kernel reads wrong elements.",
                 f"Write {found[0]} = {found[0]}.contiguous() first, or pass the strides.",
             )

@@ -107,7 +107,7 @@ def _last_cast(value: ast.expr, kernel: SourceKernel) -> str | None:
 
 
 def _like(value: ast.expr | None, launch: LaunchSite) -> str | None:
-    """The parameter that an output is made like, where nothing in the function settles a dtype."""
+    """The parameter that an output is made like, where nothing in the function fixes a dtype."""
     function = launch.function
     if function is None or value is None or any(_names_dtype(node) for node in own_nodes(function.body)):
         return None

@@ -197,10 +197,10 @@ def _of_blocks(
     if covered and declared and not declared.allows(covered + 1):
         return None
     length = block or ast.unparse(ends[0])
-    told = f", which cover {covered:,}" if covered else ""
+    coverage = f", which cover {covered:,}" if covered else ""
     return Fault(
         launch.call,
-        f"There are {fixed} of {length} elements{told}: of a tensor whose {text_of(size)} is larger the rest "
+        f"There are {fixed} of {length} elements{coverage}; where {text_of(size)} is larger, the rest "
         "is never computed.",
         f"Launch triton.cdiv({text_of(size)}, {length}) programs along axis {fixed.axis}, or let each loop.",
     )

@@ -1,6 +1,6 @@
 """A block is loaded without a mask.
 
-Where the tensor does not fill its last block, the load reads what lies behind it: values of other tensors,
+Where the tensor does not fill its last block, the load reads what lies beyond it: values of other tensors,
 or an illegal memory access.
 
 Fix: pass mask= with a bound for every axis that may end inside a block, and other= where the value

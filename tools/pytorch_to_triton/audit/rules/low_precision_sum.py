@@ -205,7 +205,7 @@ def _element_type(found: KernelValues, start: ast.expr) -> str | None:
 
 
 def _is_of_floats(found: KernelValues, node: ast.expr) -> bool:
-    """Whether products or casts to tl.float32 tell that the kernel is not for integers."""
+    """Whether products or casts to tl.float32 show that the kernel is not for integers."""
     path = "triton.language.float32"
     casts = any(found.kernel.scope.path(one) == path for one in found.kernel.nodes)
     return casts or "dot" in found.made_by(node)

@@ -1,6 +1,6 @@
 """A file uses a name that Triton does not have.
 
-Such names come from PyTorch, CUDA or other releases of Triton; the import or the compiler stops at them.
+Such names come from PyTorch, CUDA or other releases of Triton; the import or the compiler fails on them.
 
 Fix: use the name that each finding gives. Functions of one number that tl lacks are mostly in libdevice:
 `from triton.language.extra import libdevice`.

@@ -62,7 +62,7 @@ def kernel(x_ptr):
     tl.store(x_ptr, abs(tl.load(x_ptr)))
 """,
 )
-_INSTEAD = {
+_REPLACEMENTS = {
     "abs": "tl.abs",
     "sum": "tl.sum",
     "pow": "libdevice.pow from triton.language.extra",
@@ -91,8 +91,8 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 continue
         if not runs_for_sure(node, kernel):
             continue
-        if name in _INSTEAD:
-            yield Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_INSTEAD[name]}.")
+        if name in _REPLACEMENTS:
+            yield Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_REPLACEMENTS[name]}.")
         elif name in _CASTS and len(args) == 1 and kind(args[0], kernel) > Kind.UNKNOWN:
             value = ast.unparse(args[0])
             simple = isinstance(args[0], ast.Name | ast.Call | ast.Subscript)

@@ -76,11 +76,11 @@ GOOD = (
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Pairs of loads in one list of statements that stay two, each second one once."""
-    told: set[ast.Call] = set()
+    reported: set[ast.Call] = set()
     for pair in repeated_loads(kernel):
-        if pair.is_merged or pair.second.call in told:
+        if pair.is_merged or pair.second.call in reported:
             continue
-        told.add(pair.second.call)
+        reported.add(pair.second.call)
         line = pair.first.call.lineno
         yield Fault(
             pair.second.call,

@@ -1,7 +1,7 @@
 """A kernel spells the same load twice.
 
-The compiler merges two loads of one address and mask where nothing is stored in between, so that it costs no
-time. Readers have to see for themselves that it is the same value.
+The compiler merges two loads of one address and mask where nothing is stored in between, so it costs no
+time. But readers have to check that it is the same value.
 
 Fix: use what the first load gave.
 """
@@ -30,7 +30,7 @@ BAD = (
 )
 GOOD = (
     _KERNEL.format(step="i += B"),
-    # The compiler has to load these again, as another rule tells.
+    # The compiler has to load these again, as another rule reports.
     _KERNEL.format(step="tl.store(out_ptr + i, x)"),
     _KERNEL.format(step="tl.store(x_ptr + i, x)"),
     # Another thread may have written.
@@ -41,10 +41,10 @@ GOOD = (
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Pairs of loads in one list of statements that the compiler merges."""
-    told: set[ast.Call] = set()
+    reported: set[ast.Call] = set()
     for pair in repeated_loads(kernel):
-        if pair.is_merged and pair.second.call not in told:
-            told.add(pair.second.call)
+        if pair.is_merged and pair.second.call not in reported:
+            reported.add(pair.second.call)
             line = pair.first.call.lineno
             yield Fault(
                 pair.second.call,

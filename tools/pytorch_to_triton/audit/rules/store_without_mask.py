@@ -1,7 +1,7 @@
 """A block is stored without a mask.
 
-Where the tensor does not fill its last block, the store overwrites what lies behind it: another tensor, in
-silence, or it is an illegal memory access.
+Where the tensor does not fill its last block, the store overwrites what lies beyond it: silently another
+tensor, or it is an illegal memory access.
 
 Fix: pass mask= with a bound for every axis that may end inside a block.
 """

@@ -106,7 +106,7 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
                 yield Fault(
                     stride,
                     f"{stride.id} is a stride of {other}, and the address is in {access.pointer}, whose own "
-                    f"{own} is not used for it: it is wrong where the two tensors differ in layout.",
+                    f"{own} is not used for it: the address is wrong where the two tensors differ in layout.",
                     f"Use {own} here.",
                     own,
                 )

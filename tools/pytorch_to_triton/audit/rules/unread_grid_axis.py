@@ -1,4 +1,4 @@
-"""A grid has an axis that the kernel never asks for.
+"""A grid has an axis along which the kernel never takes its program id.
 
 All programs along that axis do the same work and write the same places: time is lost, and what is updated
 in place or added to is wrong.

@@ -2,7 +2,7 @@
 
 The compiler stops at it, at the first launch and not before; the interpreter runs some of it, so that a
 kernel can pass every test on a CPU and still never run on a GPU. A condition in a comprehension is worse: it
-is ignored without a word.
+is silently ignored.
 
 Fix: keep to straight code, `for` over range, tl.range or tl.static_range, `while`, `if` on scalars and
 calls of other @triton.jit functions; let masks and tl.where decide for single elements.

@@ -1,7 +1,7 @@
 """A kernel loads a value that nothing uses.
 
-The compiler drops the load. What is left is a question: a scale, a bias or a residual that was to be
-applied, or a line that was forgotten when the kernel changed.
+The compiler drops the load. Perhaps a scale, a bias or a residual was to be applied, or the line was
+forgotten when the kernel changed.
 
 Fix: use the value, or delete the load and its pointer.
 """
