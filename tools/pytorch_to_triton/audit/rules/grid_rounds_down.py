@@ -174,7 +174,7 @@ def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: 
 
 
 def _divides(division: Division, launch: LaunchSite) -> bool:
-    """Whether anything says that the division leaves no remainder: a literal, a test of the remainder, padding."""
+    """Whether anything shows that the division leaves no remainder: literals, a test of it, padding."""
     size, block = whole_number(division.size), whole_number(division.block)
     if size is not None and block:
         return size % block == 0
