@@ -1,4 +1,4 @@
-"""A file in rules/ is a rule, or is refused with all that it lacks."""
+"""A file in rules/ is a rule, or is refused with all that is missing."""
 
 import ast
 from collections.abc import Iterator
@@ -99,14 +99,14 @@ def test_a_rule_gets_the_evidence_that_its_annotation_names(check: Any) -> None:
         ({"check_compiled": named_bad}, "BAD_COMPILED"),
     ],
 )
-def test_a_malformed_rule_is_refused_with_its_file_and_what_it_lacks(
+def test_a_malformed_rule_is_refused_with_its_file_and_what_is_missing(
     changes: dict[str, Any], missing: str
 ) -> None:
-    with pytest.raises(MalformedRule, match=rf"^/rules/named_bad\.py lacks .*{missing}"):
+    with pytest.raises(MalformedRule, match=rf"^/rules/named_bad\.py: missing are .*{missing}"):
         load(module(**changes))
 
 
-def test_all_that_a_malformed_rule_lacks_is_named_at_once() -> None:
+def test_all_that_is_missing_in_a_malformed_rule_is_named_at_once() -> None:
     with pytest.raises(MalformedRule, match=r"SEVERITY .*; BAD .*; check "):
         load(module(SEVERITY=None, BAD=None, check=None))
 

@@ -95,7 +95,7 @@ def load(module: ModuleType) -> Rule:
     if not any(paragraph.startswith("Fix: ") for paragraph in about.split("\n\n")):
         missing.insert(0, "a docstring whose last paragraph starts with Fix:")
     if missing:
-        raise MalformedRule(f"{module.__file__ or module.__name__} lacks {'; '.join(missing)}.")
+        raise MalformedRule(f"{module.__file__ or module.__name__}: missing are {'; '.join(missing)}.")
     return Rule(
         name=module.__name__.rpartition(".")[2],
         about=about,

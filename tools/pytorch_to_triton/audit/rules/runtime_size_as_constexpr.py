@@ -146,7 +146,7 @@ def _suggestion(name: str, others: frozenset[str], kernel: SourceKernel) -> str:
         return f"Leave {name} out: the kernel does not read it."
     too = f", and so {' and '.join(sorted(others))}, computed from it" if others else ""
     keyed = name in (names(setting(kernel, "key")) or ())
-    retuned = f" Take {name} out of the autotuner's key too: each new value is tuned anew." if keyed else ""
+    retuned = f" Take {name} out of the autotuner's key too: each new value is tuned again." if keyed else ""
     return f"Declare {name} without tl.constexpr{too}.{retuned}"
 
 
