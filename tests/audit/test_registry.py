@@ -69,7 +69,7 @@ def test_a_rule_on_two_kinds_of_evidence_has_a_check_and_examples_for_each() -> 
 
 
 def test_what_is_certain_has_the_full_severity_where_a_rule_suspects_the_rest() -> None:
-    suspecting = load(module(check=sometimes_certain, SUSPECTED="info", SETTLED_BY=("a",), SEVERITY="high"))
+    suspecting = load(module(check=sometimes_certain, SUSPECTED="info", CONFIRMED_BY=("a",), SEVERITY="high"))
     source = b"import triton\n\n@triton.jit\ndef bad():\n    pass\n\n@triton.jit\ndef good():\n    pass\n"
     found = list(suspecting.find(parse(Path("kernels.py"), source)))
     assert [(one.severity, one.suspected) for one in found] == [("high", False), ("info", True)]
@@ -95,7 +95,7 @@ def test_a_rule_gets_the_evidence_that_its_annotation_names(check: Any) -> None:
         ({"check": needs_nothing_known}, "check"),
         ({"check": needs_too_much}, "check"),
         ({"__doc__": "A kernel is called bad."}, "docstring"),
-        ({"SUSPECTED": "low"}, "SETTLED_BY"),
+        ({"SUSPECTED": "low"}, "CONFIRMED_BY"),
         ({"check_compiled": named_bad}, "BAD_COMPILED"),
     ],
 )

@@ -19,7 +19,7 @@ ROOT = Path("/repository")
 SOFTMAX = ROOT / "kernels" / "softmax.py"
 SUMS = ROOT / "kernels" / "row sums.py"
 HOSTILE = "</script></pre><img src=x onerror=alert(1)> | ``` **bold** `tick` &lt; \u202e"
-"""What a file may say to break a report."""
+"""Text in a file that may break a report."""
 
 SOURCE = f"""import torch
 import triton
@@ -71,7 +71,7 @@ FINDINGS = (
         evidence="source",
         **at("tl.arange(0, 1000)"),
         kernel="softmax_kernel",
-        message="The length of tl.arange must be a power of two; 1000 is none.",
+        message="The length of tl.arange must be a power of two; 1000 is not.",
         suggestion="Use 1024 and mask what lies beyond the end.",
         fix="columns = tl.arange(0, 1024)",
         fingerprint="0123456789abcdef",
@@ -166,7 +166,7 @@ TIMING = Benchmark(
 
 SAMPLE = AuditReport(
     summary="5 findings (1 critical, 1 high, 1 medium, 1 low, 1 info) in 2 Triton functions in 2 files.",
-    next_step="Mend softmax.py:10 first: use 1024 and mask what lies beyond the end.",
+    next_step="Fix softmax.py:10 first: use 1024 and mask what lies beyond the end.",
     verdict="faulty",
     date="2026-11-21T22:30:00Z",
     categories=(

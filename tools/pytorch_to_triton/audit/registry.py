@@ -26,7 +26,7 @@ BAD_COMPILED and GOOD_COMPILED.
 A rule that only suspects also has
 
     SUSPECTED = "low"                 # its severity until something is measured; SEVERITY where confirmed
-    SETTLED_BY = ("out_of_bounds",)   # rules on what was measured that confirm it
+    CONFIRMED_BY = ("out_of_bounds",)   # rules on what was measured that confirm it
 
 Where the kernel was run, a finding of one of those rules at the same line and about the same pointer (or
 without a line of its own) confirms the suspicion; it is cleared where every case passed (resolve.py).
@@ -58,7 +58,7 @@ _REQUIRED = {
     "check": _CHECK,
 }
 _TOGETHER = (
-    {"SUSPECTED": f"one of {', '.join(SEVERITIES)}", "SETTLED_BY": "a tuple of rules' names"},
+    {"SUSPECTED": f"one of {', '.join(SEVERITIES)}", "CONFIRMED_BY": "a tuple of rules' names"},
     {"check_compiled": _CHECK, "BAD_COMPILED": _EXAMPLES, "GOOD_COMPILED": _EXAMPLES},
 )
 """What a rule has all of, or nothing."""
@@ -103,7 +103,7 @@ def load(module: ModuleType) -> Rule:
         category=module.CATEGORY,
         checks=tuple(_checks(module)),
         suspected=getattr(module, "SUSPECTED", None),
-        settled_by=getattr(module, "SETTLED_BY", ()),
+        confirmed_by=getattr(module, "CONFIRMED_BY", ()),
     )
 
 

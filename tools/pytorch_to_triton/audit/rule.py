@@ -45,7 +45,7 @@ class Rule:
     """One for each kind of evidence that shows the fault; that on source comes first."""
     suspected: Severity | None = None
     """Of what is not certain; None: the rule finds only what is certain."""
-    settled_by: tuple[str, ...] = ()
+    confirmed_by: tuple[str, ...] = ()
     """Rules on what was measured that confirm what is suspected."""
 
     @property

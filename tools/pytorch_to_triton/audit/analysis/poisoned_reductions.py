@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.extremes import is_decisive
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     NEUTRAL,
@@ -17,6 +16,7 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
 from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceKernel
 
 _RUNNING = {"maximum": "max", "minimum": "min"}

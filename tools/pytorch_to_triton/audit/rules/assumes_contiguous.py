@@ -10,14 +10,14 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
-from pytorch_to_triton.audit.analysis.layout import unsettled
+from pytorch_to_triton.audit.analysis.launched_tensors import unknown_layouts
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, SourceFile
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
 SUSPECTED = "low"
-SETTLED_BY = ("layout_ignored",)
+CONFIRMED_BY = ("layout_ignored",)
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -63,7 +63,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
         found: list[str] = []
         for launch in launches:
             kernel = file.kernel_of(launch)
-            found += [name for name in unsettled(launch, kernel) if name not in found] if kernel else []
+            found += [name for name in unknown_layouts(launch, kernel) if name not in found] if kernel else []
         if found:
             are, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
             yield Fault(

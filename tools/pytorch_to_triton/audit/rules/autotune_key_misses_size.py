@@ -11,7 +11,7 @@ power of two, and name that.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import (
+from pytorch_to_triton.audit.analysis.configurations import (
     configuration_count,
     names,
     setting,

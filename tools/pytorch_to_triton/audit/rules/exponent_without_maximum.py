@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 SUSPECTED = "medium"
-SETTLED_BY = ("unstable_results",)
+CONFIRMED_BY = ("unstable_results",)
 CATEGORY = "numerical stability"
 _SOFTMAX = """
 @triton.jit

@@ -9,15 +9,14 @@ counts.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tails import tail_of
-from pytorch_to_triton.audit.analysis.unmasked import may_overrun
+from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
 from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "info"
-SETTLED_BY = ("out_of_bounds",)
+CONFIRMED_BY = ("out_of_bounds",)
 CATEGORY = "correctness"
 _kernel = example("""
 @triton.jit

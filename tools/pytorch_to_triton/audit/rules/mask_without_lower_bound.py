@@ -24,7 +24,7 @@ from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("out_of_bounds",)
+CONFIRMED_BY = ("out_of_bounds",)
 CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit

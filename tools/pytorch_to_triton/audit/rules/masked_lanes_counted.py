@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.masked_lanes import Lanes
-from pytorch_to_triton.audit.analysis.padded_sums import padded_means, padded_sums
+from pytorch_to_triton.audit.analysis.padding import padded_means, padded_sums
 from pytorch_to_triton.audit.analysis.poisoned_reductions import poisoned_reductions
 from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
 from pytorch_to_triton.audit.fault import Fault
@@ -22,7 +22,7 @@ from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("wrong_results", "unstable_results", "undefined_values")
+CONFIRMED_BY = ("wrong_results", "unstable_results", "undefined_values")
 CATEGORY = "correctness"
 
 

@@ -25,7 +25,7 @@ from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 SEVERITY = "critical"
 CATEGORY = "correctness"
 SUSPECTED = "low"
-SETTLED_BY = ("layout_ignored",)
+CONFIRMED_BY = ("layout_ignored",)
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, stride_m, stride_n, B: tl.constexpr):

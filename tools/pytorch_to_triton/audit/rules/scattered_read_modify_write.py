@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("race",)
+CONFIRMED_BY = ("race",)
 CATEGORY = "correctness"
 BAD = (
     """

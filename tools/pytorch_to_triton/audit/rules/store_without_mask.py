@@ -8,14 +8,13 @@ Fix: pass mask= with a bound for every axis that may end inside a block.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tails import tail_of
-from pytorch_to_triton.audit.analysis.unmasked import may_overrun
+from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("out_of_bounds",)
+CONFIRMED_BY = ("out_of_bounds",)
 CATEGORY = "correctness"
 BAD = (
     """

@@ -4,7 +4,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.audit.analysis.flow import Flow
+from pytorch_to_triton.audit.flow import Flow
 from pytorch_to_triton.triton_api.name_scope import NameScope
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
@@ -25,6 +25,39 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return None if any(isinstance(one, ast.Starred) for one in before) else call.args[position]
 
 
+def hides_arguments(call: ast.Call) -> bool:
+    """Whether `*args`, `**kwargs` or a boundary check decide what is accessed."""
+    return any(isinstance(one, ast.Starred) for one in call.args) or any(
+        keyword.arg in (None, "boundary_check") for keyword in call.keywords
+    )
+
+
+def range_end(node: ast.AST, scope: NameScope) -> ast.expr | None:
+    """Where a tl.arange ends; None of anything else."""
+    is_range = isinstance(node, ast.Call) and scope.path(node.func) == "triton.language.arange"
+    return argument(node, 1, "end") if isinstance(node, ast.Call) and is_range else None
+
+
+def index_parts(index: ast.expr) -> list[ast.expr]:
+    """`None` and `:` of `[None, :]`."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def is_new_axis(part: ast.expr) -> bool:
+    """`None`"""
+    return isinstance(part, ast.Constant) and part.value is None
+
+
+def is_whole_axis(part: ast.expr) -> bool:
+    """`:`"""
+    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
+
+
+def only_adds_axes(index: ast.expr) -> bool:
+    """`[:, None]` and the like."""
+    return all(is_new_axis(part) or is_whole_axis(part) for part in index_parts(index))
+
+
 def shape_of(path: str, call: ast.Call) -> Sequence[ast.expr]:
     """The sizes that a call of triton.language spells out for a new block; empty where it does not."""
     function = path.removeprefix("triton.language.")
@@ -39,16 +72,16 @@ def shape_of(path: str, call: ast.Call) -> Sequence[ast.expr]:
     return shape.elts if isinstance(shape, ast.Tuple | ast.List) else ()
 
 
-def whole_number(node: ast.expr | None) -> int | None:
+def literal_integer(node: ast.expr | None) -> int | None:
     """What sums and products of literals come to; None for anything else."""
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            negated = whole_number(operand)
+            negated = literal_integer(operand)
             return None if negated is None else -negated
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            first, second = whole_number(left), whole_number(right)
+            first, second = literal_integer(left), literal_integer(right)
             if first is not None and second is not None:
                 return _ARITHMETIC[type(op)](first, second)
     return None

@@ -1,12 +1,12 @@
 """What a value may be made from, in one function's body.
 
-Every assignment of a name counts, whatever the order, and branches are not told apart: what is said not to
-be among the origins of a value certainly is not; what is among them may be.
+Every assignment of a name counts, whatever the order, and in all branches: what is not among the origins of
+a value certainly is none of them; what is among them may be.
 """
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pytorch_to_triton.triton_api.name_scope import NameScope, children, own_nodes
@@ -17,6 +17,20 @@ Stop = Callable[[ast.AST], bool]
 def nowhere(_: ast.AST) -> bool:
     """Stops at nothing."""
     return False
+
+
+def reachable(
+    start: Iterable[ast.AST], sources: Callable[[ast.AST], Iterable[ast.AST]]
+) -> frozenset[ast.AST]:
+    """All nodes that following the sources of each node leads to, those at the start included."""
+    found: set[ast.AST] = set()
+    ahead = [*start]
+    while ahead:
+        node = ahead.pop()
+        if node not in found:
+            found.add(node)
+            ahead += sources(node)
+    return frozenset(found)
 
 
 class Flow:
@@ -58,19 +72,9 @@ class Flow:
     def origins(self, *values: ast.AST, stop: Stop = nowhere) -> frozenset[ast.AST]:
         """All nodes that the values may be made from, themselves included, and the parameters (ast.arg).
 
-        A node where `stop` says yes is among them, and what it is made from is not.
+        Nodes where `stop` is true are among them, but not what these are made from.
         """
-        found: set[ast.AST] = set()
-        ahead: list[ast.AST] = [*values]
-        while ahead:
-            node = ahead.pop()
-            if node in found:
-                continue
-            found.add(node)
-            if stop(node):
-                continue
-            ahead += self._sources(node)
-        return frozenset(found)
+        return reachable(values, lambda node: () if stop(node) else self._sources(node))
 
     def calls(self, *values: ast.AST, stop: Stop = nowhere) -> Iterator[tuple[str, ast.Call]]:
         """The calls of something with a known path among the origins of the values, with that path."""
@@ -81,6 +85,10 @@ class Flow:
     def parameters(self, *values: ast.AST, stop: Stop = nowhere) -> frozenset[str]:
         """The parameters that the values may be made from."""
         return frozenset(node.arg for node in self.origins(*values, stop=stop) if isinstance(node, ast.arg))
+
+    def names(self, *values: ast.AST) -> frozenset[str]:
+        """The names among the origins of the values."""
+        return frozenset(node.id for node in self.origins(*values) if isinstance(node, ast.Name))
 
     def resolved(self, value: ast.expr) -> ast.expr:
         """The expression that a name stands for, where it is assigned just once; else the value itself."""

@@ -1,4 +1,4 @@
-"""The tool that reviews Triton code, as the catalogue holds it: audit."""
+"""The tool that reviews Triton code: audit."""
 
 # A tool's parameters are its options: as many as it takes.
 # ruff: noqa: PLR0913, FBT002
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from pytorch_to_triton.schema.finding import Category, Severity
+from pytorch_to_triton_server import parameters as shared
 from pytorch_to_triton_server.names import path_of, place_of, target_of
-from pytorch_to_triton_server.parameters import Choice, Dims, Force, Inputs, Python, Timeout
+from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.finding import AuditReport
-    from pytorch_to_triton_server.catalogue import Call
 
 Focus = Literal[
     "correctness", "performance", "memory", "memory access", "stability", "numerical stability",
@@ -33,7 +33,7 @@ CATEGORIES: "Mapping[Focus, Category]" = {
 
 
 async def audit(
-    call: "Call",
+    call: ToolCall,
     paths: Annotated[
         list[str],
         Field(
@@ -44,57 +44,56 @@ async def audit(
     evidence: Annotated[
         Literal["auto", "source", "compiled", "measured"],
         Field(
-            description="source: execute nothing; compiled: also compile kernels, for GPUs that need not be "
+            description="source: execute nothing; compiled: also compile kernels, even for GPUs that are not "
             "here; measured: also run them; auto: measured for named files that declare their inputs"
         ),
     ] = "auto",
-    focus: Annotated[Focus | None, Field(description="Only this kind of fault; default: every kind")] = None,
-    rule: Annotated[tuple[str, ...], Field(description="Only this rule, by its name")] = (),
-    severity: Annotated[Severity, Field(description="The least severity that is told")] = "info",
+    focus: Annotated[
+        Focus | None, Field(description="Only findings of this kind; default: all kinds")
+    ] = None,
+    rule: Annotated[tuple[str, ...], Field(description="Only the rule of this name")] = (),
+    severity: Annotated[Severity, Field(description="The lowest severity to report")] = "info",
     most: Annotated[
-        int, Field(ge=1, description="Findings in the result; a document of some format holds all")
+        int, Field(ge=1, description="The most findings in the result; a document of any format has all")
     ] = 200,
     fail_on: Annotated[
         Severity | None,
-        Field(description="The least severity of a finding that makes the verdict faulty; default: medium"),
+        Field(description="The lowest severity that makes the verdict faulty; default: medium"),
     ] = None,
-    reference: Annotated[
-        str | None,
-        Field(description="What to compare with: path.py:name or path.py; default: the file's own reference"),
-    ] = None,
-    input: Inputs = (),
-    dim: Dims = (),
+    reference: shared.Reference = None,
+    input: shared.Inputs = (),
+    dim: shared.Dims = (),
     arch: Annotated[
         tuple[str, ...],
         Field(description="A GPU to compile for: sm_90, gfx942, H100; default: sm_90 and gfx942"),
     ] = (),
     baseline: Annotated[
-        str | None, Field(description="A file of known findings, which do not count against the verdict")
+        str | None, Field(description="A file of known findings, which do not affect the verdict")
     ] = None,
     update_baseline: Annotated[
-        bool, Field(description="Write the baseline anew with all that is found")
+        bool, Field(description="Rewrite the baseline with all current findings")
     ] = False,
     format: Annotated[
         Literal["markdown", "json", "sarif", "html"] | None,
-        Field(description="Also make a document of this format"),
+        Field(description="Also produce a document in this format"),
     ] = None,
     into: Annotated[
         str | None,
         Field(
-            description="Write the document to this file; its ending, .md .json .sarif .html, says the format"
+            description="Write the document to this file; its suffix (.md .json .sarif .html) sets the format"
         ),
     ] = None,
-    force: Force = False,
-    device: Choice = "auto",
-    timeout: Timeout = 120.0,
-    python: Python = None,
+    force: shared.Force = False,
+    device: shared.Device = "auto",
+    timeout: shared.Timeout = 120.0,
+    python: shared.Python = None,
 ) -> "AuditReport":
     """Review Triton kernels and the functions that launch them: correctness, speed, memory, stability, style.
 
-    Each finding says where it is, on what evidence, what comes of it and what to write instead. Source is
-    read with scopes; a named kernel file that declares its inputs is also compiled for GPUs that need not be
-    here, and run on many cases beside its reference, which confirms or clears what source only suspects.
-    With evidence `source` nothing is executed. No findings do not prove a kernel right.
+    Each finding has its location, its evidence, its consequence and a suggested fix. A kernel file that is
+    named and declares its inputs is also compiled, even for GPUs that are not here, and run on many cases
+    against its reference, which confirms or dismisses what the source only suggests. With evidence `source`
+    nothing is executed. A clean source audit does not prove a kernel correct.
     """
     from pytorch_to_triton.audit import audit as auditing
     from pytorch_to_triton.inputs.declaration import parse_options

@@ -1,7 +1,7 @@
-"""stdio as the SDK has it, with an answer for each message that its parser of JSON refuses.
+"""The SDK's stdio, with an answer to each message that its JSON parser refuses.
 
-A client that waits for one would wait until it gives up: half of a character (`\\ud800`), which several
-languages write, is enough.
+A client would otherwise wait until it times out: a lone surrogate (`\\ud800`), which several languages write,
+is enough.
 """
 
 import json
@@ -20,12 +20,12 @@ from pytorch_to_triton_server.fit import plain
 
 Item = SessionMessage | Exception
 _LONGEST_NUMBER = 400
-"""Digits; a longer one is read as infinite."""
+"""Digits; a longer number is read as infinite."""
 
 
 @asynccontextmanager
 async def stdio() -> AsyncIterator[tuple[ObjectReceiveStream[Item], Any]]:
-    """What is read and what is written, as the SDK's `stdio_server` gives them."""
+    """Streams to read from and to write to, like those of the SDK's `stdio_server`."""
     async with stdio_server() as (lines, write), anyio.create_task_group() as group:
         sender, receiver = anyio.create_memory_object_stream[Item](0)
 
@@ -42,20 +42,20 @@ async def stdio() -> AsyncIterator[tuple[ObjectReceiveStream[Item], Any]]:
 
 
 def read_again(refused: ValidationError) -> Item:
-    """The message that a line was meant to be, else the error to answer it with."""
+    """The message that a line was meant to be, or the error to answer it with."""
     fault = refused.errors()[0]
     if fault["type"] != "json_invalid":
         return refused
     try:
         value = plain(json.loads(fault["input"], parse_int=_number))
     except (ValueError, RecursionError) as error:
-        return _error(None, PARSE_ERROR, f"This is not JSON that can be read: {error}.")
+        return _error(None, PARSE_ERROR, f"This is not readable JSON: {error}.")
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except ValidationError:
         number = value.get("id") if isinstance(value, dict) else None
         known = number if isinstance(number, int | str) else None
-        return _error(known, INVALID_REQUEST, "This is no message of JSON-RPC 2.0.")
+        return _error(known, INVALID_REQUEST, "This is not a JSON-RPC 2.0 message.")
 
 
 def _error(number: int | str | None, code: int, message: str) -> SessionMessage:

@@ -10,12 +10,12 @@ from pytorch_to_triton_server.tables import table_of
 
 
 def inspection_tables(inspection: Inspection) -> Iterator[Table]:
-    """Resources of each kernel, its instructions, what is remarked, and the profile."""
+    """Resources of each kernel, its instructions, the remarks, and the profile."""
     yield resource_table(inspection)
     yield instruction_table(inspection)
     remarks = remark_rows(inspection)
     if remarks:
-        yield table_of(("kernel", "worth a look"), remarks)
+        yield table_of(("kernel", "remark"), remarks)
     if inspection.profile:
         yield profile_table(inspection.profile)
 
@@ -27,8 +27,8 @@ def compiled_at(inspection: Inspection) -> str:
     if len(taken) > 1:
         taken = [f"{name}({text})" for name, text in signatures if text]
     sizes = " ".join(f"{name}={size}" for name, size in inspection.dims.items())
-    said = " ".join([f"at {sizes}"] * bool(sizes) + [f"with {', '.join(taken)}"] * bool(taken))
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    text = " ".join([f"at {sizes}"] * bool(sizes) + [f"with {', '.join(taken)}"] * bool(taken))
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def pointers(kernel: CompiledKernel) -> str:
@@ -39,7 +39,7 @@ def pointers(kernel: CompiledKernel) -> str:
 
 
 def remark_rows(inspection: Inspection) -> list[tuple[str, str]]:
-    """Kernels and what is remarked on them; one row for what several configurations have in common."""
+    """Kernels and their remarks; one row for a remark that several configurations share."""
     labels: dict[tuple[str, str], list[str]] = {}
     for kernel in inspection.kernels:
         for remark in kernel.remarks:
@@ -81,12 +81,12 @@ def resource_table(inspection: Inspection) -> Table:
                 f"{100 * occupancy.share:.3g} % ({' and '.join(occupancy.binds)})",
             )
         )
-    heading = ("kernel", "configuration", "grid", "registers", "spilled", "shared", "occupancy, bound by")
+    heading = ("kernel", "configuration", "grid", "registers", "spilled", "shared", "occupancy, limited by")
     return table_of(heading, rows)
 
 
 def instruction_table(inspection: Inspection) -> Table:
-    """One row a kernel that was compiled: instructions in its assembly, times their number."""
+    """One row a kernel that was compiled: the instructions in its assembly, with their counts."""
     rows = [
         (
             kernel.label,
@@ -116,10 +116,10 @@ def profile_table(profile: Profile) -> Table:
             kernel.name,
             str(kernel.launches),
             f"{kernel.microseconds:.2f}",
-            told(kernel.dram_gbytes_per_s, "{:.0f}"),
-            told(kernel.dram_share, "{:.1%}"),
-            told(kernel.achieved_occupancy, "{:.1%}"),
-            told(kernel.tensor_share, "{:.1%}"),
+            figure(kernel.dram_gbytes_per_s, "{:.0f}"),
+            figure(kernel.dram_share, "{:.1%}"),
+            figure(kernel.achieved_occupancy, "{:.1%}"),
+            figure(kernel.tensor_share, "{:.1%}"),
             ", ".join(f"{reason} {ratio:.1f}" for reason, ratio in list(kernel.stalls.items())[:3]),
         )
         for kernel in profile.kernels
@@ -127,15 +127,15 @@ def profile_table(profile: Profile) -> Table:
     heading = (
         "kernel",
         "launches",
-        "us in all",
+        "total us",
         "DRAM GB/s",
         "of peak",
         "occupancy",
         "tensor",
-        "waits most for",
+        "top stall reasons",
     )
     return table_of(heading, rows)
 
 
-def told(value: float | None, form: str) -> str:
+def figure(value: float | None, form: str) -> str:
     return "n/a" if value is None else form.format(value)

@@ -1,4 +1,4 @@
-"""Whole results in files, for those that are cut on their way: the latest are kept."""
+"""Whole results in files, for answers that were cut; only the latest are kept."""
 
 import secrets
 from contextlib import suppress
@@ -22,10 +22,10 @@ def keep(tool: str, text: str) -> Path:
 
 
 def _make_room(folder: Path, newest: Path) -> None:
-    """Remove the oldest files that are too many or too large in all, but never the newest."""
+    """Remove the oldest files above the limits on number and total size, but never the newest."""
     left = MOST_BYTES
     for number, file in enumerate(sorted(folder.glob("*.json"), reverse=True)):  # names begin with the time
-        with suppress(FileNotFoundError):  # other servers make room as well
+        with suppress(FileNotFoundError):  # other servers remove files as well
             left -= file.stat().st_size
             if file != newest and (number >= MOST_FILES or left < 0):
                 file.unlink()

@@ -1,4 +1,4 @@
-"""The tools about speed, as the catalogue holds them: benchmark."""
+"""The tool that times kernels: benchmark."""
 
 # A tool's parameters are its options: as many as it takes.
 # ruff: noqa: PLR0913, FBT002
@@ -9,47 +9,41 @@ from pydantic import Field
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.benchmark import Baseline, Passes
+from pytorch_to_triton_server import parameters as shared
 from pytorch_to_triton_server.names import file_of, folder_of, target_of
-from pytorch_to_triton_server.parameters import (
-    Force,
-    Init,
-    Inputs,
-    Kernel,
-    Python,
-    Reference,
-    Requirements,
-    Seed,
-    Timeout,
-)
+from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.benchmark import Benchmark
-    from pytorch_to_triton_server.catalogue import Call
 
 
 async def benchmark(
-    call: "Call",
-    kernel: Kernel,
-    reference: Reference = None,
+    call: ToolCall,
+    kernel: shared.Kernel,
+    reference: shared.Reference = None,
     against: Annotated[
         tuple[str, ...],
-        Field(description="Another implementation to time beside it: path.py:name or a kernel file"),
+        Field(description="Another implementation to time as well: path.py:name or a kernel file"),
     ] = (),
-    input: Inputs = (),
+    input: shared.Inputs = (),
     dim: Annotated[
         tuple[str, ...],
         Field(description="Sizes to time, e.g. N=1024,8192, one dim varying at a time; default: a sweep"),
     ] = (),
-    require: Requirements = (),
-    init: Init = (),
+    require: shared.Requirements = (),
+    init: shared.Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",
     baseline: Annotated[
-        tuple[Baseline, ...], Field(description="A way to run the reference; default: all three")
+        tuple[Baseline, ...], Field(description="How to run the reference; default: all three ways")
     ] = (),
-    tf32: Annotated[bool, Field(description="Let float32 products run in TF32, for everybody")] = False,
+    tf32: Annotated[
+        bool, Field(description="Allow TF32 for float32 matrix products, in every implementation")
+    ] = False,
     estimate: Annotated[
         str | None,
-        Field(description="A GPU by name, e.g. H200: its data sheet's limits, and nothing is run"),
+        Field(
+            description="A GPU by name, e.g. H200: compute its limits from the data sheet, and run nothing"
+        ),
     ] = None,
     tune: Annotated[
         float | None,
@@ -57,27 +51,28 @@ async def benchmark(
             gt=0,
             le=7 * 86400,
             allow_inf_nan=False,
-            description="Seconds a size to search for better configurations of autotuned kernels",
+            description="Seconds per size to search for better configurations of autotuned kernels",
         ),
     ] = None,
     freeze: Annotated[
-        str | None, Field(description="Write the kernel with its configurations as a table to this file")
+        str | None, Field(description="Write the kernel to this file with its configurations as a table")
     ] = None,
     into: Annotated[
         str | None,
-        Field(description="Folder for report and pictures; default: benchmarks/NAME in the current folder"),
+        Field(description="Folder for the report and charts; default: benchmarks/NAME in the current folder"),
     ] = None,
-    force: Force = False,
-    seed: Seed = None,
-    timeout: Timeout = 120.0,
-    python: Python = None,
+    force: shared.Force = False,
+    seed: shared.Seed = None,
+    timeout: shared.Timeout = 120.0,
+    python: shared.Python = None,
 ) -> "Benchmark":
-    """Time a kernel on the GPU beside eager PyTorch, torch.compile and others, and against the GPU's limit.
+    """Time a kernel on the GPU against eager PyTorch, torch.compile and others, and the GPU's limit.
 
-    Each callable runs in a process of its own, all in turn, with a cold L2 cache and other inputs in each
-    call; what timed calls return is checked, and clocks are checked against each other. Tells medians with
-    confidence intervals, bandwidth, the share of what memory and arithmetic allow, and red flags; writes a
-    report with pictures. Needs a GPU, but for `estimate`. Executes the code of all files.
+    Each implementation runs in its own process, in alternating rounds, with a cold L2 cache and new inputs in
+    each call; the results of timed calls are checked, and clocks are checked against each other. Reports
+    medians with confidence intervals, bandwidth, the share of the limit that memory and arithmetic set, and
+    red flags, and writes a report with charts. Needs a GPU, except for `estimate`. Executes the code of all
+    files.
     """
     from pytorch_to_triton.benchmark import benchmark as benchmarking
     from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
@@ -108,10 +103,10 @@ async def benchmark(
 
 
 def refuse_beside_estimate(**options: object) -> None:
-    """Raises BadInput where options are given that mean nothing when nothing is run."""
+    """Raises BadInput for options that have no meaning when nothing is run."""
     given = [name for name, value in options.items() if value]
     if given:
         raise BadInput(
-            f"Beside estimate, {' and '.join(given)} mean nothing: no kernel is run.",
-            "Leave them out, or leave out estimate on a machine with a GPU.",
+            f"{' and '.join(given)} cannot be combined with estimate: no kernel is run.",
+            "Drop them, or drop estimate on a machine with a GPU.",
         )

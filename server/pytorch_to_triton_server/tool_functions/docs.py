@@ -1,4 +1,4 @@
-"""The four tools of the documentation, as the catalogue holds them: search, read, fetch, status."""
+"""The four tools of the documentation, docs search, read, fetch and status."""
 
 # A tool's parameters are its options: as many as it takes.
 # ruff: noqa: PLR0913, FBT002
@@ -9,32 +9,35 @@ from pydantic import Field
 
 from pytorch_to_triton.schema.documentation import Form
 from pytorch_to_triton.schema.page import Source
-from pytorch_to_triton_server.parameters import Python
+from pytorch_to_triton_server import parameters as shared
+from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.docs.library import Library
     from pytorch_to_triton.schema.documentation import DocsStatus, PageExcerpt, SearchResult
     from pytorch_to_triton.schema.fetch import FetchReport
-    from pytorch_to_triton_server.catalogue import Call
 
 
 async def docs_search(
-    call: "Call",
-    query: Annotated[str, Field(description="Some words, e.g. 'masked reduction', or a name, e.g. tl.load")],
+    call: ToolCall,
+    query: Annotated[
+        str, Field(description="What to look for, e.g. 'masked reduction', or a name, e.g. tl.load")
+    ],
     source: Annotated[
-        Source | None, Field(description="Only pages of this source; default: all of them")
+        Source | None, Field(description="Only pages of this source; default: all sources")
     ] = None,
     form: Annotated[
-        Form, Field(description="concise: an excerpt on one line; full: the whole passage")
+        Form, Field(description="concise: a one-line excerpt; full: the whole passage")
     ] = "concise",
-    limit: Annotated[int, Field(ge=1, le=50, description="Hits on one page of the result")] = 6,
-    page: Annotated[int, Field(ge=1, description="Which page of the result")] = 1,
-    python: Python = None,
+    limit: Annotated[int, Field(ge=1, le=50, description="Hits per page of results")] = 6,
+    page: Annotated[int, Field(ge=1, description="Which page of results")] = 1,
+    python: shared.Python = None,
 ) -> "SearchResult":
-    """Find what the documentation of the installed Triton, and the guides, say about something.
+    """Search the documentation of the installed Triton, and the guides.
 
-    Each hit is a page with its best passage and the Triton that it speaks of. A name that the installed
-    Triton lacks is told with what to write instead. Fetched pages are marked as untrusted. Needs no network.
+    Each hit is a page with its best passage and the Triton version that it describes. For a name that the
+    installed Triton does not have, suggests what to write. Fetched pages are marked as untrusted. Needs no
+    network.
     """
     from anyio import to_thread
 
@@ -46,11 +49,11 @@ async def docs_search(
 
 
 async def docs_read(
-    call: "Call",
-    name: Annotated[str, Field(description="A page as docs search names it, or a name such as tl.load")],
-    section: Annotated[str | None, Field(description="A heading of the page, or a part of one")] = None,
+    call: ToolCall,
+    name: Annotated[str, Field(description="A page listed by docs search, or a name such as tl.load")],
+    section: Annotated[str | None, Field(description="A heading of the page, or part of one")] = None,
     page: Annotated[int, Field(ge=1, description="Which part of a long page")] = 1,
-    python: Python = None,
+    python: shared.Python = None,
 ) -> "PageExcerpt":
     """Read a page of the documentation, or one section of it.
 
@@ -66,15 +69,15 @@ async def docs_read(
 
 
 async def docs_fetch(
-    call: "Call",
+    call: ToolCall,
     refresh: Annotated[
-        bool, Field(description="Ask also for pages that were confirmed less than a day ago")
+        bool, Field(description="Check pages again even if they were checked less than a day ago")
     ] = False,
-    python: Python = None,
+    python: shared.Python = None,
 ) -> "FetchReport":
-    """Fetch Triton's public documentation: its site, and the documents of the installed release.
+    """Fetch Triton's public documentation: its website, and the documents of the installed release.
 
-    Asks fixed hosts only, over HTTPS, for what has changed. Goes on where an earlier fetch stopped.
+    Contacts fixed hosts only, over HTTPS, and downloads only what has changed. Resumes an interrupted fetch.
     """
     from pytorch_to_triton import places
     from pytorch_to_triton.docs.fetch import fetch
@@ -85,8 +88,8 @@ async def docs_fetch(
     return await fetch(PageStore(places.docs()), version, refresh=refresh, listener=call.listener)
 
 
-async def docs_status(call: "Call", python: Python = None) -> "DocsStatus":
-    """Say what documentation there is, of which Triton, how old it is, and what is missing."""
+async def docs_status(call: ToolCall, python: shared.Python = None) -> "DocsStatus":
+    """List the available documentation: for which Triton, how old it is, and what is missing."""
     from datetime import UTC, datetime
 
     from pytorch_to_triton.docs.status import status
@@ -94,11 +97,11 @@ async def docs_status(call: "Call", python: Python = None) -> "DocsStatus":
     return status(await _library(call, python), datetime.now(UTC))
 
 
-async def _library(call: "Call", python: str | None) -> "Library":
+async def _library(call: ToolCall, python: str | None) -> "Library":
     from pytorch_to_triton.docs.library import kept_library, open_library
     from pytorch_to_triton_server.machine import choose_runtime, executable_of
 
-    # Names are read without running a kernel, so no GPU is looked for.
+    # Names are read without running a kernel, so there is no need to look for a GPU.
     runtime = await choose_runtime(call.worker, "interpreter", python)
     if call.unattended and runtime.python != executable_of(None):
         return await kept_library(runtime)

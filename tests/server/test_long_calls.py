@@ -1,4 +1,4 @@
-"""A call that outlasts a request becomes a job, which can be waited for and cancelled."""
+"""A call that outlasts a request can be waited for and cancelled by its job_id."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -17,15 +17,15 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 async def impatient(client: Client, cache: Path) -> AsyncIterator[Client]:
-    """A client of one server that has hardly any patience."""
+    """A client of one server with hardly any patience."""
     async with Client(build_server(patience=0.1)) as client:
         yield client
 
 
-def told_by(result: Any) -> dict[str, Any]:
+def content_of(result: Any) -> dict[str, Any]:
     assert not result.is_error, result.content
-    told: dict[str, Any] = result.structured_content
-    return told
+    content: dict[str, Any] = result.structured_content
+    return content
 
 
 async def pid_in(marker: Path) -> int:
@@ -41,48 +41,48 @@ async def until_gone(pid: int) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_a_long_call_answers_with_a_handle_that_gives_its_result_later(
+async def test_a_long_call_returns_a_job_id_that_gives_its_result_later(
     impatient: Client, right_kernel: Path
 ) -> None:
-    started = told_by(await impatient.call_tool("validate", {"kernel": str(right_kernel)}))
+    started = content_of(await impatient.call_tool("validate", {"kernel": str(right_kernel)}))
     assert started["status"] == "running"
     assert started["job_id"] in started["next_step"]
-    told = started
-    while told.get("status") == "running":
-        told = told_by(await impatient.call_tool("job", {"job_id": started["job_id"]}))
-    assert told["verdict"] == "passed"
-    again = told_by(await impatient.call_tool("job", {"job_id": started["job_id"]}))
-    assert again == told
+    latest = started
+    while latest.get("status") == "running":
+        latest = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
+    assert latest["verdict"] == "passed"
+    again = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
+    assert again == latest
 
 
-async def test_a_refusal_of_a_long_call_is_told_to_whoever_waits(impatient: Client, tmp_path: Path) -> None:
+async def test_a_refusal_of_a_long_call_reaches_whoever_waits(impatient: Client, tmp_path: Path) -> None:
     file = tmp_path / "broken.py"
     file.write_text("def run(:")
     result = await impatient.call_tool("validate", {"kernel": str(file)})
     while not result.is_error:
-        result = await impatient.call_tool("job", {"job_id": told_by(result)["job_id"]})
+        result = await impatient.call_tool("job", {"job_id": content_of(result)["job_id"]})
     assert "invalid syntax" in result.model_dump()["content"][0]["text"]
 
 
-async def test_cancelling_a_job_kills_its_process(
+async def test_cancelling_a_long_call_kills_its_process(
     impatient: Client, spinning_kernel: Path, marker: Path
 ) -> None:
-    started = told_by(await impatient.call_tool("validate", {"kernel": str(spinning_kernel)}))
+    started = content_of(await impatient.call_tool("validate", {"kernel": str(spinning_kernel)}))
     pid = await pid_in(marker)
-    told = told_by(await impatient.call_tool("job", {"job_id": started["job_id"], "action": "cancel"}))
-    while told["status"] == "running":
-        told = told_by(await impatient.call_tool("job", {"job_id": started["job_id"]}))
-    assert told["status"] == "cancelled"
+    latest = content_of(await impatient.call_tool("job", {"job_id": started["job_id"], "action": "cancel"}))
+    while latest["status"] == "running":
+        latest = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
+    assert latest["status"] == "cancelled"
     await until_gone(pid)
 
 
-async def test_an_unknown_handle_is_refused(impatient: Client) -> None:
+async def test_an_unknown_job_id_is_refused(impatient: Client) -> None:
     result = await impatient.call_tool("job", {"job_id": "0"})
     assert result.is_error
     assert "There is no job '0'" in result.model_dump()["content"][0]["text"]
 
 
-async def test_cancelling_a_request_kills_its_job(
+async def test_cancelling_a_request_kills_its_call(
     client: Client, spinning_kernel: Path, marker: Path
 ) -> None:
     async with anyio.create_task_group() as group:

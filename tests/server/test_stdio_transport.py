@@ -1,4 +1,4 @@
-"""Each line on stdin is answered, also one that the SDK's parser of JSON refuses."""
+"""Each line on stdin is answered, even one that the SDK's JSON parser refuses."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from pytorch_to_triton_server.wire import read_again
+from pytorch_to_triton_server.stdio_transport import read_again
 
 
 def message_of(line: str) -> Any:
@@ -34,26 +34,26 @@ def request(query: str) -> str:
         ('"x' + "\\udc00" * 3 + '"', "x" + "\\udc00" * 3),
     ],
 )
-def test_a_message_with_half_a_character_or_a_huge_number_is_read(query: str, read: str) -> None:
+def test_a_message_with_a_lone_surrogate_or_a_huge_number_is_read(query: str, read: str) -> None:
     message = message_of(request(query))
     assert isinstance(message, JSONRPCRequest)
     assert (message.id, message.params) == (7, {"query": read})
 
 
 @pytest.mark.parametrize("line", ["{", "", "\ufffd\ufffd{}", request("[" * 50_000 + "]" * 50_000)])
-def test_a_line_that_is_no_json_is_answered_with_a_parse_error(line: str) -> None:
+def test_a_line_that_is_not_json_is_answered_with_a_parse_error(line: str) -> None:
     message = message_of(line)
     assert isinstance(message, JSONRPCError)
     assert (message.id, message.error.code) == (None, PARSE_ERROR)
 
 
-def test_a_line_that_is_no_message_is_answered_by_its_number() -> None:
+def test_a_line_that_is_not_a_message_is_answered_with_its_id() -> None:
     message = message_of('{"id": 9, "text": "\\ud800"}')
     assert isinstance(message, JSONRPCError)
     assert (message.id, message.error.code) == (9, INVALID_REQUEST)
 
 
-def test_the_server_answers_such_lines_and_goes_on() -> None:
+def test_the_server_answers_such_lines_and_keeps_running() -> None:
     lines = (
         '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
         '"capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}}',
@@ -64,8 +64,7 @@ def test_the_server_answers_such_lines_and_goes_on() -> None:
         '{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}',
     )
     command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True) as server:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write("\n".join(lines) + "\n")
@@ -73,7 +72,7 @@ def test_the_server_answers_such_lines_and_goes_on() -> None:
         answers = [json.loads(server.stdout.readline()) for _ in range(4)]
         server.stdin.close()
         assert server.wait(20) == 0
-    told = {answer["id"]: answer for answer in answers}
-    assert "does not exist" in told[2]["result"]["content"][0]["text"]
-    assert told[None]["error"]["code"] == PARSE_ERROR
-    assert len(told[3]["result"]["tools"]) > 5
+    by_id = {answer["id"]: answer for answer in answers}
+    assert "does not exist" in by_id[2]["result"]["content"][0]["text"]
+    assert by_id[None]["error"]["code"] == PARSE_ERROR
+    assert len(by_id[3]["result"]["tools"]) > 5
