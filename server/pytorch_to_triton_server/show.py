@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pytorch_to_triton.benchmark.flags import all_flags
-from pytorch_to_triton.benchmark.flags import told as flag_text
+from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Benchmark

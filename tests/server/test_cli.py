@@ -103,7 +103,7 @@ def test_a_right_kernel_exits_0_and_shows_its_cases(
     out = capfd.readouterr().out
     assert "N=8 " in out
     assert "passed" in out
-    assert "Right in all" in out
+    assert "cases are right" in out
 
 
 def test_json_prints_only_json_and_timings_go_to_stderr(

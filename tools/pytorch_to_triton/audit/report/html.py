@@ -12,7 +12,7 @@ from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.report import wording
 from pytorch_to_triton.audit.report.annotated import AnnotatedStretch, LinkedFinding, annotated
 from pytorch_to_triton.audit.report.sections import Table, sections
-from pytorch_to_triton.benchmark.flags import all_flags, told
+from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport
@@ -100,7 +100,7 @@ def times_of(timing: Benchmark) -> Table:
 
 def red_flags_of(timing: Benchmark) -> list[str]:
     """The worst first."""
-    return [f"Red flag: {told(*flag)}" for flag in all_flags(timing.tables, timing.flags)]
+    return [f"Red flag: {flag_text(*flag)}" for flag in all_flags(timing.tables, timing.flags)]
 
 
 def pictures_of(timing: Benchmark) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ from pytorch_to_triton.audit.evidence import TimedTarget
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.rule import Rule, RuleCheck, about
 from pytorch_to_triton.benchmark.figures import size_of
-from pytorch_to_triton.benchmark.flags import SLOWER_THAN, told
+from pytorch_to_triton.benchmark.flags import SLOWER_THAN, flag_text
 from pytorch_to_triton.schema.benchmark import KERNEL
 from pytorch_to_triton.schema.finding import Severity
 
@@ -28,7 +28,7 @@ def _far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
                 timed.place,
                 f"{timed.who} takes more than twice the least possible time at its largest size.",
                 "Look for what it reads twice, for narrow accesses, and for too few programs or warps.",
-                proof=told(size_of(largest), flag),
+                proof=flag_text(size_of(largest), flag),
             )
 
 
@@ -52,7 +52,7 @@ def _first_call_slow(timed: TimedTarget) -> Iterator[Fault]:
 def _noisy(timed: TimedTarget) -> Iterator[Fault]:
     """All sizes at which the kernel's own times spread, in one finding."""
     noisy = [
-        told(size_of(table), flag)
+        flag_text(size_of(table), flag)
         for table in timed.result.tables
         for flag in table.flags
         if flag.kind == "noisy" and flag.label == KERNEL
@@ -78,7 +78,7 @@ def _slower(timed: TimedTarget) -> Iterator[Fault]:
             timed.place,
             f"{timed.who} is slower than PyTorch at {sizes}.",
             "Tune it at these sizes, or call PyTorch there.",
-            proof=" ".join(told(size, flag) for size, flag in slower),
+            proof=" ".join(flag_text(size, flag) for size, flag in slower),
         )
 
 

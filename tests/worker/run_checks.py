@@ -1,18 +1,24 @@
-"""Runs every check of this folder, those of around.py outside and all others inside `standing_in()`; prints
-[name, failure] for each."""
+"""Runs the checks of the files named, all in this one process; prints [name, failure] for each.
+
+A check is a function without parameters. Those of `cuda_checks` run on the fake GPU, but for around.py.
+
+python run_checks.py FILE...
+"""
 
 import contextlib
 import importlib.util
 import inspect
 import io
 import json
+import os
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from pytorch_to_triton.worker.interpreter import install
-from pytorch_to_triton.worker.interpreter.fake_cuda import standing_in
+from pytorch_to_triton.worker.interpreter.fake_cuda import fake_gpu
 
 
 def loaded(path: Path) -> ModuleType:
@@ -34,18 +40,18 @@ def failure_of(check: Callable[[], None], around: contextlib.AbstractContextMana
 
 
 def main() -> None:
-    install()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem == "run":
-            continue
-        module = loaded(path)
-        for name, check in list(vars(module).items()):
+    if os.environ["TRITON_INTERPRET"] == "1":
+        install()
+    for path in map(Path, sys.argv[1:]):
+        sys.path.insert(0, str(path.parent))
+        on_fake_gpu = path.parent.name == "cuda_checks" and path.stem != "around"
+        for name, check in list(vars(loaded(path)).items()):
             if (
                 inspect.isfunction(check)
                 and check.__module__ == path.stem
                 and not inspect.signature(check).parameters
             ):
-                around = contextlib.nullcontext() if path.stem == "around" else standing_in()
+                around = fake_gpu() if on_fake_gpu else contextlib.nullcontext()
                 print(json.dumps([f"{path.stem}.{name}", failure_of(check, around)]), flush=True)
 
 

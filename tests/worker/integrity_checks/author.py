@@ -23,8 +23,8 @@ class Author:
         self.file = self.folder / "candidate.py"
         places = f"SECRET, KEPT = {str(self.secret)!r}, {str(self.kept)!r}\n"
         self.file.write_text(places + source)
-        self.told: list[dict[str, Any]] = []
-        self.behavior = Sandbox([self.secret], [self.kept], self.told.append)
+        self.reported: list[dict[str, Any]] = []
+        self.sandbox = Sandbox([self.secret], [self.kept], self.reported.append)
 
     def load(self) -> ModuleType:
         spec = importlib.util.spec_from_file_location("candidate", self.file)
@@ -37,16 +37,16 @@ class Author:
 
     def act(self) -> None:
         """Load the file and call its `act`; what is refused may reach it or not."""
-        with self.behavior.watching(), suppress(Exception):
+        with self.sandbox.watching(), suppress(Exception):
             self.load().act()
 
 
 def kinds(source: str) -> set[str]:
-    """The kinds of fact that the author's `act` leaves."""
+    """The kinds of violation that the author's `act` leaves."""
     author = Author(source)
     author.act()
-    assert author.told == author.behavior.facts
-    return {fact["kind"] for fact in author.behavior.facts}
+    assert author.reported == author.sandbox.violations
+    return {record["kind"] for record in author.sandbox.violations}
 
 
 def act(*lines: str) -> str:

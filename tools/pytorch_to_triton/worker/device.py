@@ -1,7 +1,7 @@
-"""What timed calls need of the device: a cold L2 cache, events, and how much memory a call takes."""
+"""Timing calls on the device: a cold L2 cache, events, and how much memory a call takes."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -10,9 +10,9 @@ import torch
 FLUSH_BYTES = 512 * 2**20
 """Written before each call: several times any L2 cache, and long enough to hide the launch from the clock."""
 MOST_COVER = 16
-"""So many flushes at most are queued to give the host time to launch."""
+"""At most this many flushes are queued to give the host time to launch."""
 FLUSH_OF_MEMORY = 16
-"""On a small device at most one part in so many of its memory."""
+"""On a small device, at most one part in this many of its memory."""
 
 
 class Flush:
@@ -38,6 +38,24 @@ def event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
+def cold_milliseconds(
+    calls: Iterable[Callable[[], object]], count: int, flush: Flush, cover: int = 1
+) -> list[float]:
+    """Of each of `count` calls, between two events, with a cold L2 cache.
+
+    `cover` flushes come before each. What `calls` does to give the next call is not timed.
+    """
+    stream = torch.cuda.current_stream()
+    pairs = [(event(), event()) for _ in range(count)]
+    for call, (start, end) in zip(calls, pairs, strict=True):
+        flush(cover)
+        start.record(stream)
+        call()
+        end.record(stream)
+    torch.cuda.synchronize()
+    return [start.elapsed_time(end) for start, end in pairs]
+
+
 def forget_persisting() -> None:
     """Let no line of the L2 cache persist, whatever window a kernel's author has set.
 
@@ -61,3 +79,18 @@ def peak_bytes(call: Callable[[], Any]) -> int:
     peak = torch.cuda.max_memory_allocated() - before
     del returned
     return peak
+
+
+def synchronize(device: str) -> None:
+    """Wait until the device has done everything; a CPU always has."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def is_usable(device: str) -> bool:
+    """False once an illegal memory access has made this process's device context useless."""
+    try:
+        synchronize(device)
+    except RuntimeError:
+        return False
+    return True

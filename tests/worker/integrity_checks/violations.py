@@ -1,9 +1,9 @@
-"""What an author's file does outside its business leaves a fact, and does not happen."""
+"""What an author's file must not do is recorded, and does not happen."""
 
 import os
 from pathlib import Path
 
-from watched import Author, act, kinds
+from author import Author, act, kinds
 
 NATIVE = {"native_code"}
 INSPECTS = {"inspects_the_process"}
@@ -12,11 +12,11 @@ TOUCHES = {"touches_files"}
 HIDES = {"hides_operators"}
 
 
-def a_fact_names_what_was_done_and_where() -> None:
+def a_violation_names_what_was_done_and_where() -> None:
     author = Author(act("import os", "open(os.path.join(SECRET, 'values.bin'))"))
     author.act()
-    (fact,) = author.behavior.facts
-    assert fact == {
+    (record,) = author.sandbox.violations
+    assert record == {
         "kind": "touches_files",
         "what": f"opens {author.secret.resolve() / 'values.bin'}",
         "file": str(author.file),
@@ -67,7 +67,7 @@ def an_extension_module_of_the_authors_is_not_loaded() -> None:
         )
     )
     author.act()
-    assert {fact["kind"] for fact in author.behavior.facts} == NATIVE
+    assert {record["kind"] for record in author.sandbox.violations} == NATIVE
 
 
 def objects_are_not_searched_for() -> None:
@@ -76,7 +76,7 @@ def objects_are_not_searched_for() -> None:
     assert kinds(act("import gc", "gc.get_referents(SECRET)")) == INSPECTS
 
 
-def callers_are_not_looked_at() -> None:
+def callers_are_not_inspected() -> None:
     assert kinds(act("import sys", "sys._getframe(1)")) == INSPECTS
     assert kinds(act("import inspect", "inspect.currentframe()")) == INSPECTS
     assert kinds(act("import inspect", "inspect.stack()")) == INSPECTS
@@ -84,7 +84,7 @@ def callers_are_not_looked_at() -> None:
     assert kinds(act("import sys", "sys._current_frames()")) == INSPECTS
 
 
-def callers_are_not_looked_at_through_a_traceback() -> None:
+def callers_are_not_inspected_through_a_traceback() -> None:
     source = act("try:", "    1 / 0", "except ZeroDivisionError as e:", "    e.__traceback__.tb_frame.f_back")
     assert kinds(source) == INSPECTS
 
@@ -93,13 +93,13 @@ def a_check_that_is_replaced_for_a_moment_is_put_back() -> None:
     source = act(
         "import os",
         "from pytorch_to_triton.worker.integrity import sandbox",
-        "sandbox.asked_by_author = lambda frame: False",
+        "sandbox.requested_by_author = lambda frame: False",
         "os.system('true')",
     )
     assert kinds(source) == {"tampers", "starts_processes"}
 
 
-def the_watch_is_not_switched_off_from_outside() -> None:
+def the_sandbox_is_not_switched_off_from_outside() -> None:
     source = act(
         "import os, sys",
         "from pytorch_to_triton.worker.integrity.sandbox import SWITCH",
@@ -197,7 +197,7 @@ def a_kept_file_is_read_but_not_changed() -> None:
     for way in ways:
         author = Author(act("import os, shutil, torch", way))
         author.act()
-        assert {fact["kind"] for fact in author.behavior.facts} == TOUCHES, way
+        assert {record["kind"] for record in author.sandbox.violations} == TOUCHES, way
         assert (author.kept / "values.bin").read_bytes() == b"1234", way
 
 
@@ -206,7 +206,7 @@ def what_happens_below_a_folder_made_before_is_seen_too() -> None:
     folder = os.open(author.kept, os.O_RDONLY)
     author.file.write_text(f"FOLDER = {folder}\n" + author.file.read_text())
     author.act()
-    assert {fact["kind"] for fact in author.behavior.facts} == TOUCHES
+    assert {record["kind"] for record in author.sandbox.violations} == TOUCHES
 
 
 def code_does_not_pass_for_tritons() -> None:
@@ -230,19 +230,19 @@ def operators_are_not_hidden() -> None:
         assert kinds(act("import torch, torch.utils._mode_utils", way)) == HIDES, way
 
 
-def no_more_than_twenty_facts_are_kept() -> None:
+def no_more_than_twenty_violations_are_kept() -> None:
     author = Author(
         "def act():\n    for i in range(30):\n        try:\n            open(f'{SECRET}/{i}')\n"
         "        except PermissionError:\n            pass\n"
     )
     author.act()
-    assert len(author.behavior.facts) == len(author.told) == 20
+    assert len(author.sandbox.violations) == len(author.reported) == 20
 
 
-def what_is_refused_stays_undone_and_told_even_when_swallowed() -> None:
+def what_is_refused_is_undone_and_reported_even_when_swallowed() -> None:
     author = Author(
         act("import os", "try:", "    os.remove(f'{KEPT}/values.bin')", "except OSError:", "    pass")
     )
     author.act()
-    assert len(author.told) == 1
+    assert len(author.reported) == 1
     assert (author.kept / "values.bin").exists()

@@ -12,7 +12,7 @@ from pytorch_to_triton.worker.tuning.rotation import Rotation
 
 
 class Kernel:
-    """Stands where a JIT function would: notes the block size of each run."""
+    """In place of a JIT function: notes the block size of each run."""
 
     __name__ = "kernel"
 
@@ -38,4 +38,4 @@ for n in (1, 2, 3, 3, 4):
     kernel.runs.clear()
     tuner.run(None, n, grid=(1,), warmup=False)
     chosen.append({"n": n, "runs": list(kernel.runs)})
-print(json.dumps({"chosen": chosen, "facts": rotation.facts()}))
+print(json.dumps({"chosen": chosen, "summary": rotation.summary()}))

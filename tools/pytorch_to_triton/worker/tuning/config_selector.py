@@ -1,4 +1,4 @@
-"""Every autotuned launch takes the configuration that it is told to, and nothing is tuned on the way."""
+"""Every autotuned launch takes the configuration selected for it, and nothing is tuned on the way."""
 
 import json
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ class TuningSite:
     key: dict[str, Any]
     """Sizes by name, dtypes as `x_ptr dtype`."""
     sizes: dict[str, int]
-    """The whole numbers among all arguments."""
-    candidates: tuple[TuningConfig, ...]
-    """The author's configurations, after his own pruning."""
+    """The integers among all arguments."""
+    configs: tuple[TuningConfig, ...]
+    """The author's configurations, after their own pruning."""
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
@@ -30,54 +30,54 @@ class TuningSite:
         """The kernel's name."""
         return str(self.tuner.base_fn.__name__)
 
-    def compiled(self, candidate: TuningConfig) -> Any:
+    def compiled(self, config: TuningConfig) -> Any:
         """The compiled kernel, not yet loaded; None under the interpreter. Raises what compiling does."""
-        return self.launch(candidate, self.args, {**self.kwargs, "warmup": True})
+        return self.launch(config, self.args, {**self.kwargs, "warmup": True})
 
-    def launch(self, candidate: TuningConfig, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def launch(self, config: TuningConfig, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """As the tuner launches the configuration that it chose."""
-        config = config_of(candidate)
-        if config.pre_hook is not None and not kwargs.get("warmup"):
-            config.pre_hook(
-                {**dict(zip(self.tuner.arg_names, args, strict=False)), **kwargs, **config.all_kwargs()}
+        chosen = triton_config(config)
+        if chosen.pre_hook is not None and not kwargs.get("warmup"):
+            chosen.pre_hook(
+                {**dict(zip(self.tuner.arg_names, args, strict=False)), **kwargs, **chosen.all_kwargs()}
             )
-        return self.tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+        return self.tuner.fn.run(*args, **kwargs, **chosen.all_kwargs())
 
-    def refused(self, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
+    def refused(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
         """Those that the author's own early_config_prune leaves out."""
         prune = self.tuner.early_config_prune
-        fresh = [c for c in candidates if c not in self.candidates]
+        fresh = [c for c in configs if c not in self.configs]
         if prune is None or not fresh:
             return {}
         named = dict(zip(self.tuner.arg_names, self.args, strict=False))
-        left = prune([*self.tuner.configs, *map(config_of, fresh)], named, **self.kwargs)
+        left = prune([*self.tuner.configs, *map(triton_config, fresh)], named, **self.kwargs)
         kept = {TuningConfig.of(config) for config in left}
         return {c: "the kernel's own early_config_prune leaves it out" for c in fresh if c not in kept}
 
 
-class Steering:
-    """Inside, launches of autotuned kernels take what was chosen for their site; a new site takes the first
-    of its configurations that works."""
+class ConfigSelector:
+    """Inside, launches of autotuned kernels take what was selected for their site; a new site takes the
+    first of its configurations that works."""
 
     def __init__(self) -> None:
         self.sites: dict[tuple[int, str], TuningSite] = {}
         """In the order of their first launches."""
-        self._chosen: dict[TuningSite, TuningConfig] = {}
+        self._selected: dict[TuningSite, TuningConfig] = {}
 
-    def choose(self, site: TuningSite, candidate: TuningConfig) -> None:
+    def select(self, site: TuningSite, config: TuningConfig) -> None:
         """What the site's launches take from now on."""
-        self._chosen[site] = candidate
+        self._selected[site] = config
 
-    def chosen(self, site: TuningSite) -> TuningConfig:
+    def selected(self, site: TuningSite) -> TuningConfig:
         """What the site's launches take."""
-        return self._chosen[site]
+        return self._selected[site]
 
-    def __enter__(self) -> "Steering":
+    def __enter__(self) -> "ConfigSelector":
         self._run = Autotuner.run
-        steering = self
+        selector = self
 
         def run(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
-            return steering.launched(self, args, kwargs)
+            return selector.launched(self, args, kwargs)
 
         Autotuner.run = run
         return self
@@ -95,25 +95,25 @@ class Steering:
             self.sites[identity] = site
             return returned
         site = self.sites[identity]
-        return site.launch(self._chosen[site], args, kwargs)
+        return site.launch(self._selected[site], args, kwargs)
 
     def first_launch(self, site: TuningSite) -> Any:
         """With the first configuration that can be launched. Raises what the last raised where none can."""
-        for candidate in site.candidates:
+        for config in site.configs:
             try:
-                returned = site.launch(candidate, site.args, site.kwargs)
+                returned = site.launch(config, site.args, site.kwargs)
             except Exception:
-                if candidate is site.candidates[-1]:
+                if config is site.configs[-1]:
                     raise
             else:
-                self.choose(site, candidate)
+                self.select(site, config)
                 return returned
         raise ValueError(f"{site.kernel}'s own pruning leaves no configuration")
 
 
-def config_of(candidate: TuningConfig) -> Any:
-    """The candidate as a triton.Config."""
-    return triton.Config(dict(candidate.meta), **candidate.options)
+def triton_config(config: TuningConfig) -> Any:
+    """The config as a triton.Config."""
+    return triton.Config(dict(config.meta), **config.options)
 
 
 def arguments(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def arguments(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> 
 
 
 def key_of(tuner: Autotuner, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """What Triton tells launches apart by: the arguments that the author named, and the tensors' dtypes."""
+    """What Triton distinguishes launches by: the arguments that the author named, and the tensors' dtypes."""
     given = arguments(tuner, args, kwargs)
     sizes = {name: plain(given[name]) for name in tuner.keys if name in given}
     dtypes = {
@@ -143,5 +143,5 @@ def site_of(
         tuner.nargs = None
     given = arguments(tuner, args, kwargs)
     sizes = {name: plain(v) for name, v in given.items() if type(plain(v)) is int}
-    candidates = tuple(dict.fromkeys(TuningConfig.of(config) for config in configs))
-    return TuningSite(tuner, key, sizes, candidates, args, dict(kwargs))
+    configs = tuple(dict.fromkeys(TuningConfig.of(config) for config in configs))
+    return TuningSite(tuner, key, sizes, configs, args, dict(kwargs))
