@@ -243,7 +243,7 @@ async def test_the_report_names_what_was_requested_and_cannot_be_run(read: Audit
     [
         ({"archs": ("sm_12345",)}, "sm_12345"),
         (
-            {"focus": "numerical stability", "rules": ("unused_parameter",)},
+            {"focus": "numerical stability", "rules": ("magic_block_size",)},
             "No enabled rule is about numerical stability",
         ),
     ],

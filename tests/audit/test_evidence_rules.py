@@ -10,9 +10,10 @@ from typing import Any, get_args
 
 import pytest
 
-from pytorch_to_triton.audit.analysis.diagnosis import BREACHES, Symptom
+from pytorch_to_triton.audit.analysis.diagnosis import VIOLATIONS, Diagnosis
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
-from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
+from pytorch_to_triton.audit.registry import PREAMBLE, all_rules
+from pytorch_to_triton.audit.rule import Rule, RuleCheck
 from pytorch_to_triton.audit.source import parse
 from pytorch_to_triton.benchmark.flags import flagged
 from pytorch_to_triton.benchmark.verdict import verdict_of
@@ -67,17 +68,15 @@ CompiledFiles = Mapping[str, list[CompiledCode]]
 Measuring = Callable[[str], Awaitable[MeasuredTarget]]
 
 
-def snippets(evidence: type[Evidence], *kinds: str) -> list[tuple[Rule, str]]:
-    """Each rule on such evidence with each of its BAD or GOOD files."""
-    rules = [rule for rule in all_rules() if rule.needs is evidence]
-    return [(rule, source) for kind in kinds for rule in rules for source in getattr(rule, kind)]
+def checks(evidence: type[Evidence]) -> list[tuple[Rule, RuleCheck]]:
+    """Each check of such evidence, with its rule."""
+    return [(rule, check) for rule in all_rules() for check in rule.checks if check.needs is evidence]
 
 
-def named(pairs: Iterable[tuple[Rule, str]]) -> list[Any]:
-    return [
-        pytest.param(rule, source, id=f"{rule.name}-{(*rule.bad, *rule.good).index(source)}")
-        for rule, source in pairs
-    ]
+def each_check(evidence: type[Evidence]) -> pytest.MarkDecorator:
+    """A case for each check of such evidence, with all its examples."""
+    cases = [pytest.param(rule, check, id=rule.name) for rule, check in checks(evidence)]
+    return pytest.mark.parametrize(("rule", "check"), cases)
 
 
 def literals(source: str) -> dict[str, Any]:
@@ -93,7 +92,7 @@ async def compiled(
     """The kernels of each file of the rules on compiled code."""
     packs: defaultdict[tuple[str, bool], dict[Path, str]] = defaultdict(dict)
     folder = tmp_path_factory.mktemp("compiled")
-    for _, source in dict.fromkeys(snippets(CompiledCode, "bad", "good")):
+    for source in {source: None for _, check in checks(CompiledCode) for source in check.bad + check.good}:
         # Triton compiles kernels of one text once, and names the lines of whichever file came first.
         path = folder / str(len(list(folder.iterdir()))) / "kernel.py"
         path.parent.mkdir()
@@ -195,41 +194,39 @@ def findings(rule: Rule, evidence: Iterable[Evidence]) -> list[Finding]:
     return [finding for piece in evidence for finding in rule.find(piece)]
 
 
-@pytest.mark.parametrize(("rule", "source"), named(snippets(CompiledCode, "bad")))
-def test_a_rule_finds_its_bad_kernel(rule: Rule, source: str, compiled: CompiledFiles) -> None:
-    found = findings(rule, compiled[source])
-    assert found
-    assert all("Compiled for" in finding.proof for finding in found)
+@each_check(CompiledCode)
+def test_a_rule_finds_its_bad_kernels_and_no_good_one(
+    rule: Rule, check: RuleCheck, compiled: CompiledFiles
+) -> None:
+    for source in check.bad:
+        found = findings(rule, compiled[source])
+        assert found, source
+        assert all("Compiled for" in finding.proof for finding in found), source
+    for source in check.good:
+        assert compiled[source]
+        assert findings(rule, compiled[source]) == [], source
 
 
-@pytest.mark.parametrize(("rule", "source"), named(snippets(CompiledCode, "good")))
-def test_a_rule_is_silent_on_its_good_kernel(rule: Rule, source: str, compiled: CompiledFiles) -> None:
-    assert compiled[source]
-    assert findings(rule, compiled[source]) == []
+@each_check(MeasuredTarget)
+async def test_a_rule_finds_its_bad_runs_and_no_good_one(
+    rule: Rule, check: RuleCheck, measuring: Measuring
+) -> None:
+    for source in check.bad:
+        found = findings(rule, [await measuring(source)])
+        assert found, source
+        assert all(finding.proof for finding in found), source
+    for source in check.good:
+        assert findings(rule, [await measuring(source)]) == [], source
 
 
-@pytest.mark.parametrize(("rule", "source"), named(snippets(MeasuredTarget, "bad")))
-async def test_a_rule_finds_its_bad_run(rule: Rule, source: str, measuring: Measuring) -> None:
-    found = findings(rule, [await measuring(source)])
-    assert found
-    assert all(finding.proof for finding in found)
-
-
-@pytest.mark.parametrize(("rule", "source"), named(snippets(MeasuredTarget, "good")))
-async def test_a_rule_is_silent_on_its_good_run(rule: Rule, source: str, measuring: Measuring) -> None:
-    assert findings(rule, [await measuring(source)]) == []
-
-
-@pytest.mark.parametrize(("rule", "figures"), named(snippets(TimedTarget, "bad")))
-def test_a_rule_finds_its_bad_timings(rule: Rule, figures: str) -> None:
-    (finding,) = findings(rule, [timed(figures)])
-    assert (finding.line, finding.evidence) == (6, "measured")
-    assert "N=" in finding.proof
-
-
-@pytest.mark.parametrize(("rule", "figures"), named(snippets(TimedTarget, "good")))
-def test_a_rule_is_silent_on_its_good_timings(rule: Rule, figures: str) -> None:
-    assert findings(rule, [timed(figures)]) == []
+@each_check(TimedTarget)
+def test_a_rule_finds_its_bad_timings_and_no_good_ones(rule: Rule, check: RuleCheck) -> None:
+    for figures in check.bad:
+        (finding,) = findings(rule, [timed(figures)])
+        assert (finding.line, finding.evidence) == (6, "measured"), figures
+        assert "N=" in finding.proof, figures
+    for figures in check.good:
+        assert findings(rule, [timed(figures)]) == [], figures
 
 
 def case(**changed: Any) -> CaseResult:
@@ -239,14 +236,17 @@ def case(**changed: Any) -> CaseResult:
 
 def measured_as(*cases: CaseResult, **changed: Any) -> MeasuredTarget:
     """A failed verdict of these cases on TIMED's file."""
-    told: dict[str, Any] = {"summary": "", "next_step": "", "verdict": "failed", "replay": "", "seed": 7}
-    whole = {
+    whole: dict[str, Any] = {
+        "summary": "",
+        "next_step": "",
+        "verdict": "failed",
+        "replay": "",
+        "seed": 7,
         "candidate": "",
         "reference": "",
         "skipped": (),
         "device": "",
         "provenance": "",
-        **told,
         **changed,
     }
     verdict = Verdict(cases=cases, behavior=Behavior(kernels={"kernel": 1}, operators={}), **whole)
@@ -265,32 +265,32 @@ def found_by(measured: MeasuredTarget) -> list[str]:
     return [finding.rule for rule in all_rules() for finding in rule.find(measured)]
 
 
-def test_every_symptom_has_a_rule_of_its_name_and_every_breach_a_symptom() -> None:
-    of_wrong_runs = {rule.name for rule in all_rules() if rule.needs is MeasuredTarget} - {"strided_lanes"}
-    assert set(get_args(Symptom)) == of_wrong_runs
-    assert BREACHES.keys() == {*get_args(ViolationKind)}
+def test_every_diagnosis_has_a_rule_of_its_name_and_every_violation_a_diagnosis() -> None:
+    of_wrong_runs = {rule.name for rule, _ in checks(MeasuredTarget)} - {"strided_lanes"}
+    assert set(get_args(Diagnosis)) == of_wrong_runs
+    assert VIOLATIONS.keys() == {*get_args(ViolationKind)}
 
 
-@pytest.mark.parametrize("group", get_args(Group))
 @pytest.mark.parametrize("kind", get_args(Kind))
-def test_every_mismatch_is_told_by_just_one_rule(kind: Kind, group: Group) -> None:
-    wrong = case(group=group, mismatches=(mismatch(kind),))
-    assert len(found_by(measured_as(wrong))) == 1
-    assert len(found_by(measured_as(case(status="passed"), wrong))) == 1
+def test_every_mismatch_is_reported_by_just_one_rule(kind: Kind) -> None:
+    for group in get_args(Group):
+        wrong = case(group=group, mismatches=(mismatch(kind),))
+        assert len(found_by(measured_as(wrong))) == 1, group
+        assert len(found_by(measured_as(case(status="passed"), wrong))) == 1, group
 
 
 @pytest.mark.parametrize("kind", get_args(ViolationKind))
-def test_every_breach_is_told_by_just_one_rule(kind: ViolationKind) -> None:
-    assert found_by(measured_as(case(violations=(violation(kind),)))) == [BREACHES[kind]]
-    assert found_by(measured_as(violations=(violation(kind),))) == [BREACHES[kind]]
+def test_every_violation_is_reported_by_just_one_rule(kind: ViolationKind) -> None:
+    assert found_by(measured_as(case(violations=(violation(kind),)))) == [VIOLATIONS[kind]]
+    assert found_by(measured_as(violations=(violation(kind),))) == [VIOLATIONS[kind]]
 
 
-@pytest.mark.parametrize("group", get_args(Group))
 @pytest.mark.parametrize("status", [status for status in WRONG if status != "failed"])
-def test_every_call_that_did_not_return_is_told_by_just_one_rule(status: CaseStatus, group: Group) -> None:
-    assert len(found_by(measured_as(case(status=status, group=group)))) == 1
+def test_every_call_that_did_not_return_is_reported_by_just_one_rule(status: CaseStatus) -> None:
+    for group in get_args(Group):
+        assert len(found_by(measured_as(case(status=status, group=group)))) == 1, group
 
 
-def test_what_passed_or_was_skipped_is_not_told() -> None:
+def test_what_passed_or_was_skipped_is_not_reported() -> None:
     cases = [case(status=status) for status in get_args(CaseStatus) if status not in WRONG]
     assert found_by(measured_as(*cases, verdict="undecided")) == []

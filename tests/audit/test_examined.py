@@ -112,8 +112,8 @@ async def test_inputs_may_come_with_the_call_and_a_reference_from_another_file(
     )
     asked = Target(path=reference, name="reference")
     report = await examined(text, reference=asked, targets=(Target(path=tmp_path / "kernel.py", name="run"),))
-    assert [(one.kind, one.summary[:5]) for one in report.examined if one.kind == "measured"] == [
-        ("measured", "Right")
+    assert [(one.kind, one.summary[:3]) for one in report.examined if one.kind == "measured"] == [
+        ("measured", "All")
     ], report.examined
     assert (report.verdict, report.not_run) == ("clean", ())
     assert "may still be wrong" not in report.summary

@@ -20,11 +20,11 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 def rule() -> Rule:
     """A rule that suspects a missing mask, confirmed by accesses out of bounds."""
-    module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nInstead, mask it.")
+    module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nFix: mask it.")
     vars(module).update(
         SEVERITY="critical",
         SUSPECTED="low",
-        SETTLED_BY=("out_of_bounds",),
+        CONFIRMED_BY=("out_of_bounds",),
         CATEGORY="correctness",
         BAD=("a",),
         GOOD=("b",),

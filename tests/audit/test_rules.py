@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.registry import PREAMBLE, Rule, all_rules
+from pytorch_to_triton.audit.registry import PREAMBLE, all_rules
+from pytorch_to_triton.audit.rule import Rule
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, parse
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.triton_api.history import history
@@ -32,16 +33,6 @@ RIGHT = [
 ]
 RULES = [rule for rule in all_rules() if rule.needs in (SourceKernel, SourceFile)]
 """Those on source; for the others see test_evidence_rules.py."""
-BAD = [
-    pytest.param(rule, source, id=f"{rule.name}-{index}")
-    for rule in RULES
-    for index, source in enumerate(rule.bad)
-]
-GOOD = [
-    pytest.param(rule, source, id=f"{rule.name}-{index}")
-    for rule in RULES
-    for index, source in enumerate(rule.good)
-]
 GUIDES = sorted(places.shipped("docs_cache/guides").glob("*.md"))
 WEIGHTY = ("critical", "high", "medium")
 
@@ -62,14 +53,14 @@ def found_by(source: str) -> Counter[str]:
     return Counter(finding.rule for finding in weighty(PREAMBLE + source))
 
 
-@pytest.mark.parametrize(("rule", "source"), BAD)
-def test_a_rule_finds_its_bad_source(rule: Rule, source: str) -> None:
-    assert findings(PREAMBLE + source, rule)
-
-
-@pytest.mark.parametrize(("rule", "source"), GOOD)
-def test_a_rule_is_silent_on_its_good_source(rule: Rule, source: str) -> None:
-    assert findings(PREAMBLE + source, rule) == []
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_finds_its_bad_sources_and_is_silent_on_its_good_ones(rule: Rule) -> None:
+    for check in rule.checks:
+        if check.needs in (SourceKernel, SourceFile):
+            for source in check.bad:
+                assert findings(PREAMBLE + source, rule), source
+            for source in check.good:
+                assert findings(PREAMBLE + source, rule) == [], source
 
 
 @pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
@@ -93,7 +84,7 @@ def test_a_finding_points_at_the_fault_and_says_what_to_write() -> None:
         "correctness",
     )
     assert (finding.line, finding.column, finding.evidence) == (7, 9, "source")
-    assert finding.message == "The length of tl.arange must be a power of two; 100 is none."
+    assert finding.message == "The length of tl.arange must be a power of two; 100 is not."
     assert finding.suggestion == "Use 128 and mask what lies beyond the end."
 
 
@@ -241,12 +232,23 @@ def test_nothing_is_found_in(source: str) -> None:
     assert found_by(source) == {}
 
 
+def test_one_finding_names_everything_that_is_missing_beside_a_kernel() -> None:
+    name = "_".join(("copy", "nobody", "knows"))  # not to be found in this test
+    source = f"@triton.jit\ndef kernel(x_ptr): ...\n\ndef {name}(x):\n    kernel[(1,)](x)\n"
+    (finding,) = (f for f in findings(PREAMBLE + source) if f.rule == "incomplete_kernel_file")
+    assert (finding.line, finding.severity) == (8, "info")
+    assert finding.message == (
+        "kernel.py has no reference, no test in it or near it, no benchmark in it or near it, "
+        f"no docstring for {name}."
+    )
+
+
 def test_a_loop_over_a_tuple_and_its_break_are_two_faults() -> None:
     source = "@triton.jit\ndef kernel(x_ptr):\n    for i in (1, 2):\n        break\n"
     assert found_by(source) == {"unsupported_syntax": 2}
 
 
-def test_what_is_named_in_restore_value_is_not_told_and_the_rest_is() -> None:
+def test_what_is_named_in_restore_value_is_not_reported_and_the_rest_is() -> None:
     source = """
 @triton.autotune(
     [triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"], restore_value=["x_ptr"]

@@ -71,7 +71,7 @@ FINDINGS = (
         evidence="source",
         **at("tl.arange(0, 1000)"),
         kernel="softmax_kernel",
-        message="The length of tl.arange must be a power of two; 1000 is none.",
+        message="The length of tl.arange must be a power of two; 1000 is not.",
         suggestion="Use 1024 and mask what lies beyond the end.",
         fix="columns = tl.arange(0, 1024)",
         fingerprint="0123456789abcdef",

@@ -1,21 +1,37 @@
-"""The page of rules is the one that the rules would write today, and findings link to it."""
+"""The index of rules is the one that the rules would write today, and each rule has a page."""
+
+import pytest
 
 from pytorch_to_triton import places
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.report.rule_pages import PAGE, page
+from pytorch_to_triton.audit.report.rule_pages import INDEX, index, main, page
 
 
-def test_the_page_is_up_to_date() -> None:
-    written = (places.shipped("references") / PAGE).read_text(encoding="utf-8")
-    assert written == page(all_rules()), "python -m pytorch_to_triton.audit.report.rule_pages writes it"
+def test_the_index_is_up_to_date() -> None:
+    written = (places.shipped("references") / INDEX).read_text(encoding="utf-8")
+    assert written == index(all_rules()), "python -m pytorch_to_triton.audit.report.rule_pages writes it"
 
 
-def test_every_rule_has_a_heading_and_an_entry_in_a_table() -> None:
-    written = page(all_rules())
+def test_every_rule_has_one_row_with_an_anchor_and_what_is_wrong() -> None:
+    rows = [line for line in index(all_rules()).splitlines() if line.startswith("| <a id=")]
+    assert len(rows) == len(all_rules())
     for rule in all_rules():
-        assert written.count(f"\n### {rule.name}\n") == 1
-        assert f"| [{rule.name}](#{rule.name}) |" in written
+        (row,) = (row for row in rows if row.startswith(f'| <a id="{rule.name}"></a>{rule.name} | '))
+        assert row.count(" | ") == 3
+        assert rule.severity in row
+
+
+def test_a_page_says_what_is_wrong_why_how_to_fix_it_and_shows_an_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["out_of_bounds"])
+    (rule,) = (rule for rule in all_rules() if rule.name == "out_of_bounds")
+    printed = capsys.readouterr().out
+    assert printed == f"{page(rule)}\n"
+    assert "Severity: critical. Evidence: measured." in printed
+    assert "\nFix: mask the access" in printed
+    assert "```python" in printed
 
 
 def test_an_example_of_timings_is_not_shown() -> None:
-    assert '"median_ms"' not in page(all_rules())
+    assert not any('"median_ms"' in page(rule) for rule in all_rules())

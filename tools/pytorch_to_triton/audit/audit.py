@@ -126,7 +126,20 @@ def findings_of(examined: Examinations, readings: Sequence[SourceReading]) -> li
     found = [finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)]
     sources = {path: parsed_or_none(path) for path in {finding.file for finding in found}}
     whole = [completed(f, source) if (source := sources[f.file]) else f for f in found]
-    return [*(finding for reading in readings for finding in reading.findings), *merged(whole)]
+    of_source = [finding for reading in readings for finding in reading.findings]
+    return with_proofs(of_source, merged(whole))
+
+
+def with_proofs(of_source: Sequence[Finding], shown: Sequence[Finding]) -> list[Finding]:
+    """All findings; one that a rule makes in the source and in compiled code takes the proof of the code."""
+    proofs = {(finding.rule, finding.file, finding.line): finding for finding in shown}
+    findings: list[Finding] = []
+    for finding in of_source:
+        proof = proofs.get((finding.rule, finding.file, finding.line))
+        update = {"evidence": proof.evidence, "proof": proof.proof} if proof else {}
+        findings.append(finding.model_copy(update=update))
+    known = {(finding.rule, finding.file, finding.line) for finding in of_source}
+    return [*findings, *(f for f in shown if (f.rule, f.file, f.line) not in known)]
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:

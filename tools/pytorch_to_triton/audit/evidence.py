@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.audit.analysis.diagnosis import Diagnoses, Occurrence, Symptom
-from pytorch_to_triton.audit.fault import Node, SourceLine
+from pytorch_to_triton.audit.analysis.diagnosis import Diagnoses, Diagnosis, Occurrence
+from pytorch_to_triton.audit.fault import Fault, Node, SourceLine
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel
 from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.benchmark import Benchmark
@@ -49,11 +49,17 @@ class CompiledCode:
         """It is one of an autotuner's configurations, which need not be the one that is used."""
         return self.compiled.configuration is not None
 
-    def remarks(self, kind: RemarkKind) -> Iterator[tuple[SourceLine, Remark]]:
-        """What `inspect` remarks of this kind, each at its first line, else at the kernel's `def`."""
+    def remarks(self, *kinds: RemarkKind) -> Iterator[tuple[SourceLine, Remark]]:
+        """The remarks of `inspect` of these kinds, each at its first line, else at the kernel's `def`."""
         for remark in self.inspected.remarks:
-            if remark.kind == kind:
+            if remark.kind in kinds:
                 yield SourceLine(min(remark.lines, default=self.compiled.line)), remark
+
+    def faults(self, kind: RemarkKind, message: str, suggestion: str) -> Iterator[Fault]:
+        """A fault for each remark of a kind; the message may hold {kernel} and {precision}."""
+        for at, remark in self.remarks(kind):
+            text = message.format(kernel=self.compiled.name, precision=remark.precision)
+            yield Fault(at, text, suggestion, proof=self.proof(remark))
 
     def proof(self, remark: Remark) -> str:
         """A remark with the GPU and the lines that it is about."""
@@ -105,13 +111,13 @@ class MeasuredTarget:
         """The name of what stands at that place."""
         return _name(self.place, self.target)
 
-    def sightings(self, symptom: Symptom) -> Iterator[tuple[Node | SourceLine, Occurrence]]:
-        """What was seen of one symptom, each with its place."""
-        for sighting in self._symptoms.sightings(symptom):
-            yield sighting.at or begins(self.place), sighting
+    def occurrences(self, diagnosis: Diagnosis) -> Iterator[tuple[Node | SourceLine, Occurrence]]:
+        """Those of one diagnosis, each with its place."""
+        for occurrence in self._diagnoses.occurrences(diagnosis):
+            yield occurrence.at or begins(self.place), occurrence
 
     @cached_property
-    def _symptoms(self) -> Diagnoses:
+    def _diagnoses(self) -> Diagnoses:
         return Diagnoses(self.verdict)
 
 

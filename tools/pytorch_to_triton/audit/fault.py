@@ -11,7 +11,7 @@ Node = ast.stmt | ast.expr | ast.alias | ast.keyword | ast.arg
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A place that is known by its line, as compilers and interpreters tell it."""
+    """A place that is known by its line, as compilers and interpreters report it."""
 
     lineno: int
     """From 1."""
@@ -24,7 +24,7 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: where, what is wrong and what comes of it, and what to write instead."""
+    """One fault: where, what is wrong, what follows from it, and how to fix it."""
 
     at: Node | SourceLine
     message: str
@@ -40,3 +40,5 @@ class Fault:
     measured evidence always has one."""
     severity: Severity | None = None
     """Where this one weighs more or less than the rule says; None: as the rule says."""
+    certain: bool = False
+    """No run is needed to confirm it, though its rule suspects others."""

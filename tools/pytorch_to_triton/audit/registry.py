@@ -1,160 +1,116 @@
-"""Every rule: one file in rules/ is one rule.
+"""Every rule. A file in rules/ is one rule, named after the file:
 
     \"\"\"What is wrong, in one line.
 
     Why it matters.
 
-    Instead, what to write.
+    Fix: what to write.
     \"\"\"
     SEVERITY = "critical"
     CATEGORY = "correctness"
     BAD = ("...",)      # each must be found at least once
-    GOOD = ("...",)     # each must be found silent
+    GOOD = ("...",)     # in each nothing must be found
 
-    def check(kernel: Kernel) -> Iterator[Fault]: ...
+    def check(kernel: SourceKernel) -> Iterator[Fault]: ...
 
-The annotation of check's one parameter says which evidence it needs: it is called once for each Kernel, once
-for the SourceFile, for each CompiledCode, for what was Measured or for what was Timed. BAD and GOOD are files
-without their imports, PREAMBLE comes before each; those of a rule that needs more than source declare INPUTS
-and `run`, and those of a rule on timings are JSON: one object a size, with the timings by label.
+or a table: RULES, a tuple of Rule, for rules that only name what was decided elsewhere.
+
+The annotation of check's one parameter says which evidence it needs: it is called once for each SourceKernel,
+once for the SourceFile, for each CompiledCode, MeasuredTarget or TimedTarget. BAD and GOOD are files without
+their imports, PREAMBLE comes before each; those of a check that needs more than source declare INPUTS and
+`run`, and those of a check of timings are JSON: one object a size, with the timings by label.
+
+A fault that shows in the source and in the compiled code has two checks: `check`, and `check_compiled` with
+BAD_COMPILED and GOOD_COMPILED.
 
 A rule that only suspects also has
 
     SUSPECTED = "low"                 # its severity until something is measured; SEVERITY where confirmed
-    SETTLED_BY = ("out_of_bounds",)   # rules on what was measured that confirm it
+    CONFIRMED_BY = ("out_of_bounds",)   # rules on what was measured that confirm it
 
 Where the kernel was run, a finding of one of those rules at the same line and about the same pointer (or
-without a line of its own) confirms the suspicion; it is cleared where every case passed (settle.py).
+without a line of its own) confirms the suspicion; it is cleared where every case passed (resolve.py).
 """
 
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from pytorch_to_triton.audit import rules
-from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
-from pytorch_to_triton.audit.fault import Fault, SourceLine
-from pytorch_to_triton.audit.source import SourceFile, SourceKernel
-from pytorch_to_triton.schema.finding import SEVERITIES, Category, EvidenceKind, Finding, Severity
+from pytorch_to_triton.audit.rule import KINDS, Rule, RuleCheck
+from pytorch_to_triton.schema.finding import SEVERITIES, Category
+
+__all__ = ["KINDS", "PREAMBLE", "MalformedRule", "Rule", "all_rules", "load"]
 
 PREAMBLE = "import torch\nimport triton\nimport triton.language as tl\n\n"
 
-KINDS: dict[type[Evidence], EvidenceKind] = {
-    SourceFile: "source",
-    SourceKernel: "source",
-    CompiledCode: "compiled",
-    MeasuredTarget: "measured",
-    TimedTarget: "measured",
-}
-"""What a check may ask for, and what its findings rest on."""
-_ASKED_FOR = {
+_EXAMPLES = "a tuple of source snippets"
+_CHECK = f"a function of one parameter, annotated with {', '.join(kind.__name__ for kind in KINDS)}"
+_REQUIRED = {
     "SEVERITY": f"one of {', '.join(SEVERITIES)}",
     "CATEGORY": f"one of {', '.join(get_args(Category))}",
-    "BAD": "a tuple of source snippets",
-    "GOOD": "a tuple of source snippets",
-    "check": f"a function of one parameter, annotated with {', '.join(kind.__name__ for kind in KINDS)}",
+    "BAD": _EXAMPLES,
+    "GOOD": _EXAMPLES,
+    "check": _CHECK,
 }
-_SUSPICION = {
-    "SUSPECTED": f"one of {', '.join(SEVERITIES)}",
-    "SETTLED_BY": "a tuple of rules' names",
-}
-"""What a rule has both of, or neither."""
+_TOGETHER = (
+    {"SUSPECTED": f"one of {', '.join(SEVERITIES)}", "CONFIRMED_BY": "a tuple of rules' names"},
+    {"check_compiled": _CHECK, "BAD_COMPILED": _EXAMPLES, "GOOD_COMPILED": _EXAMPLES},
+)
+"""What a rule has all of, or nothing."""
 
 
 class MalformedRule(Exception):
     """A file in rules/ that is no rule: a defect of this project."""
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule, as its module defines it."""
-
-    name: str
-    """Its module's."""
-    about: str
-    """The docstring: what is wrong, why it matters, what to write instead."""
-    severity: Severity
-    """Of what is certain."""
-    suspected: Severity | None
-    """Of what is not; None: the rule finds only what is certain."""
-    settled_by: tuple[str, ...]
-    category: Category
-    needs: type[Evidence]
-    check: Callable[[Any], Iterator[Fault]]
-    bad: tuple[str, ...]
-    good: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """What is wrong, in one line."""
-        return self.about.partition("\n")[0]
-
-    def find(self, evidence: Evidence) -> Iterator[Finding]:
-        """Its findings in a file, or in what else it asks for; nothing where it asks for other evidence."""
-        for piece in pieces(evidence, self.needs):
-            for fault in self.check(piece):
-                yield self._finding(fault, piece)
-
-    def _finding(self, fault: Fault, piece: Evidence) -> Finding:
-        place = fault.at
-        elsewhere, own = (place.file, place.own) if isinstance(place, SourceLine) else (None, True)
-        return Finding(
-            rule=self.name,
-            severity=fault.severity or self.suspected or self.severity,
-            suspected=self.suspected is not None,
-            category=self.category,
-            evidence=KINDS[self.needs],
-            file=elsewhere or piece.path,
-            line=place.lineno,
-            column=place.col_offset + 1,
-            own_line=own,
-            pointer=fault.pointer,
-            message=fault.message,
-            suggestion=fault.suggestion,
-            fix=fault.fix,
-            proof=fault.proof,
-        )
-
-
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every file in rules/, by name. Raises MalformedRule."""
-    return tuple(
-        load(importlib.import_module(f"{rules.__name__}.{module.name}"))
-        for module in pkgutil.iter_modules(rules.__path__)
-    )
+    """Every rule, by name. Raises MalformedRule."""
+    modules = pkgutil.iter_modules(rules.__path__)
+    found = (rules_in(importlib.import_module(f"{rules.__name__}.{module.name}")) for module in modules)
+    return tuple(sorted((rule for those in found for rule in those), key=lambda rule: rule.name))
+
+
+def rules_in(module: ModuleType) -> tuple[Rule, ...]:
+    """The rows of a table, or the one rule that a module defines. Raises MalformedRule."""
+    table: tuple[Rule, ...] | None = getattr(module, "RULES", None)
+    return (load(module),) if table is None else table
 
 
 def load(module: ModuleType) -> Rule:
-    """The rule that a module defines. Raises MalformedRule, naming its file and all that it lacks."""
+    """The rule that a module defines. Raises MalformedRule, naming its file and all that is missing."""
     about = inspect.getdoc(module) or ""
-    suspicion = _SUSPICION if vars(module).keys() & _SUSPICION.keys() else {}
+    optional = [names for names in _TOGETHER if vars(module).keys() & names.keys()]
     missing = [
         f"{name} ({what})"
-        for name, what in (_ASKED_FOR | suspicion).items()
+        for names in (_REQUIRED, *optional)
+        for name, what in names.items()
         if not _is_sound(name, vars(module).get(name))
     ]
-    if not any(paragraph.startswith("Instead") for paragraph in about.split("\n\n")):
-        missing.insert(0, "a docstring whose last paragraph starts with Instead")
+    if not any(paragraph.startswith("Fix: ") for paragraph in about.split("\n\n")):
+        missing.insert(0, "a docstring whose last paragraph starts with Fix:")
     if missing:
-        raise MalformedRule(f"{module.__file__ or module.__name__} lacks {'; '.join(missing)}.")
+        raise MalformedRule(f"{module.__file__ or module.__name__}: missing are {'; '.join(missing)}.")
     return Rule(
         name=module.__name__.rpartition(".")[2],
         about=about,
         severity=module.SEVERITY,
-        suspected=getattr(module, "SUSPECTED", None),
-        settled_by=getattr(module, "SETTLED_BY", ()),
         category=module.CATEGORY,
-        needs=_evidence(module.check),
-        check=module.check,
-        bad=module.BAD,
-        good=module.GOOD,
+        checks=tuple(_checks(module)),
+        suspected=getattr(module, "SUSPECTED", None),
+        confirmed_by=getattr(module, "CONFIRMED_BY", ()),
     )
+
+
+def _checks(module: ModuleType) -> Iterator[RuleCheck]:
+    yield RuleCheck(_evidence(module.check), module.check, module.BAD, module.GOOD)
+    if run := getattr(module, "check_compiled", None):
+        yield RuleCheck(_evidence(run), run, module.BAD_COMPILED, module.GOOD_COMPILED)
 
 
 def _is_sound(name: str, value: Any) -> bool:
@@ -163,7 +119,7 @@ def _is_sound(name: str, value: Any) -> bool:
             return value in SEVERITIES
         case "CATEGORY":
             return value in get_args(Category)
-        case "check":
+        case "check" | "check_compiled":
             return inspect.isfunction(value) and _evidence(value) in KINDS
     return isinstance(value, tuple) and bool(value) and all(isinstance(snippet, str) for snippet in value)
 

@@ -36,7 +36,7 @@ def resolve(
     of its own, the one in its file, if there is just one that it can mean. They take over its evidence, and
     it is not listed again. Where every case passed, suspicions are cleared.
     """
-    confirmable = {rule.name: rule for rule in rules if rule.settled_by}
+    confirmable = {rule.name: rule for rule in rules if rule.confirmed_by}
     open_ones = [
         finding
         for finding in findings
@@ -69,7 +69,7 @@ def _pointers(finding: Finding) -> set[str]:
 
 
 def _confirms(proof: Finding, finding: Finding, rule: Rule) -> bool:
-    if proof.rule not in rule.settled_by or proof.file != finding.file:
+    if proof.rule not in rule.confirmed_by or proof.file != finding.file:
         return False
     mine, seen = _pointers(finding), _pointers(proof)
     return not proof.own_line or (proof.line == finding.line and (not mine or not seen or bool(mine & seen)))

@@ -10,7 +10,7 @@ import tokenize
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from pytorch_to_triton.audit.registry import KINDS, Rule
+from pytorch_to_triton.audit.registry import Rule
 from pytorch_to_triton.schema.finding import Finding, Suppressed
 from pytorch_to_triton.schema.value import Value
 
@@ -85,7 +85,7 @@ def notes_on(
             yield f"{where}: there is no rule {', '.join(unknown)} to ignore."
         elif any(comment.suppresses(found.finding) for found in aside):
             continue
-        elif all(KINDS[every[rule].needs] == "source" for rule in comment.rules):
+        elif all(every[rule].evidence == ("source",) for rule in comment.rules):
             yield f"{where}: audit: ignore[{listed}] suppresses nothing: there is no such finding."
 
 

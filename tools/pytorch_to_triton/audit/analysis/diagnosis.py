@@ -1,7 +1,7 @@
-"""What a validation found wrong, each thing as one symptom; the rule of a symptom's name tells it.
+"""What a validation found wrong, as diagnoses; the rule of a diagnosis's name reports it.
 
 One fault shows in many cases. Where a case goes wrong whose plain counterpart (random values, contiguous
-tensors, the same sizes) goes wrong too, it shows the same symptom as that one.
+tensors, the same sizes) goes wrong too, both get the same diagnosis.
 """
 
 from collections import defaultdict
@@ -32,13 +32,13 @@ from pytorch_to_triton.validate.conclusion import (
 )
 from pytorch_to_triton.validate.judge import MEMORY
 
-Symptom = Literal[
+Diagnosis = Literal[
     "out_of_bounds", "offset_overflow", "race", "undefined_values", "unwritten_output", "layout_ignored",
     "tail_wrong", "wrong_results", "unstable_results", "low_precision_results", "not_reproducible",
     "results_overwritten", "input_changed", "crashes", "size_refused", "left_to_pytorch", "misbehaves",
     "uncompilable_python",
 ]  # fmt: skip
-BREACHES: Mapping[ViolationKind, Symptom] = {
+VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "load_outside": "out_of_bounds",
     "store_outside": "out_of_bounds",
     "overrun": "out_of_bounds",
@@ -69,6 +69,8 @@ _OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "random_si
 _ENDS: tuple[CaseStatus, ...] = ("crashed", "timed_out", "raised")
 _UNUSUAL: tuple[Group, ...] = ("empty", "batch", "beyond")
 """Sizes that the declaration does not name, and that it does not exclude."""
+_AFTER_THE_CALL = " after the call"
+"""Ends the name of an argument that was written to, in Mismatch.output."""
 _VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "repeat")
 """Cases that differ from a plain one of the same sizes."""
 
@@ -79,82 +81,86 @@ def _is_wrong(case: CaseResult) -> bool:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class DiagnosisEvidence:
     """One thing that one case, or the process as a whole, showed."""
 
-    symptom: Symptom
+    diagnosis: Diagnosis
     what: ViolationKind | Kind | CaseStatus
     case: CaseResult | None
     """None: the process as a whole."""
     message: str
     suggestion: str
-    subject: str = ""
+    output: str = ""
     """The output, or the tensor, that it is about."""
     at: SourceLine | None = None
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A symptom at one place, in all cases that show it."""
+    """A diagnosis at one place, in all cases that show it."""
 
     at: SourceLine | None
     """None: the verdict names no line."""
-    signs: tuple[Evidence, ...]
+    evidence: tuple[DiagnosisEvidence, ...]
     """The most telling first."""
     proof: str
 
     @property
-    def telling(self) -> Evidence:
-        return self.signs[0]
+    def telling(self) -> DiagnosisEvidence:
+        return self.evidence[0]
 
     @property
-    def subjects(self) -> str:
-        """`out[0], out[1]`: what it is about."""
-        return ", ".join(dict.fromkeys(sign.subject for sign in self.signs if sign.subject))
+    def outputs(self) -> str:
+        """`out[0], out[1]`: the outputs, or the tensors, that it is about."""
+        return ", ".join(dict.fromkeys(one.output for one in self.evidence if one.output))
 
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """A verdict as symptoms."""
+    """A verdict as diagnoses."""
 
     verdict: Verdict
 
     @cached_property
-    def signs(self) -> tuple[Evidence, ...]:
+    def evidence(self) -> tuple[DiagnosisEvidence, ...]:
         """Everything that is wrong; empty where nothing is."""
-        whole = (_of_violation(BREACHES[found.kind], found, None) for found in self.verdict.violations)
-        return (*(sign for case in self.verdict.cases for sign in self._of_case(case)), *whole)
+        whole = (_of_violation(VIOLATIONS[found.kind], found, None) for found in self.verdict.violations)
+        return (*(one for case in self.verdict.cases for one in self._of_case(case)), *whole)
 
-    def sightings(self, symptom: Symptom) -> list[Occurrence]:
-        """What was seen of one symptom, by place."""
-        by_place: defaultdict[SourceLine | None, list[Evidence]] = defaultdict(list)
-        for sign in self.signs:
-            if sign.symptom == symptom:
-                by_place[sign.at].append(sign)
-        return [self._sighting(at, signs) for at, signs in by_place.items()]
+    def occurrences(self, diagnosis: Diagnosis) -> list[Occurrence]:
+        """One diagnosis, by place."""
+        by_place: defaultdict[SourceLine | None, list[DiagnosisEvidence]] = defaultdict(list)
+        for one in self.evidence:
+            if one.diagnosis == diagnosis:
+                by_place[one.at].append(one)
+        return [self._occurrence(at, evidence) for at, evidence in by_place.items()]
 
-    def _of_case(self, case: CaseResult) -> Iterator[Evidence]:
+    def _of_case(self, case: CaseResult) -> Iterator[DiagnosisEvidence]:
         following = self._following(case)
         for found in case.violations:
             if found.kind not in following:
-                yield _of_violation(self._symptom_of_violation(found, case), found, case)
+                yield _of_violation(self._diagnosis_of_violation(found, case), found, case)
         # Lanes outside of a tensor are poisoned, and races leave anything: wrong values follow from both.
         if any(found.kind in MEMORY for found in case.violations):
             return
         for mismatch in case.mismatches if _is_wrong(case) else ():
-            symptom = self._symptom_of_mismatch(mismatch, case)
-            yield Evidence(
-                symptom, mismatch.kind, case, mismatch.message, self._advice(mismatch), mismatch.output
+            yield DiagnosisEvidence(
+                self._diagnosis_of_mismatch(mismatch, case),
+                mismatch.kind,
+                case,
+                mismatch.message,
+                self._advice(mismatch),
+                mismatch.output.removesuffix(_AFTER_THE_CALL),
             )
         if case.status in _ENDS and case.stopped_by is None:
-            yield Evidence(
-                self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice()
+            yield DiagnosisEvidence(
+                self._diagnosis_of_end(case), case.status, case, f"the call {case.why}", self._advice()
             )
         if case.status == "limited" and case.group in _UNUSUAL:
-            yield Evidence("size_refused", "raised", case, f"the call {case.why}", self._advice())
+            yield DiagnosisEvidence("size_refused", "raised", case, f"the call {case.why}", self._advice())
 
     def _following(self, case: CaseResult) -> Collection[ViolationKind]:
-        """Breaches that follow from wrong values, or from a call that ended early.
+        """Violations that follow from wrong values, or from a call that ended early.
 
         What nobody wrote is what memory held before, and no kernel is launched after an error.
         """
@@ -163,9 +169,9 @@ class Diagnoses:
         follows: list[ViolationKind] = ["reads_uninitialised"] * unwritten
         return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
-    def _symptom_of_violation(self, found: Violation, case: CaseResult) -> Symptom:
+    def _diagnosis_of_violation(self, found: Violation, case: CaseResult) -> Diagnosis:
         if found.kind not in MEMORY or found.kind == "race" or case.group != "large_stride":
-            return BREACHES[found.kind]
+            return VIOLATIONS[found.kind]
         near = any(
             (other.file, other.line) == (found.file, found.line) and other.kind in MEMORY
             for one in self.verdict.cases
@@ -174,7 +180,7 @@ class Diagnoses:
         )
         return "out_of_bounds" if near else "offset_overflow"
 
-    def _symptom_of_mismatch(self, found: Mismatch, case: CaseResult) -> Symptom:
+    def _diagnosis_of_mismatch(self, found: Mismatch, case: CaseResult) -> Diagnosis:
         if found.kind == "mutates_input":
             return "input_changed"
         if case.group == "special" and not self._plain_mismatches:
@@ -187,7 +193,7 @@ class Diagnoses:
         return "unwritten_output" if found.kind == "unwritten" else self._of_values
 
     @cached_property
-    def _of_values(self) -> Symptom:
+    def _of_values(self) -> Diagnosis:
         """Of wrong values that no layout, no offset and no special value explains: the same for all cases."""
         found = self._plain_mismatches or [m for case in self._wrong for m in case.mismatches]
         places = [mismatch.where for mismatch in found if mismatch.where not in (None, "everywhere")]
@@ -215,7 +221,7 @@ class Diagnoses:
     def _strides_are_ignored(self) -> bool:
         """Another layout alone makes much of an output wrong.
 
-        Tensors that are expanded have equal rows, and a few elements may come of another draw of the values.
+        Tensors that are expanded have equal rows, and a few elements may come from other generated values.
         """
         return any(
             mismatch.where not in _FEW and mismatch.kind != "low_precision"
@@ -225,7 +231,7 @@ class Diagnoses:
             for mismatch in case.mismatches
         )
 
-    def _symptom_of_end(self, case: CaseResult) -> Symptom:
+    def _diagnosis_of_end(self, case: CaseResult) -> Diagnosis:
         if case.reason == "reference_withheld":
             return "left_to_pytorch"
         usual = [one for one in self.verdict.cases if one.group not in _UNUSUAL]
@@ -262,10 +268,10 @@ class Diagnoses:
             return ONLY[group]
         return f"Look for the likely cause: {mismatch.causes[0]}" if mismatch and mismatch.causes else ""
 
-    def _sighting(self, at: SourceLine | None, signs: Sequence[Evidence]) -> Occurrence:
-        ranked = sorted(signs, key=_rank)
+    def _occurrence(self, at: SourceLine | None, evidence: Sequence[DiagnosisEvidence]) -> Occurrence:
+        ranked = sorted(evidence, key=_rank)
         telling = ranked[0]
-        names = {sign.case.name for sign in signs if sign.case}
+        names = {one.case.name for one in evidence if one.case}
         wrong = wrong_of(self.verdict.cases)
         shrunk = self.verdict.smallest
         if telling.case is None:
@@ -280,14 +286,14 @@ class Diagnoses:
         return Occurrence(at, tuple(ranked), proof)
 
 
-def _of_violation(symptom: Symptom, found: Violation, case: CaseResult | None) -> Evidence:
+def _of_violation(diagnosis: Diagnosis, found: Violation, case: CaseResult | None) -> DiagnosisEvidence:
     at = SourceLine(found.line, Path(found.file)) if found.file and found.line else None
-    return Evidence(symptom, found.kind, case, found.message, found.suggestion, found.tensor, at)
+    return DiagnosisEvidence(diagnosis, found.kind, case, found.message, found.suggestion, found.tensor, at)
 
 
-def _rank(sign: Evidence) -> tuple[bool, int]:
+def _rank(evidence: DiagnosisEvidence) -> tuple[bool, int]:
     """A declared case first, then the smallest."""
-    if sign.case is None:
+    if evidence.case is None:
         return True, 0
-    elements = sum(output.elements for output in sign.case.outputs)
-    return sign.case.group not in DECLARED_GROUPS, elements
+    elements = sum(output.elements for output in evidence.case.outputs)
+    return evidence.case.group not in DECLARED_GROUPS, elements

@@ -29,6 +29,9 @@ _DEEPEST = 10
 _REDUCED = frozenset({"sum", "max", "min"})
 NOT_ZERO = "not zero"
 UNDEFINED = "undefined"
+_LOWEST, _HIGHEST = '-float("inf")', 'float("inf")'
+NEUTRAL = {"sum": "0.0", "max": _LOWEST, "argmax": _LOWEST, "min": _HIGHEST, "argmin": _HIGHEST}
+"""What masked lanes must hold so that they change nothing, by the reduction."""
 Content = float | str
 """A number, NOT_ZERO, or UNDEFINED."""
 

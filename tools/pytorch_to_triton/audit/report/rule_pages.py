@@ -1,12 +1,15 @@
-"""references/auditing_rules.md: one page with every rule, written from the rules themselves.
+"""What is written of the rules themselves: the index in references/, and a page for each.
 
-python -m pytorch_to_triton.audit.report.rule_pages
+python -m pytorch_to_triton.audit.report.rule_pages             writes the index, references/auditing_rules.md
+python -m pytorch_to_triton.audit.report.rule_pages RULE ...    prints the pages of these rules
+python -m pytorch_to_triton.audit.report.rule_pages all         prints the pages of all rules
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.registry import KINDS, Rule, all_rules
+from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.report.markdown import fenced, paragraph
 from pytorch_to_triton.audit.report.wording import (
     CATEGORIES,
@@ -15,13 +18,15 @@ from pytorch_to_triton.audit.report.wording import (
     example_of,
     paragraphs_of,
 )
-from pytorch_to_triton.schema.finding import SEVERITIES, Category
+from pytorch_to_triton.audit.rule import Rule
+from pytorch_to_triton.schema.finding import SEVERITIES
 
-PAGE = "auditing_rules.md"
+INDEX = "auditing_rules.md"
 _HEAD = """\
 # The rules of an audit
 
-Written by `python -m pytorch_to_triton.audit.report.rule_pages` from the rules themselves.
+Written by `python -m pytorch_to_triton.audit.report.rule_pages` from the rules themselves. Given the name
+of a rule, this command prints why the rule matters, how to fix what it finds, and an example.
 
 A rule's severity says what its findings cost:
 
@@ -35,49 +40,63 @@ Its evidence says what the findings rest on:
 """
 
 
-def main() -> None:
-    """Write the page where the project's references lie."""
-    (places.shipped("references") / PAGE).write_text(page(all_rules()), encoding="utf-8")
+def main(names: Sequence[str]) -> None:
+    """Write the index where the project's references lie, or print the pages of the named rules."""
+    rules = all_rules()
+    if not names:
+        (places.shipped("references") / INDEX).write_text(index(rules), encoding="utf-8")
+    for rule in rules:
+        if rule.name in names or "all" in names:
+            print(page(rule))
 
 
-def page(rules: Sequence[Rule]) -> str:
-    """The whole page: the rules by category, in each the gravest first."""
+def index(rules: Sequence[Rule]) -> str:
+    """One row a rule, by category, in each the gravest first."""
     lines = [_HEAD, *(f"- `{kind}`: {about}." for kind, about in EVIDENCE.items())]
     lines += ["", f"A suspicion {SUSPECTED}. Where the kernel is run, it is confirmed or dropped."]
     for category in CATEGORIES:
-        those = _ranked([rule for rule in rules if rule.category == category])
-        if those:
-            lines += ["", f"## {category.capitalize()}", *_contents(category, those)]
-        for rule in those:
-            lines += ["", *_section(rule)]
+        lines += ["", f"## {category.capitalize()}", "", "| rule | severity | evidence | fault |"]
+        lines.append("|---|---|---|---|")
+        lines += [_entry(rule) for rule in _ranked([rule for rule in rules if rule.category == category])]
     return "\n".join(lines) + "\n"
+
+
+def page(rule: Rule) -> str:
+    """What a rule finds, why it matters, how to fix it, and an example."""
+    title, *rest = map(paragraph, paragraphs_of(rule))
+    return "\n".join(
+        [
+            f"## {rule.name}",
+            f"\n**{title}** Severity: {_severity(rule)}. Evidence: {_evidence(rule)}.",
+            *(f"\n{one}" for one in rest),
+            *_example(rule),
+            "",
+        ]
+    )
 
 
 def _ranked(rules: Sequence[Rule]) -> list[Rule]:
     return sorted(rules, key=lambda rule: (SEVERITIES.index(rule.severity), rule.name))
 
 
-def _contents(category: Category, rules: Sequence[Rule]) -> Iterator[str]:
-    yield f"\n| {category} | severity | evidence |"
-    yield "|---|---|---|"
-    yield from (
-        f"| [{rule.name}](#{rule.name}) | {_severity(rule)} | {KINDS[rule.needs]} |" for rule in rules
-    )
+def _entry(rule: Rule) -> str:
+    title = paragraph(rule.title).replace("|", "\\|")
+    return f'| <a id="{rule.name}"></a>{rule.name} | {_severity(rule)} | {_evidence(rule)} | {title} |'
 
 
 def _severity(rule: Rule) -> str:
     return rule.severity if rule.suspected is None else f"{rule.suspected}; {rule.severity} once confirmed"
 
 
-def _section(rule: Rule) -> Iterator[str]:
-    title, *why = map(paragraph, paragraphs_of(rule))
-    yield f"### {rule.name}"
-    yield f"\n**{title}** Severity: {_severity(rule)}. Evidence: {KINDS[rule.needs]}."
-    yield from (f"\n{one}" for one in why)
+def _evidence(rule: Rule) -> str:
+    return ", ".join(rule.evidence)
+
+
+def _example(rule: Rule) -> Iterator[str]:
     if example := example_of(rule):
         yield "\nIt finds:\n"
         yield from fenced(example, "python")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

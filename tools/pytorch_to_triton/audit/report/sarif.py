@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pytorch_to_triton.audit.registry import KINDS, Rule, all_rules
+from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.markdown import fenced, paragraph, text
 from pytorch_to_triton.audit.report.wording import example_of, paragraphs_of, utc
 from pytorch_to_triton.schema.finding import AuditReport, Finding, Severity
@@ -80,9 +80,9 @@ def _descriptor(rule: Rule) -> Node:
         "defaultConfiguration": {"level": LEVELS[rule.suspected or rule.severity]},
         "properties": {
             "category": rule.category,
-            "evidence": KINDS[rule.needs],
+            "evidence": rule.evidence[0],
             "precision": "very-high" if rule.suspected is None else "medium",
-            "tags": ["triton", rule.category, KINDS[rule.needs]],
+            "tags": ["triton", rule.category, *rule.evidence],
         },
     }
 

@@ -3,7 +3,7 @@
 What was added before is still relative to the old maximum: the result is wrong wherever a later block holds a
 greater value.
 
-Instead, multiply every accumulator of the loop by exp(old maximum - new maximum).
+Fix: multiply every accumulator of the loop by exp(old maximum - new maximum).
 """
 
 import ast

@@ -1,9 +1,9 @@
 """A variable is assigned only in an `if` or a loop, and used after it.
 
-Where the condition or the number of turns is known only at run time, Triton forgets what a branch or a loop
-defines: the use raises NameError when the kernel is compiled.
+Where the condition or the number of iterations is known only at run time, Triton forgets what a branch or a
+loop defines: the use raises NameError when the kernel is compiled.
 
-Instead, give the variable a value of the same type before the branch or the loop, or assign it in both
+Fix: give the variable a value of the same type before the branch or the loop, or assign it in both
 branches.
 """
 
@@ -12,11 +12,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+    pid = tl.program_id(0)
+    if pid == 0:
+        y = 1.0
+""")
 BAD = (
     """
 @triton.jit
@@ -32,16 +40,7 @@ def kernel(x_ptr, n):
         x = tl.load(x_ptr + k)
     tl.store(x_ptr, x)
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    pid = tl.program_id(0)
-    if pid == 0:
-        y = 1.0
-    elif pid == 1:
-        y = 2.0
-    tl.store(x_ptr + pid, y)
-""",
+    _kernel("elif pid == 1:", "    y = 2.0", "tl.store(x_ptr + pid, y)"),
 )
 GOOD = (
     """
@@ -55,18 +54,7 @@ def kernel(x_ptr, n, FIRST: tl.constexpr):
         tl.store(x_ptr, y)
     tl.store(x_ptr, z)
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    pid = tl.program_id(0)
-    if pid == 0:
-        y = 1.0
-    elif pid == 1:
-        y = 2.0
-    else:
-        y = 3.0
-    tl.store(x_ptr + pid, y)
-""",
+    _kernel("elif pid == 1:", "    y = 2.0", "else:", "    y = 3.0", "tl.store(x_ptr + pid, y)"),
     """
 @triton.jit
 def kernel(x_ptr, n):

@@ -3,7 +3,7 @@
 Without the strides a kernel can only count elements as they lie in memory. Given a transposed or sliced
 tensor it reads other elements than the caller means, without an error.
 
-Instead, pass the strides and use them, call `.contiguous()`, or refuse with `assert x.is_contiguous()`.
+Fix: pass the strides and use them, call `.contiguous()`, or refuse with `assert x.is_contiguous()`.
 """
 
 import ast
@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.source import Function, SourceFile
 SEVERITY = "critical"
 CATEGORY = "correctness"
 SUSPECTED = "low"
-SETTLED_BY = ("layout_ignored",)
+CONFIRMED_BY = ("layout_ignored",)
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
@@ -68,8 +68,8 @@ def check(file: SourceFile) -> Iterator[Fault]:
             are, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
             yield Fault(
                 launches[0].call,
-                f"{function.name} passes {', '.join(found)} without strides and never asks whether {are} "
-                "contiguous: of a transposed tensor the kernel reads wrong elements.",
+                f"{function.name} passes {', '.join(found)} without strides and never checks whether {are} "
+                "contiguous: given a transposed tensor, the kernel reads wrong elements.",
                 f"Call .contiguous() on {them} first, or pass the strides.",
             )
 

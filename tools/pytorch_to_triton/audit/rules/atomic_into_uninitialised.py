@@ -3,7 +3,7 @@
 torch.empty leaves in memory what was there before, and an atomic only changes what it finds: the sum starts
 at garbage. It looks right as long as the memory happens to be zero.
 
-Instead, make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
+Fix: make the tensor with torch.zeros (or torch.full with the smallest value for tl.atomic_max).
 """
 
 import ast

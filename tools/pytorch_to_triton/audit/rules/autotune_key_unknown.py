@@ -1,9 +1,9 @@
-"""The key of triton.autotune names something that is no parameter of the kernel.
+"""The key of triton.autotune names something that is not a parameter of the kernel.
 
-Triton leaves such a name out without a word. The configuration that won for the first size is then used for
+Triton silently ignores such a name. The configuration that won for the first size is then used for
 all.
 
-Instead, name parameters of the kernel, spelled as in its definition.
+Fix: name parameters of the kernel, spelled as in its definition.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             yield Fault(
                 place,
                 f"{kernel.node.name} has no parameter {name}: the autotuner ignores it and does not "
-                "tune anew when it changes.",
+                "tune again when it changes.",
                 f"Write {close[0]}."
                 if close
                 else "Name the parameters that decide which configuration is best.",

@@ -1,9 +1,9 @@
 """A kernel with tl.dot is launched with fixed block sizes.
 
-The best tile of a matrix product depends on the shapes and the GPU; between a fitting and an unfitting one
-lies a factor of two to five.
+The best tile of a matrix product depends on the shapes and the GPU; a good one is two to five times as
+fast as a bad one.
 
-Instead, put triton.autotune with a handful of tiles above it, or choose the tile by shape from a table.
+Fix: put triton.autotune with a handful of tiles above it, or choose the tile by shape from a table.
 """
 
 from collections.abc import Iterator
@@ -71,10 +71,10 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     fixed = [_fixed(kernel, launch) for launch in kernel.launches]
     hot = [launch for launch in kernel.launches if launch.function and "test" not in launch.function.name]
     if hot and all(fixed) and all(one == fixed[0] for one in fixed):
-        told = ", ".join(f"{name} = {size}" for name, size in fixed[0].items())
+        values_text = ", ".join(f"{name} = {size}" for name, size in fixed[0].items())
         yield Fault(
             hot[0].call,
-            f"{kernel.node.name} multiplies matrices with {told} for every shape and GPU.",
+            f"{kernel.node.name} multiplies matrices with {values_text} for every shape and GPU.",
             "Put triton.autotune with a handful of tiles above the kernel.",
         )
 

@@ -1,8 +1,8 @@
-"""reset_to_zero or restore_value of triton.autotune names something that is no parameter of the kernel.
+"""reset_to_zero or restore_value of triton.autotune names something that is not a parameter of the kernel.
 
 The autotuner looks the tensor up by that name before each trial, and the first launch raises KeyError.
 
-Instead, name pointer parameters of the kernel, spelled as in its definition.
+Fix: name pointer parameters of the kernel, spelled as in its definition.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 Triton times every configuration on the caller's own tensors, dozens of times each. A kernel that adds to its
 output, or updates a tensor in place, does so with every trial: the first call for each key returns nonsense.
 
-Instead, name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value (an
+Fix: name the pointer in triton.autotune's reset_to_zero (a sum that starts at zero) or restore_value (an
 update in place), or let the kernel write to another tensor.
 """
 
@@ -58,12 +58,12 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     autotune = kernel.decorators.get("triton.autotune")
     if not isinstance(autotune, ast.Call) or not _is_timed(autotune, kernel) or _has_hook(kernel):
         return
-    told = _restored(autotune)
-    if told is None:
+    handled = _restored(autotune)
+    if handled is None:
         return
     for name, call, what in _changed(kernel):
-        if name not in told:
-            told.add(name)
+        if name not in handled:
+            handled.add(name)
             setting = "reset_to_zero" if what == "adds to" else "restore_value"
             yield Fault(
                 call,

@@ -1,30 +1,28 @@
 """tl.debug_barrier() stands between accesses that have nothing to do with each other.
 
 A barrier lets the warps of one program wait for each other, so that what one stored can be loaded by another.
-Where no memory is accessed on both sides of it, it only costs time; it never synchronises different programs.
+Where no memory is accessed on both sides of it, it only costs time; it never synchronizes different programs.
 
-Instead, delete it; where programs have to wait for each other, launch a second kernel.
+Fix: delete it; where programs have to wait for each other, launch a second kernel.
 """
 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "performance"
 _RUN = "\ndef run(x, out):\n    kernel[(1,)](x, out)\n"
-BAD = (
-    """
+_kernel = example("""
 @triton.jit
 def kernel(x_ptr, out_ptr):
     i = tl.arange(0, 16)
-    x = tl.load(x_ptr + i)
-    tl.debug_barrier()
-    tl.store(out_ptr + i, x)
-"""
-    + _RUN,
+""")
+BAD = (
+    _kernel("x = tl.load(x_ptr + i)", "tl.debug_barrier()", "tl.store(out_ptr + i, x)") + _RUN,
     """
 @triton.jit
 def kernel(x_ptr):
@@ -34,15 +32,7 @@ def kernel(x_ptr):
     + _RUN,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    i = tl.arange(0, 16)
-    tl.store(out_ptr + i, 0.0)
-    tl.debug_barrier()
-    tl.store(x_ptr, tl.load(out_ptr))
-"""
-    + _RUN,
+    _kernel("tl.store(out_ptr + i, 0.0)", "tl.debug_barrier()", "tl.store(x_ptr, tl.load(out_ptr))") + _RUN,
     """
 @triton.jit
 def kernel(x_ptr, n):

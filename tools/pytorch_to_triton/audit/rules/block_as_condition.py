@@ -3,7 +3,7 @@
 A program has one flow of control for its whole block; Triton refuses a condition with more than one
 element.
 
-Instead, let tl.where choose single elements and mask= decide what is loaded and stored, or reduce the block
+Fix: let tl.where choose single elements and mask= decide what is loaded and stored, or reduce the block
 to one value first: `if tl.max(x) > 0`.
 """
 

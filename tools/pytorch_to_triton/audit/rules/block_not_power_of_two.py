@@ -1,63 +1,43 @@
-"""A block has a size that is no power of two.
+"""A block has a size that is not a power of two.
 
 Triton lays a block out over threads by halving it, and refuses any other size when the kernel is compiled.
 
-Instead, round the size up to a power of two and mask what lies beyond the end.
+Fix: round the size up to a power of two and mask what lies beyond the end.
 """
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer, shape_of
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
+_variant = example("""
+@triton.jit
+def kernel(x_ptr, n):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, 100), 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(start=0, end=3 * 32), 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(4, 4), 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    total = tl.zeros([16, 48], dtype=tl.float32)
-""",
+    _kernel("tl.store(x_ptr + tl.arange(0, 100), 0.0)"),
+    _kernel("tl.store(x_ptr + tl.arange(start=0, end=3 * 32), 0.0)"),
+    _kernel("tl.store(x_ptr + tl.arange(4, 4), 0.0)"),
+    _kernel("total = tl.zeros([16, 48], dtype=tl.float32)"),
     """
 @triton.jit
 def kernel(x_ptr, B: tl.constexpr):
     low = tl.full((B, 3), -1.0, tl.float32)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    row = tl.broadcast_to(n, (1, 100))
-""",
+    _variant("row = tl.broadcast_to(n, (1, 100))"),
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    i = tl.arange(0, 128)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(1, 1 + 8), 0.0)
-""",
+    _variant("i = tl.arange(0, 128)", "tl.store(x_ptr + i, 0.0, mask=i < n)"),
+    _kernel("tl.store(x_ptr + tl.arange(1, 1 + 8), 0.0)"),
     """
 @triton.jit
 def kernel(x_ptr, B: tl.constexpr):
@@ -81,7 +61,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             elements = literal_integer(size)
             if elements is not None and elements > 0 and elements.bit_count() != 1:
                 yield Fault(
-                    size, f"A block's size must be a power of two; {elements} is none.", _next(elements)
+                    size, f"A block's size must be a power of two; {elements} is not.", _next(elements)
                 )
 
 
@@ -93,7 +73,7 @@ def _range(call: ast.Call) -> Iterator[Fault]:
     if length <= 0:
         yield Fault(call, f"The range from {start} to {end} is empty.", "Let it end above its start.")
     elif length.bit_count() != 1:
-        yield Fault(call, f"The length of tl.arange must be a power of two; {length} is none.", _next(length))
+        yield Fault(call, f"The length of tl.arange must be a power of two; {length} is not.", _next(length))
 
 
 def _next(size: int) -> str:

@@ -3,7 +3,7 @@
 No program and no loop goes on where the block ends: the rest of the row is neither read nor written, and
 nothing says so.
 
-Instead, pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
+Fix: pass triton.next_power_of_2(n), loop over the row in blocks, or refuse longer rows.
 """
 
 import ast
@@ -135,8 +135,8 @@ def _too_short(row: _Row, kernel: SourceKernel, launch: LaunchSite) -> Fault | N
 def _fault(row: _Row, size: Extent, most: int, launch: LaunchSite, proof: str = "") -> Fault:
     return Fault(
         launch.call,
-        f"One block of {most} elements has to hold all of {text_of(size)}, and nothing loops over it: of "
-        "longer rows the rest is neither read nor written.",
+        f"One block of {most} elements has to hold all of {text_of(size)}, and nothing loops over it: "
+        "the rest of longer rows is neither read nor written.",
         f"Pass triton.next_power_of_2 of the size for {row.length}, loop over it, or refuse what is longer.",
         proof=proof,
         severity=None if proof else "medium",

@@ -3,13 +3,14 @@
 A block's shape is part of its type, so the compiler needs it: it refuses a parameter that is not marked
 tl.constexpr (unless the value happens to be 1, which it treats as a constant).
 
-Instead, mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 of the size, and mask.
+Fix: mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 of the size, and mask.
 """
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.call_arguments import argument, shape_of
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -19,6 +20,10 @@ _RUN = """
 def run(x):
     kernel[(1,)](x, x.numel())
 """
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n):
+""")
 BAD = (
     """
 @triton.jit
@@ -32,12 +37,7 @@ def kernel(x_ptr, n: int):
     tl.store(x_ptr + tl.arange(0, 2 * n), 0.0)
 """
     + _RUN,
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    total = tl.zeros((n, 16), tl.float32)
-"""
-    + _RUN,
+    _kernel("total = tl.zeros((n, 16), tl.float32)") + _RUN,
     """
 @triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=[])
 @triton.jit
@@ -58,19 +58,8 @@ def kernel(x_ptr, B: 'tl.constexpr'):
     tl.store(x_ptr + tl.arange(0, B), 0.0)
 """
     + _RUN,
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    N: tl.constexpr = 16
-    i = tl.arange(0, N)
-"""
-    + _RUN,
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    filled = tl.full((16,), n, tl.int32)
-"""
-    + _RUN,
+    _kernel("N: tl.constexpr = 16", "i = tl.arange(0, N)") + _RUN,
+    _kernel("filled = tl.full((16,), n, tl.int32)") + _RUN,
     # A function that kernels call receives their constants as constants.
     """
 @triton.jit

@@ -2,39 +2,29 @@
 
 Triton before 3.9 does not compile chained comparisons, whatever is compared.
 
-Instead, write two comparisons and join them: `(0 <= i) & (i < n)`.
+Fix: write two comparisons and join them: `(0 <= i) & (i < n)`.
 """
 
 import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    i = tl.arange(0, 16) - 2
-    tl.store(x_ptr + i, 0.0, mask=0 <= i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    if 0 < n < 5:
-        tl.store(x_ptr, 0.0)
-""",
+    _kernel("i = tl.arange(0, 16) - 2", "tl.store(x_ptr + i, 0.0, mask=0 <= i < n)"),
+    _kernel("if 0 < n < 5:", "    tl.store(x_ptr, 0.0)"),
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    i = tl.arange(0, 16) - 2
-    tl.store(x_ptr + i, 0.0, mask=(0 <= i) & (i < n))
-""",
+    _kernel("i = tl.arange(0, 16) - 2", "tl.store(x_ptr + i, 0.0, mask=(0 <= i) & (i < n))"),
     """
 @triton.jit
 def kernel(x_ptr, n):
@@ -44,12 +34,7 @@ def run(x):
     assert 0 < x.dim() < 3
     kernel[(1,)](x, x.numel())
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    if n > 0 and n < 5:
-        tl.store(x_ptr, 0.0)
-""",
+    _kernel("if n > 0 and n < 5:", "    tl.store(x_ptr, 0.0)"),
 )
 
 

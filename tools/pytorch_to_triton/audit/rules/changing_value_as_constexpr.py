@@ -3,7 +3,7 @@
 The kernel is compiled for each value of a tl.constexpr. A position, a step, a seed or a length that grows is
 another one at nearly every call, and each stops the program for the seconds that compiling takes.
 
-Instead, make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
+Fix: make it an ordinary parameter: arithmetic, masks and loops work with it just the same.
 """
 
 import ast
@@ -68,19 +68,19 @@ _CHANGES = re.compile(
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """tl.constexpr parameters that are given such numbers, in kernels that need them at run time only."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for launch in kernel.launches:
         if is_trial(kernel.file, launch.function):
             continue
         for name, value in launch.given(kernel).items():
-            if name not in kernel.constexprs - told or not _changes(name, value, launch, kernel.file):
+            if name not in kernel.constexprs - reported or not _changes(name, value, launch, kernel.file):
                 continue
             if not is_compiled_in(kernel, name):
-                told.add(name)
+                reported.add(name)
                 yield Fault(
                     value,
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {ast.unparse(value)}, which "
-                    "changes from call to call: each value compiles the kernel anew.",
+                    "changes from call to call: each value recompiles the kernel.",
                     f"Declare it as `{name}` without tl.constexpr.",
                 )
 

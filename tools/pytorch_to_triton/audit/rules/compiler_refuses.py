@@ -1,8 +1,8 @@
 """Triton's compiler refuses a kernel.
 
-No launch of it gets to run: the first one raises the compiler's error.
+No launch of it runs: the first one raises the compiler's error.
 
-Instead, change the line that the compiler names; it tells what it cannot do there.
+Fix: change the line that the compiler names; its message says what is wrong there.
 """
 
 from collections.abc import Iterator
@@ -34,20 +34,20 @@ BAD = (
     _FILE % "x = tl.relu(x)",
 )
 GOOD = (_FILE % "x = tl.maximum(x, 0.0)",)
-_SPARED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
-"""The autotuner passes over a configuration that ends so."""
+_SKIPPED = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
+"""The autotuner skips a configuration that fails so."""
 
 
 def check(code: CompiledCode) -> Iterator[Fault]:
     """The refusal, at the line that the compiler names."""
     failure = code.compiled.failure
-    if failure is None or (code.is_trial and failure.type in _SPARED):
+    if failure is None or (code.is_trial and failure.type in _SKIPPED):
         return
     file = Path(failure.file) if failure.file else None
-    said = " ".join(failure.message.split())
+    text = " ".join(failure.message.split())
     yield Fault(
         SourceLine(failure.line or code.compiled.line, file),
-        f"{code.compiled.name} does not compile, so that none of its launches runs: {said}",
-        "Change this line; it uses what the compiler cannot do here.",
-        proof=f"Compiled for {code.where}: {failure.type}: {said}",
+        f"{code.compiled.name} does not compile, so none of its launches run: {text}",
+        "Change this line: the compiler cannot compile what it uses.",
+        proof=f"Compiled for {code.where}: {failure.type}: {text}",
     )

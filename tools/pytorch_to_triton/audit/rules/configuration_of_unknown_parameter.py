@@ -2,7 +2,7 @@
 
 Autotuning passes everything in a configuration on to the kernel, and the first launch raises KeyError.
 
-Instead, use the names of the kernel's tl.constexpr parameters; num_warps and num_stages are arguments of
+Fix: use the names of the kernel's tl.constexpr parameters; num_warps and num_stages are arguments of
 triton.Config itself.
 """
 

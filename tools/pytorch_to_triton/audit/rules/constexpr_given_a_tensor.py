@@ -1,9 +1,9 @@
 """A tensor is passed for a parameter that is tl.constexpr.
 
 A tl.constexpr is a value that the compiler puts into the kernel; memory cannot be read or written through it.
-The kernel does not compile, or compiles anew for every tensor.
+The kernel does not compile, or recompiles for every tensor.
 
-Instead, leave the annotation off pointers, and keep tl.constexpr for block sizes, flags and dtypes.
+Fix: leave the annotation off pointers, and keep tl.constexpr for block sizes, flags and dtypes.
 """
 
 import ast
@@ -76,22 +76,22 @@ def run(x, n):
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Tensors that launches pass for tl.constexpr parameters, or else addresses that start from one."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for launch in kernel.launches:
         for name, value in launch.given(kernel).items():
-            if name in kernel.constexprs and name not in told and _is_tensor(value, launch):
-                told.add(name)
+            if name in kernel.constexprs and name not in reported and _is_tensor(value, launch):
+                reported.add(name)
                 yield Fault(
                     value,
                     f"{name} of {kernel.node.name} is a tl.constexpr, and this launch passes a tensor.",
                     f"Leave tl.constexpr off {name}, or pass a number.",
                 )
     for access in kernel.accesses if kernel.is_launched else ():
-        if access.pointer in kernel.constexprs - told and _starts_from(access, kernel):
-            told.add(access.pointer)
+        if access.pointer in kernel.constexprs - reported and _starts_from(access, kernel):
+            reported.add(access.pointer)
             yield Fault(
                 access.call,
-                f"{access.pointer} is a tl.constexpr, and tl.{access.name} takes it for an address.",
+                f"{access.pointer} is a tl.constexpr, and tl.{access.name} uses it as an address.",
                 f"Leave tl.constexpr off {access.pointer}.",
             )
 

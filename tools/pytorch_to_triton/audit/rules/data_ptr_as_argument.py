@@ -3,7 +3,7 @@
 That is an integer: the kernel knows neither that it is an address nor the type of what lies there, and
 tl.load and tl.store refuse it.
 
-Instead, pass the tensor; Triton takes its address and dtype.
+Fix: pass the tensor; Triton takes its address and dtype.
 """
 
 import ast

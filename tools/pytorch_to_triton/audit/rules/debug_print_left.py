@@ -3,30 +3,25 @@
 Every program prints its values through a buffer that the CPU empties: a launch becomes slower by orders of
 magnitude, and the printing code takes registers. A Python print in a kernel is tl.device_print.
 
-Instead, delete it; the interpreter (TRITON_INTERPRET=1) prints whole blocks without a trace in the kernel.
+Fix: delete it; the interpreter (TRITON_INTERPRET=1) prints whole blocks without a trace in the kernel.
 """
 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "best practices"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr)
-    tl.device_print("x", x)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr)
-    print("x", x)
-""",
+    _kernel("x = tl.load(x_ptr)", 'tl.device_print("x", x)'),
+    _kernel("x = tl.load(x_ptr)", 'print("x", x)'),
 )
 GOOD = (
     """

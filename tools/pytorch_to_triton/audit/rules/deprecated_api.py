@@ -1,8 +1,8 @@
-"""A file uses a name of Triton's that every call warns of.
+"""A file uses a name of Triton's that every call warns about.
 
 The next release may lack it, and the kernel will not compile there.
 
-Instead, use what took its place: tl.make_tensor_descriptor for block pointers, tl.reshape for tl.view.
+Fix: use what took its place: tl.make_tensor_descriptor for block pointers, tl.reshape for tl.view.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def kernel(x_ptr):
 
 
 def check(file: SourceFile) -> Iterator[Fault]:
-    """Names that the installed Triton has, and warns of."""
+    """Names that the installed Triton has, and warns about."""
     for misuse in file.misuses:
         if misuse.fault == "deprecated":
             yield Fault(misuse.at, misuse.message, misuse.suggestion)

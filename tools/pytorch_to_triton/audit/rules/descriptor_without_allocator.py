@@ -4,7 +4,7 @@ tl.make_tensor_descriptor keeps each descriptor in global memory that Triton ask
 none by itself: the launch raises "Kernel requires a runtime memory allocation, but no allocator was set"
 unless other code has set one.
 
-Instead, call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
+Fix: call triton.set_allocator before the launch, or make the descriptors outside of the kernel with
 triton.tools.tensor_descriptor.TensorDescriptor.
 """
 

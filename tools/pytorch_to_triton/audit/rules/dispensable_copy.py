@@ -3,7 +3,7 @@
 `.contiguous()` copies a transposed or sliced tensor to memory, in a kernel of its own. A kernel that
 computes addresses from the strides reads the original just as well.
 
-Instead, pass the tensor as it is. Keep the copy only where it was measured to pay, as in a kernel that reads
+Fix: pass the tensor as it is. Keep the copy only where it was measured to pay, as in a kernel that reads
 the tensor several times against its layout.
 """
 
@@ -42,7 +42,7 @@ GOOD = (
     # The kernel takes the last axis for contiguous.
     _KERNEL.replace(" * stride_n", "") + _RUN.format("x = x.contiguous()"),
     _KERNEL + _RUN.format("x = x.contiguous()").replace("x.stride(1)", "1"),
-    # Not every axis is told.
+    # Not every axis has a stride.
     _KERNEL + _RUN.format("x = x.contiguous()").replace("m, n =", "b, m, n ="),
     # The flat view needs it.
     _KERNEL + _RUN.format("x = x.contiguous().view(-1, 64)"),
@@ -58,9 +58,11 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             if copy is None or rank is None or escapes(kernel, parameter):
                 continue
             strides = {own: stride_of(value, launch) for own, value in launch.given(kernel).items()}
-            told = {own: stride.axis for own, stride in strides.items() if stride and stride.tensor == name}
-            axes = {axis % rank for axis in told.values() if axis is not None}
-            if axes == {*range(rank)} and _all_used(kernel, parameter, frozenset(told)):
+            axes_by = {
+                own: stride.axis for own, stride in strides.items() if stride and stride.tensor == name
+            }
+            axes = {axis % rank for axis in axes_by.values() if axis is not None}
+            if axes == {*range(rank)} and _all_used(kernel, parameter, frozenset(axes_by)):
                 yield Fault(
                     copy,
                     f"{name}.contiguous() may copy the tensor, and {kernel.node.name} reads it by all its "

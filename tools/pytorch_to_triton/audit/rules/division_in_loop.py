@@ -3,7 +3,7 @@
 GPUs have no integer divider: each // or % of a block by a runtime value takes tens of instructions a lane,
 in every iteration.
 
-Instead, divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
+Fix: divide once before the loop and step the result, make the divisor a tl.constexpr, or give each part
 of the index its own loop or grid axis.
 """
 
@@ -67,15 +67,15 @@ GOOD = (
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first division of each loop that changes with it and reaches an address."""
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for node in kernel.nodes:
         if not isinstance(node, ast.BinOp) or not _is_costly(kernel, node):
             continue
         loops = kernel.flow.loops(node)
-        if not loops or loops[0] in told or not names_in(node.left) & bound_in(loops[0]):
+        if not loops or loops[0] in reported or not names_in(node.left) & bound_in(loops[0]):
             continue
         if node in kernel.flow.origins(*(access.address for access in kernel.accesses)):
-            told.add(loops[0])
+            reported.add(loops[0])
             yield Fault(
                 node,
                 f"Every iteration divides a block of offsets by {ast.unparse(node.right)}, a runtime value: "

@@ -3,7 +3,7 @@
 A sum of a mask, of weights or of magnitudes is zero where nothing is selected or all of it is zero; the
 quotient is then infinite or NaN.
 
-Instead, limit the divisor from below, tl.maximum(total, eps), or select a result with
+Fix: limit the divisor from below, tl.maximum(total, eps), or select a result with
 tl.where(total > 0, ...).
 """
 

@@ -3,7 +3,7 @@
 NVIDIA's tensor cores take at least 16 elements along the inner axis (32 of one byte each), and Triton
 refuses less when the kernel is compiled for them.
 
-Instead, use an inner block of 16 or more and mask what lies beyond the end with `other=0.0`, or multiply
+Fix: use an inner block of 16 or more and mask what lies beyond the end with `other=0.0`, or multiply
 with `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`.
 """
 

@@ -3,7 +3,7 @@
 A program is a whole group of threads. A scalar load moves one element and leaves all other threads idle, so
 that the loop runs at a small fraction of the memory's speed.
 
-Instead, load a block with `offsets = start + tl.arange(0, BLOCK)` and a mask, step the loop by BLOCK, and
+Fix: load a block with `offsets = start + tl.arange(0, BLOCK)` and a mask, step the loop by BLOCK, and
 use tl.sum, tl.max and the like for what the loop accumulates.
 """
 

@@ -3,7 +3,7 @@
 The smallest positive float16 is 6e-8, and what is below half of it becomes zero: the sum is what it was
 before, and a division by it is not protected.
 
-Instead, cast to float32 before adding the epsilon, or add at least 1e-4, which float16 resolves beside 0.1.
+Fix: cast to float32 before adding the epsilon, or add at least 1e-4, which float16 resolves beside 0.1.
 """
 
 import ast

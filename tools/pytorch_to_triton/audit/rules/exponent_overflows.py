@@ -3,7 +3,7 @@
 exp(x) is infinite in float32 from x = 88.8 on. exp(x) / (1 + exp(x)) is NaN from there, log(1 + exp(x)) is
 infinite where PyTorch's softplus returns x, and tanh written with exponentials is NaN.
 
-Instead, let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and
+Fix: let the exponential vanish where it would overflow: 1 / (1 + exp(-x)) for the sigmoid, and
 max(x, 0) + log(1 + exp(-abs(x))) for softplus. tanh(x) is 2 * sigmoid(2 * x) - 1.
 """
 

@@ -3,7 +3,7 @@
 In float32 exp(x) is infinite from x = 88.8 on. One such value in a row makes inf / inf = NaN of a softmax and
 infinity of a logsumexp, where PyTorch is right: it subtracts the row's maximum first.
 
-Instead, subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
+Fix: subtract the maximum before the exponential, exp(x - max(x)); it cancels in the quotient. Add it
 again after the logarithm.
 """
 
@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 SUSPECTED = "medium"
-SETTLED_BY = ("unstable_results",)
+CONFIRMED_BY = ("unstable_results",)
 CATEGORY = "numerical stability"
 _SOFTMAX = """
 @triton.jit

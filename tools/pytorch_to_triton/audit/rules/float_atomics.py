@@ -1,17 +1,47 @@
-"""Floats are added by atomics.
+"""Atomics add floats, in whatever order the programs arrive.
 
-The order of the additions differs from run to run, and with it the last bits of the result.
+Rounding depends on the order: two runs on the same input differ in their last digits.
 
-Instead, where results must be reproducible, write one partial sum a program and add those in a second kernel.
+Fix: where runs must agree, store one partial sum a program, and add those in a second kernel or with
+torch.sum.
 """
 
+import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.promotion import FLOATS
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    {steps}
+"""
+BAD = (
+    _KERNEL.format(steps="tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + i).to(tl.float32)))"),
+    _KERNEL.format(steps="x = tl.exp(tl.load(x_ptr + i))\n    tl.atomic_add(out_ptr + i, val=x)"),
+    _KERNEL.format(
+        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
+    ),
+)
+GOOD = (
+    _KERNEL.format(steps="tl.atomic_add(out_ptr, 1)"),
+    _KERNEL.format(
+        steps="x = tl.load(x_ptr + i, mask=i < n, other=0)\n    tl.atomic_add(out_ptr, tl.sum(x))"
+    ),
+    _KERNEL.format(steps="x = tl.load(x_ptr + i) > 0.5\n    tl.atomic_add(out_ptr, tl.sum(x.to(tl.int32)))"),
+    _KERNEL.format(
+        steps="x = tl.load(x_ptr + i, mask=i < n, other=0.0)\n    tl.atomic_max(out_ptr, tl.max(x))"
+    ),
+)
+
+
 _FILE = """
 INPUTS = {"x": "%s[N]"}
 DIMS = {"N": [64]}
@@ -26,24 +56,43 @@ def run(x):
     kernel[(1,)](x, out, BLOCK=64)
     return out
 """
-BAD = (
+BAD_COMPILED = (
     _FILE % ("float32", "tl.atomic_add(out_ptr, tl.sum(x))"),
     _FILE % ("float32", "tl.atomic_add(out_ptr + tl.arange(0, BLOCK), x)"),
 )
-GOOD = (
+GOOD_COMPILED = (
     _FILE % ("int32", "tl.atomic_add(out_ptr, tl.sum(x))"),
     _FILE % ("float32", "tl.atomic_max(out_ptr, tl.max(x))"),
     _FILE % ("float32", "tl.store(out_ptr, tl.sum(x))"),
 )
+_FIX = "Where runs must agree, store one partial sum a program and add those in a second kernel."
 
 
-def check(code: CompiledCode) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
+    """Each tl.atomic_add of a value that is a float."""
+    found = values(kernel)
+    for access in kernel.accesses:
+        if access.name == "atomic_add" and access.value and _is_float(found, access.value):
+            where = f"{access.pointer} adds up" if access.pointer else "This adds up"
+            yield Fault(
+                access.call,
+                f"{where} floats in the order in which programs arrive: runs differ in their last digits.",
+                _FIX,
+            )
+
+
+def check_compiled(code: CompiledCode) -> Iterator[Fault]:
     """Additions by atomics whose type is a float's."""
-    for at, remark in code.remarks("float_atomics"):
-        yield Fault(
-            at,
-            f"{code.compiled.name} adds floats by atomics, whose order differs from run to run: so do the "
-            "last bits of the result.",
-            "Where that matters, store one partial sum a program and add those in a second kernel.",
-            proof=code.proof(remark),
-        )
+    message = "{kernel} adds floats by atomics, whose order, and so the last digits, differ from run to run."
+    return code.faults("float_atomics", message, _FIX)
+
+
+def _is_float(found: KernelValues, value: ast.expr) -> bool:
+    return found.dtype(value) in FLOATS or any(_fills_with_float(found, term) for term in found.terms(value))
+
+
+def _fills_with_float(found: KernelValues, term: ast.AST) -> bool:
+    """A load whose other value is written as a float."""
+    load = found.operation(term)
+    other = load.option(2, "other") if load and load.name == "load" else None
+    return isinstance(other, ast.Constant) and isinstance(other.value, float)

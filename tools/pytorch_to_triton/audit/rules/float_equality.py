@@ -3,7 +3,7 @@
 Rounding makes a computed value differ in its last digits from what is meant, and it differs between GPUs and
 compiler versions, which fuse multiplications and additions as they like.
 
-Instead, compare with a tolerance, tl.abs(x - y) < 1e-6, or compare the integers that the floats come from.
+Fix: compare with a tolerance, tl.abs(x - y) < 1e-6, or compare the integers that the floats come from.
 """
 
 import ast

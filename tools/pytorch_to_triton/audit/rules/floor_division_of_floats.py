@@ -2,7 +2,7 @@
 
 Triton divides integers with it and nothing else: the kernel does not compile.
 
-Instead, write tl.floor(x / y).
+Fix: write tl.floor(x / y).
 """
 
 import ast

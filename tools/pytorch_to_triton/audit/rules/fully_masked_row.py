@@ -3,7 +3,7 @@
 Where the mask is loaded, all of a row may be -inf: its maximum is -inf as well, and -inf - -inf is NaN, which
 every result of the row becomes.
 
-Instead, use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
+Fix: use zero in place of a maximum of -inf, tl.where(m == -float("inf"), 0.0, m), or mask with a finite
 value such as -1e30.
 """
 

@@ -3,7 +3,7 @@
 A kernel is compiled once and keeps what it saw, so Triton refuses plain globals. An annotation alone,
 `LOG2E: tl.constexpr = 1.44`, is refused as well. The interpreter accepts both.
 
-Instead, write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
+Fix: write `LOG2E = tl.constexpr(1.4426950408889634)`, or pass the value as a tl.constexpr argument.
 """
 
 import ast
@@ -105,13 +105,13 @@ def kernel(x_ptr):
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """The first use of each global that holds a plain number, string, tuple, list or dict."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in kernel.nodes:
-        if not isinstance(node, ast.Name) or node.id in told or not _is_global(node.id, kernel):
+        if not isinstance(node, ast.Name) or node.id in reported or not _is_global(node.id, kernel):
             continue
         binding = kernel.scope.find(node.id)
         if binding and _is_plain(binding):
-            told.add(node.id)
+            reported.add(node.id)
             yield Fault(
                 node,
                 f"Triton refuses the global {node.id} in a kernel: it is not a tl.constexpr.",

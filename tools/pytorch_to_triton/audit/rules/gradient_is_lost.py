@@ -1,9 +1,9 @@
 """A module launches a kernel on its parameters in forward, outside of autograd.
 
 PyTorch does not see what a kernel computes: the result has no gradient function, backward() stops there,
-and the module's parameters are never trained. Nothing warns of it.
+and the module's parameters are never trained. There is no warning.
 
-Instead, launch in a torch.autograd.Function with a backward, or register the kernel with
+Fix: launch in a torch.autograd.Function with a backward, or register the kernel with
 torch.library.triton_op and register_autograd. Where the module is for inference, decorate forward with
 torch.no_grad().
 """

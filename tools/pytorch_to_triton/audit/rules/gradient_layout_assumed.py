@@ -3,7 +3,7 @@
 Autograd passes gradients as they come: that of a sum is one value expanded over all elements, that of a
 transposed result is transposed. Flat offsets then read other elements, or beyond the end.
 
-Instead, call .contiguous() on the gradient first, or pass its strides.
+Fix: call .contiguous() on the gradient first, or pass its strides.
 """
 
 import ast
@@ -65,7 +65,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
         if found:
             yield Fault(
                 launches[0].call,
-                f"backward passes {', '.join(found)} without strides and never makes it contiguous: of an "
+                f"backward passes {', '.join(found)} without strides and never makes it contiguous: given an "
                 "expanded or transposed gradient, as after .sum(), the kernel reads wrong elements.",
                 f"Write {found[0]} = {found[0]}.contiguous() first, or pass the strides.",
             )

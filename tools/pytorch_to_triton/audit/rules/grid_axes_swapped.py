@@ -1,9 +1,9 @@
-"""A kernel asks for its place along one axis of the grid, and the launch counts those blocks along another.
+"""A kernel takes its program id along one axis of the grid, and the launch counts those blocks along another.
 
 There are as many programs as the other axis needs: unless both numbers agree, a part of the output is never
 computed, or programs run beyond the end and do nothing.
 
-Instead, ask tl.program_id for the axis along which the grid divides that size.
+Fix: call tl.program_id with the axis along which the grid divides that size.
 """
 
 import ast
@@ -110,7 +110,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 f"The blocks of {walk.block} over {walk.size} are counted along axis {walk.axis}, and the "
                 f"grid in line {launch.call.lineno} divides {walk.size} along axis {axis}: part of the "
                 "output is never computed unless both axes have as many programs.",
-                f"Ask for tl.program_id({axis}) here, or swap the elements of the grid.",
+                f"Use tl.program_id({axis}) here, or swap the elements of the grid.",
                 f"tl.program_id({axis})",
             )
 

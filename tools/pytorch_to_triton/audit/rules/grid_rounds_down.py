@@ -1,9 +1,9 @@
 """A grid has a size divided by the block size and rounded down.
 
-Where the size is no multiple of the block size, no program computes the rest: the end of the output keeps
+Where the size is not a multiple of the block size, no program computes the rest: the end of the output keeps
 what was in memory before. A size below one block launches nothing at all.
 
-Instead, round up with triton.cdiv, and let the mask cut off what is too much.
+Fix: round up with triton.cdiv, and let the mask cut off the excess.
 """
 
 import ast
@@ -135,16 +135,16 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             division = rounded_down(element, launch)
             if division is None or _divides(division, launch):
                 continue
-            size = _masked_size(kernel, launch, division, axis)
-            if size:
-                told, block = ast.unparse(division.size), ast.unparse(division.block)
+            masked = _masked_size(kernel, launch, division, axis)
+            if masked:
+                size, block = ast.unparse(division.size), ast.unparse(division.block)
                 yield Fault(
                     element,
-                    f"The grid has {told} // {block} programs: where {block} does not divide {told}, the "
+                    f"The grid has {size} // {block} programs: where {block} does not divide {size}, the "
                     f"last elements are never computed, though {kernel.node.name} masks what lies beyond "
-                    f"{size}.",
+                    f"{masked}.",
                     "Round up with triton.cdiv.",
-                    f"triton.cdiv({told}, {block})" if isinstance(element, ast.BinOp) else "",
+                    f"triton.cdiv({size}, {block})" if isinstance(element, ast.BinOp) else "",
                 )
 
 
@@ -174,7 +174,7 @@ def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: 
 
 
 def _divides(division: Division, launch: LaunchSite) -> bool:
-    """Whether anything says that the division leaves no rest: a literal, a remainder asked for, padding."""
+    """Whether anything shows that the division leaves no remainder: literals, a test of it, padding."""
     size, block = literal_integer(division.size), literal_integer(division.block)
     if size is not None and block:
         return size % block == 0

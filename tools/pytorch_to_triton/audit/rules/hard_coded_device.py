@@ -3,7 +3,7 @@
 `device="cuda"` is the current GPU, and not the one the inputs lie on; on a machine with several, the kernel
 gets memory of two.
 
-Instead, pass the device of an input: `device=x.device`, or torch.empty_like(x).
+Fix: pass the device of an input: `device=x.device`, or torch.empty_like(x).
 """
 
 import ast

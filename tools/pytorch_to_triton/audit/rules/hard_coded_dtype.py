@@ -3,7 +3,7 @@
 The output takes the dtype of the input. For a float32 input the values go through float16 all the same: three
 digits are left of seven, and what is beyond 65504 becomes infinite.
 
-Instead, cast to what the pointer points to, `x.to(out_ptr.dtype.element_ty)`, or not at all: tl.store casts.
+Fix: cast to what the pointer points to, `x.to(out_ptr.dtype.element_ty)`, or not at all: tl.store casts.
 """
 
 import ast
@@ -107,7 +107,7 @@ def _last_cast(value: ast.expr, kernel: SourceKernel) -> str | None:
 
 
 def _like(value: ast.expr | None, launch: LaunchSite) -> str | None:
-    """The parameter that an output is made like, where nothing in the function settles a dtype."""
+    """The parameter that an output is made like, where nothing in the function fixes a dtype."""
     function = launch.function
     if function is None or value is None or any(_names_dtype(node) for node in own_nodes(function.body)):
         return None

@@ -3,7 +3,7 @@
 What lies beyond their product is never computed: the output keeps whatever was in its memory. What lies
 below it is masked away, in programs that do nothing.
 
-Instead, compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
+Fix: compute the grid from the size: `(triton.cdiv(n, BLOCK),)`.
 """
 
 import ast
@@ -197,10 +197,10 @@ def _of_blocks(
     if covered and declared and not declared.allows(covered + 1):
         return None
     length = block or ast.unparse(ends[0])
-    told = f", which cover {covered:,}" if covered else ""
+    coverage = f", which cover {covered:,}" if covered else ""
     return Fault(
         launch.call,
-        f"There are {fixed} of {length} elements{told}: of a tensor whose {text_of(size)} is larger the rest "
+        f"There are {fixed} of {length} elements{coverage}; where {text_of(size)} is larger, the rest "
         "is never computed.",
         f"Launch triton.cdiv({text_of(size)}, {length}) programs along axis {fixed.axis}, or let each loop.",
     )

@@ -3,8 +3,8 @@
 Launches are queued: the CPU runs ahead, and the GPU is never idle. `.item()`, `.cpu()` and
 torch.cuda.synchronize() wait until all queued work is done, so that the GPU then waits for the CPU in turn.
 
-Instead, keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
-grid, let the caller pass it. Synchronise where results are used.
+Fix: keep values on the GPU: pass a tensor and load it in the kernel. Where a value sets a shape or a
+grid, let the caller pass it. Synchronize where results are used.
 """
 
 import ast
@@ -88,7 +88,7 @@ _NOT_HOT = re.compile(
 def check(file: SourceFile) -> Iterator[Fault]:
     """Waits that every call meets, in functions that launch a kernel and return its result.
 
-    Tests, benchmarks and the like, told by their names, wait on purpose.
+    Tests, benchmarks and the like, known by their names, wait on purpose.
     """
     if _NOT_HOT.search(file.path.stem):
         return

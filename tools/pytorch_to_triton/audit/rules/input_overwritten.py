@@ -1,9 +1,9 @@
-"""A kernel changes a tensor of the caller, and neither name nor result say so.
+"""A kernel changes a tensor of the caller, and neither its name nor its result says so.
 
 The kernel loads from and stores to a tensor that the caller passed. The caller's data are changed, autograd
-does not learn of it, and a second call starts from other values.
+does not notice, and a second call starts from other values.
 
-Instead, store to a new tensor, or say so in the name as PyTorch does: `scale_`.
+Fix: store to a new tensor, or say so in the name, as PyTorch does: `scale_`.
 """
 
 import ast
@@ -97,7 +97,7 @@ def _loaded(kernel: SourceKernel) -> frozenset[str]:
 
 
 def _is_said(function: Function, file: SourceFile) -> bool:
-    """Whether the name or the text of the function tells of it, or it is autograd's."""
+    """Whether the name or the text of the function mentions it, or it is autograd's."""
     last = function.end_lineno or function.lineno
     text = "\n".join(file.lines[function.lineno - 1 : last])
     own = (

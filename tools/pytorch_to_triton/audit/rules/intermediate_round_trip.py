@@ -1,9 +1,9 @@
 """Two elementwise kernels run one after the other, and a tensor goes from one to the other through memory.
 
-The first kernel writes every element and the second reads it again at once, while both do no more than a few
-operations on each: the memory traffic is what they cost.
+The first kernel writes every element and the second reads it again at once, while both do only a few
+operations on each: their cost is the memory traffic.
 
-Instead, do both steps in one kernel and keep the values in registers.
+Fix: do both steps in one kernel and keep the values in registers.
 """
 
 import ast

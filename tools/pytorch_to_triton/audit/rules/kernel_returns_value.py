@@ -1,9 +1,9 @@
 """A kernel that is launched returns a value.
 
-Launches give nothing back, and a kernel that returns a tensor does not compile for a GPU. The interpreter
-drops the value without a word.
+Launches return nothing, and a kernel that returns a tensor does not compile for a GPU. The interpreter
+silently drops the value.
 
-Instead, store results through a pointer, and let only functions that kernels call return values.
+Fix: store results through a pointer, and let only functions that kernels call return values.
 """
 
 import ast
@@ -84,6 +84,6 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             yield Fault(
                 node,
                 f"{kernel.node.name} is launched and returns `{ast.unparse(node.value)}`: "
-                "a launch gives nothing back, and the kernel does not compile.",
+                "a launch returns nothing, and the kernel does not compile.",
                 "Store the value through a pointer.",
             )

@@ -1,9 +1,9 @@
 """A kernel is launched for each row or batch in a Python loop.
 
 A launch costs some microseconds on the CPU, and a kernel that works on one row fills a small part of the
-GPU. The rows do not depend on each other, so that they can run at once.
+GPU. The rows do not depend on each other, so they can run at once.
 
-Instead, launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
+Fix: launch once and give the grid an axis for them: tl.program_id then takes the place of the loop's
 variable.
 """
 

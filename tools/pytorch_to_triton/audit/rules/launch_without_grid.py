@@ -2,7 +2,7 @@
 
 A @triton.jit function that host code calls raises an error: Triton has to know how many programs to run.
 
-Instead, put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
+Fix: put the grid in brackets between the name and the arguments: `kernel[(triton.cdiv(n, 128),)](...)`.
 """
 
 import ast

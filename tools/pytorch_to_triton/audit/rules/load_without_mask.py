@@ -1,22 +1,27 @@
 """A block is loaded without a mask.
 
-Where the tensor does not fill its last block, the load reads what lies behind it: values of other tensors,
+Where the tensor does not fill its last block, the load reads what lies beyond it: values of other tensors,
 or an illegal memory access.
 
-Instead, pass mask= with a bound for every axis that may end inside a block, and other= where the value
+Fix: pass mask= with a bound for every axis that may end inside a block, and other= where the value
 counts.
 """
 
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "info"
-SETTLED_BY = ("out_of_bounds",)
+CONFIRMED_BY = ("out_of_bounds",)
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+""")
 BAD = (
     """
 @triton.jit
@@ -90,20 +95,13 @@ def run(x):
     kernel[(triton.cdiv(x.shape[0], 1024),)](x, out, B=1024)
     return out
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    x = tl.load(x_ptr + i, mask=i < n)
-    first = tl.load(x_ptr)
-    table = tl.load(x_ptr + tl.arange(0, 8))
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = (tl.program_id(0) * B + tl.arange(0, B)) % n
-    x = tl.load(x_ptr + i)
-""",
+    _kernel(
+        "i = tl.arange(0, B)",
+        "x = tl.load(x_ptr + i, mask=i < n)",
+        "first = tl.load(x_ptr)",
+        "table = tl.load(x_ptr + tl.arange(0, 8))",
+    ),
+    _kernel("i = (tl.program_id(0) * B + tl.arange(0, B)) % n", "x = tl.load(x_ptr + i)"),
     """
 @triton.jit
 def kernel(x_ptr, n, EVEN: tl.constexpr, B: tl.constexpr):
@@ -121,12 +119,10 @@ def kernel(x_ptr, stride, D: tl.constexpr):
 def run(x):
     kernel[(x.shape[0],)](x, x.stride(0), D=x.shape[1])
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    block = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))
-    x = tl.load(block, boundary_check=(0,))
-""",
+    _kernel(
+        "block = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (B,), (0,))",
+        "x = tl.load(block, boundary_check=(0,))",
+    ),
 )
 
 

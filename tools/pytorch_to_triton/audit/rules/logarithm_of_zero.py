@@ -2,7 +2,7 @@
 
 log(0) is -inf, and a probability, a count or a magnitude is often exactly zero; times zero it becomes NaN.
 
-Instead, limit the value from below, tl.log(tl.maximum(p, 1e-30)), or select the result with
+Fix: limit the value from below, tl.log(tl.maximum(p, 1e-30)), or select the result with
 tl.where(p > 0, ...).
 """
 

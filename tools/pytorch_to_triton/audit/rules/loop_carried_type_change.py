@@ -4,7 +4,7 @@ What a loop carries on must keep its type and shape. Triton refuses `total = 0` 
 block to it, or `total = 0` before one that adds 0.5, or an int32 start of what the loop makes int64. The
 interpreter accepts all of them.
 
-Instead, start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
+Fix: start with what the loop makes: tl.zeros((BLOCK,), dtype=tl.float32), or 0.0 for a single float.
 """
 
 import ast
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.analysis.widths import is_int64
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -26,24 +27,24 @@ _START = {
     "int64": "Start {name} as int64, or convert with .to(tl.int32) what the loop assigns.",
 }
 """What to write instead, by what the variable becomes."""
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    total = 0.0
-    for start in range(0, n, B):
-        i = start + tl.arange(0, B)
-        total += tl.load(x_ptr + i, mask=i < n, other=0.0)
-    tl.store(x_ptr, tl.sum(total))
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    largest = -float("inf")
-    for start in tl.range(0, n, B):
-        largest = tl.maximum(largest, tl.load(x_ptr + start + tl.arange(0, B)))
-    tl.store(x_ptr, tl.max(largest))
-""",
+    _kernel(
+        "total = 0.0",
+        "for start in range(0, n, B):",
+        "    i = start + tl.arange(0, B)",
+        "    total += tl.load(x_ptr + i, mask=i < n, other=0.0)",
+        "tl.store(x_ptr, tl.sum(total))",
+    ),
+    _kernel(
+        'largest = -float("inf")',
+        "for start in tl.range(0, n, B):",
+        "    largest = tl.maximum(largest, tl.load(x_ptr + start + tl.arange(0, B)))",
+        "tl.store(x_ptr, tl.max(largest))",
+    ),
     """
 @triton.jit
 def kernel(x_ptr, n):
@@ -75,19 +76,17 @@ def kernel(x_ptr, n, stride):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    total = tl.zeros((B,), tl.float32)
-    count = 0
-    mean = 0.0
-    for start in range(0, n, B):
-        x = tl.load(x_ptr + start + tl.arange(0, B)).to(tl.float32)
-        total += x
-        mean += tl.sum(x)
-        count += 1
-    tl.store(x_ptr, tl.sum(total) / count + mean)
-""",
+    _kernel(
+        "total = tl.zeros((B,), tl.float32)",
+        "count = 0",
+        "mean = 0.0",
+        "for start in range(0, n, B):",
+        "    x = tl.load(x_ptr + start + tl.arange(0, B)).to(tl.float32)",
+        "    total += x",
+        "    mean += tl.sum(x)",
+        "    count += 1",
+        "tl.store(x_ptr, tl.sum(total) / count + mean)",
+    ),
     # Unrolled loops carry nothing.
     """
 @triton.jit
@@ -97,23 +96,19 @@ def kernel(x_ptr, B: tl.constexpr):
         total += tl.load(x_ptr + start + tl.arange(0, B))
     tl.store(x_ptr, tl.sum(total))
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    for start in range(0, n, B):
-        total = 0.0
-        total += tl.load(x_ptr + start + tl.arange(0, B))
-        tl.store(x_ptr, tl.sum(total))
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    total = 0.0
-    total = tl.zeros((B,), tl.float32)
-    for start in range(0, n, B):
-        total += tl.load(x_ptr + start + tl.arange(0, B))
-    tl.store(x_ptr, tl.sum(total))
-""",
+    _kernel(
+        "for start in range(0, n, B):",
+        "    total = 0.0",
+        "    total += tl.load(x_ptr + start + tl.arange(0, B))",
+        "    tl.store(x_ptr, tl.sum(total))",
+    ),
+    _kernel(
+        "total = 0.0",
+        "total = tl.zeros((B,), tl.float32)",
+        "for start in range(0, n, B):",
+        "    total += tl.load(x_ptr + start + tl.arange(0, B))",
+        "tl.store(x_ptr, tl.sum(total))",
+    ),
     """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):

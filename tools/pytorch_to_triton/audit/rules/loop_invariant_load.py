@@ -1,9 +1,9 @@
 """A loop loads the same values in every iteration, and the compiler cannot move the load out of it.
 
 The compiler hoists a load whose address and mask stay the same, unless the loop stores something: for all it
-knows, the store changes what is loaded. So it is loaded anew each time.
+knows, the store changes what is loaded. So it is loaded again each time.
 
-Instead, load it once, before the loop.
+Fix: load it once, before the loop.
 """
 
 import ast

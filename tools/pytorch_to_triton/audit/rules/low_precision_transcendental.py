@@ -3,7 +3,7 @@
 They take float32 and float64 only. The kernel does not compile: "Expected dtype ['fp32', 'fp64'] but got
 fp16".
 
-Instead, cast before the function, tl.exp(x.to(tl.float32)), and cast the result where it is stored.
+Fix: cast before the function, tl.exp(x.to(tl.float32)), and cast the result where it is stored.
 """
 
 import ast
@@ -57,7 +57,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             block = ast.unparse(call.operands[0])
             yield Fault(
                 call.call,
-                f"tl.{call.name} takes no {dtype}, which {block} is: the kernel does not compile.",
+                f"tl.{call.name} does not accept {dtype}, the dtype of {block}: the kernel does not compile.",
                 "Cast to tl.float32 before it.",
                 fix=f"{ast.unparse(call.call.func)}(({block}).to(tl.float32))",
             )

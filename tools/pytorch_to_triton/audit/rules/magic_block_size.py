@@ -3,32 +3,30 @@
 It cannot be tuned or changed from outside, and it has to agree with the grid, which another function
 computes.
 
-Instead, take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
+Fix: take it as a tl.constexpr parameter, and let the launch or triton.autotune choose it.
 """
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "info"
 CATEGORY = "best practices"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    i = tl.program_id(0) * 1024 + tl.arange(0, 1024)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    BLOCK = 256
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-""",
+    _kernel("i = tl.program_id(0) * 1024 + tl.arange(0, 1024)", "tl.store(x_ptr + i, 0.0, mask=i < n)"),
+    _kernel(
+        "BLOCK = 256",
+        "i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)",
+        "tl.store(x_ptr + i, 0.0, mask=i < n)",
+    ),
 )
 GOOD = (
     """
@@ -38,12 +36,7 @@ def kernel(x_ptr, n, BLOCK: tl.constexpr):
     tl.store(x_ptr + i, 0.0, mask=i < n)
 """,
     # A table of a fixed size.
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    i = tl.program_id(0) * n + tl.arange(0, 64)
-    tl.store(x_ptr + i, 0.0)
-""",
+    _kernel("i = tl.program_id(0) * n + tl.arange(0, 64)", "tl.store(x_ptr + i, 0.0)"),
     """
 @triton.jit
 def histogram(x, B: tl.constexpr):

@@ -3,7 +3,7 @@
 It lets through what lies outside of the tensor, or cuts off what lies inside, as soon as the sizes differ
 or there is more than one program.
 
-Instead, compare each axis's own offsets, the program's start included, with that axis's size.
+Fix: compare each axis's own offsets, the program's start included, with that axis's size.
 """
 
 import ast
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, block_start, bounds, range_length
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, parameters_for, rounded_up
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
@@ -27,15 +28,18 @@ _AXES = {
     "columns": "column",
 }
 _LETTERS = frozenset("mnk")
-BAD = (
+_kernel = example(
     """
 @triton.jit
 def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
     rows = tl.program_id(0) * B + tl.arange(0, B)
     cols = tl.program_id(1) * B + tl.arange(0, B)
-    mask = (rows[:, None] < n_cols) & (cols[None, :] < n_rows)
-    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
 """,
+    """    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
+""",
+)
+BAD = (
+    _kernel("mask = (rows[:, None] < n_cols) & (cols[None, :] < n_rows)"),
     """
 @triton.jit
 def kernel(c_ptr, M, N, B: tl.constexpr):
@@ -66,14 +70,7 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    cols = tl.program_id(1) * B + tl.arange(0, B)
-    mask = (cols < n_cols)[None, :] & (rows < n_rows)[:, None]
-    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
-""",
+    _kernel("mask = (cols < n_cols)[None, :] & (rows < n_rows)[:, None]"),
     # Attention scores are square.
     """
 @triton.jit

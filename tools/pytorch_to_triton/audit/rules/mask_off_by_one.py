@@ -3,7 +3,7 @@
 The last element of n has the offset n - 1. The element at n is not the tensor's: it is read as if it were,
 or something else is overwritten.
 
-Instead, compare with `<`.
+Fix: compare with `<`.
 """
 
 import ast
@@ -13,6 +13,7 @@ from pytorch_to_triton.audit.analysis.addresses import MaskBound, addends, bound
 from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import alike, grid_of, rounded_up
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
@@ -23,15 +24,13 @@ def run(x, out):
     n = x.numel()
     kernel[(triton.cdiv(n, 64),)](x, out, n, B=64)
 """
-BAD = (
-    """
+_kernel = example("""
 @triton.jit
 def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
-    mask = i <= n
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)
-"""
-    + _LAUNCH,
+""")
+BAD = (
+    _kernel("mask = i <= n", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)") + _LAUNCH,
     """
 @triton.jit
 def kernel(x_ptr, n_rows, n_cols, B: tl.constexpr):
@@ -51,13 +50,7 @@ def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    mask = (0 <= i) & (i < n)
-    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)
-"""
+    _kernel("mask = (0 <= i) & (i < n)", "tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask), mask=mask)")
     + _LAUNCH,
     """
 @triton.jit
@@ -75,13 +68,7 @@ def kernel(x_ptr, starts_ptr, n, B: tl.constexpr):
 def run(x, starts):
     kernel[(triton.cdiv(x.numel() + 1, 64),)](x, starts, x.numel(), B=64)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))
-"""
-    + _LAUNCH,
+    _kernel("x = tl.load(x_ptr + i - 1, mask=(i > 0) & (i <= n))") + _LAUNCH,
     # One result more than there are values.
     """
 @triton.jit
@@ -91,13 +78,10 @@ def kernel(x_ptr, sums_ptr, n, B: tl.constexpr):
     tl.store(sums_ptr + i, tl.cumsum(x) - x, mask=i <= n)
 """,
     # A causal mask compares offsets with offsets.
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    j = tl.arange(0, B)
-    x = tl.load(x_ptr + j[None, :], mask=(j[None, :] <= i[:, None]) & (j < n)[None, :])
-"""
+    _kernel(
+        "j = tl.arange(0, B)",
+        "x = tl.load(x_ptr + j[None, :], mask=(j[None, :] <= i[:, None]) & (j < n)[None, :])",
+    )
     + _LAUNCH,
 )
 

@@ -3,7 +3,7 @@
 The fill takes part in the maximum and in the sum of a softmax. Where all scores of a row are below it, the
 masked lanes get all of the weight, and the others none.
 
-Instead, fill with -float("inf"), or with -1e30 where a whole row may be masked.
+Fix: fill with -float("inf"), or with -1e30 where a whole row may be masked.
 """
 
 import ast

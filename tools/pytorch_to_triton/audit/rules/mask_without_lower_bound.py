@@ -3,7 +3,7 @@
 The first of them are negative: `-1 < n` lets them through, and the access reaches the row before, or what
 lies in front of the tensor.
 
-Instead, mask both ends: (i >= 0) & (i < n).
+Fix: mask both ends: (i >= 0) & (i < n).
 """
 
 import ast
@@ -24,7 +24,7 @@ from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("out_of_bounds",)
+CONFIRMED_BY = ("out_of_bounds",)
 CATEGORY = "correctness"
 _KERNEL = """
 @triton.jit

@@ -2,7 +2,7 @@
 
 The launch raises TypeError before anything runs.
 
-Instead, pass one argument for each parameter that has no default; tl.constexpr parameters count, too.
+Fix: pass one argument for each parameter that has no default; tl.constexpr parameters count, too.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 The sum of two int8 is an int8 in Triton: 127 - (-1) is -128, and the conversion that follows keeps it.
 
-Instead, convert what was loaded first: `q.to(tl.float32) - zero.to(tl.float32)`.
+Fix: convert what was loaded first: `q.to(tl.float32) - zero.to(tl.float32)`.
 """
 
 import ast

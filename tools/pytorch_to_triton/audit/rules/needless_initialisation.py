@@ -3,7 +3,7 @@
 torch.zeros writes the whole tensor to memory in a kernel of its own; then the Triton kernel writes it again,
 and never reads what was there.
 
-Instead, allocate it with torch.empty or torch.empty_like.
+Fix: allocate it with torch.empty or torch.empty_like.
 """
 
 import ast

@@ -1,9 +1,9 @@
-"""A kernel stores in place what neighbouring programs still read.
+"""A kernel stores in place what neighboring programs still read.
 
 Each program loads elements beside its own, and stores its own to the same tensor. Programs run in any order:
-one may read a neighbour's element before or after it is replaced.
+one may read a neighbor's element before or after it is replaced.
 
-Instead, store to another tensor.
+Fix: store to another tensor.
 """
 
 import ast
@@ -107,7 +107,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             yield Fault(
                 store.call,
                 f"Line {load.call.lineno} loads elements beside a program's own from {load.pointer}, and "
-                f"this replaces them: programs along axis {axis} read a neighbour's old values or new ones.",
+                f"this replaces them: programs along axis {axis} read a neighbor's old values or new ones.",
                 "Store to another tensor.",
             )
 
@@ -147,7 +147,7 @@ def _is_same_tensor(load: KernelAccess, store: KernelAccess, kernel: SourceKerne
 def _crossed(
     load: KernelAccess, store: KernelAccess, axes: Sequence[tuple[ast.Call, int]], kernel: SourceKernel
 ) -> int | None:
-    """The axis of the grid along which a load reaches into a neighbour's part of what is stored."""
+    """The axis of the grid along which a load reaches into a neighbor's part of what is stored."""
     one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
     shift = difference(one, other) if one is not None and other is not None else {}
     if other is None or len(shift) != 1:

@@ -1,55 +1,31 @@
 """A file uses a name that Triton does not have.
 
-Such names come from PyTorch, CUDA or other releases of Triton; the import or the compiler stops at them.
+Such names come from PyTorch, CUDA or other releases of Triton; the import or the compiler fails on them.
 
-Instead, use the name that each finding gives. Functions of one number that tl lacks are mostly in libdevice:
+Fix: use the name that each finding gives. Functions of one number that tl lacks are mostly in libdevice:
 `from triton.language.extra import libdevice`.
 """
 
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.relu(tl.load(x_ptr)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.math.tanh(tl.load(x_ptr)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, tl.libdevice.exp(tl.load(x_ptr)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.debug_print('x', tl.load(x_ptr))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.async_copy(x_ptr, x_ptr)
-    tl.syncthreads()
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr, other=-tl.inf)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr).float()
-""",
+    _kernel("tl.store(x_ptr, tl.relu(tl.load(x_ptr)))"),
+    _kernel("tl.store(x_ptr, tl.math.tanh(tl.load(x_ptr)))"),
+    _kernel("tl.store(x_ptr, tl.libdevice.exp(tl.load(x_ptr)))"),
+    _kernel("tl.debug_print('x', tl.load(x_ptr))"),
+    _kernel("tl.async_copy(x_ptr, x_ptr)", "tl.syncthreads()"),
+    _kernel("x = tl.load(x_ptr, other=-tl.inf)"),
+    _kernel("x = tl.load(x_ptr).float()"),
     """
 def run(x):
     return triton.next_pow2(x.numel())

@@ -5,7 +5,7 @@ more than 2**31 elements, and the kernel reads and writes far outside of them. T
 mistake, unless INPUTS and DIMS declare tensors so large. One finding stands for all such products of a
 kernel.
 
-Instead, widen the program id first: tl.program_id(0).to(tl.int64) * stride.
+Fix: widen the program id first: tl.program_id(0).to(tl.int64) * stride.
 """
 
 import ast
@@ -18,24 +18,27 @@ from pytorch_to_triton.audit.analysis.arithmetic import values
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.analysis.ranges import calls_of
 from pytorch_to_triton.audit.call_arguments import argument
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "high"
 SUSPECTED = "info"
-SETTLED_BY = ("offset_overflow",)
+CONFIRMED_BY = ("offset_overflow",)
 CATEGORY = "correctness"
 _TL = "triton.language."
 _COUNTED = 2**31
 _WIDE = frozenset({f"{_TL}int64", f"{_TL}uint64"})
-BAD = (
+_kernel = example(
     """
 @triton.jit
 def kernel(x_ptr, stride, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, B)
-    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
 """,
+    """    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
+""",
+)
+BAD = (
+    _kernel("row = tl.program_id(0)", "i = tl.arange(0, B)"),
     """
 @triton.jit
 def kernel(x_ptr, stride, n, B: tl.constexpr):
@@ -84,13 +87,7 @@ def run(x):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, stride, n, B: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    i = tl.arange(0, B)
-    tl.store(x_ptr + row * stride + i, 0.0, mask=i < n)
-""",
+    _kernel("row = tl.program_id(0).to(tl.int64)", "i = tl.arange(0, B)"),
     """
 @triton.jit
 def kernel(x_ptr, stride: tl.int64, n, B: tl.constexpr):

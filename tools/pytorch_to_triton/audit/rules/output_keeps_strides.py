@@ -1,10 +1,10 @@
 """An output made with torch.empty_like gets the input's strides, and the kernel writes it as if contiguous.
 
-torch.empty_like keeps the layout of a transposed tensor. The kernel is told the input's strides but not the
+torch.empty_like keeps the layout of a transposed tensor. The kernel gets the input's strides but not the
 output's, so it writes each element where a contiguous tensor would have it: the caller sees them in wrong
 places.
 
-Instead, allocate with torch.empty(x.shape, dtype=x.dtype, device=x.device), pass memory_format, or pass the
+Fix: allocate with torch.empty(x.shape, dtype=x.dtype, device=x.device), pass memory_format, or pass the
 output's strides, too.
 """
 
@@ -25,7 +25,7 @@ from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 SEVERITY = "critical"
 CATEGORY = "correctness"
 SUSPECTED = "low"
-SETTLED_BY = ("layout_ignored",)
+CONFIRMED_BY = ("layout_ignored",)
 _KERNEL = """
 @triton.jit
 def kernel(x_ptr, out_ptr, n, stride_m, stride_n, B: tl.constexpr):
@@ -63,10 +63,10 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     written = {access.pointer for access in kernel.accesses if access.writes}
     for launch in kernel.launches:
         strides = _strides(kernel, launch)
-        told = {tensor for tensor, _ in strides.values()}
+        strided = {tensor for tensor, _ in strides.values()}
         for parameter, name in tensors_of(launch, kernel).items():
             made = allocation(name, launch)
-            if parameter not in written or name in told or not made or made[0] != "torch.empty_like":
+            if parameter not in written or name in strided or not made or made[0] != "torch.empty_like":
                 continue
             like = made_like(made[1])
             axes = {axis for tensor, axis in strides.values() if tensor == like}
@@ -78,7 +78,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             ):
                 yield Fault(
                     made[1],
-                    f"{name} gets the strides of {like}, and {kernel.node.name}, which is told those of "
+                    f"{name} gets the strides of {like}, and {kernel.node.name}, which gets those of "
                     f"{like}, writes {name} as if it were contiguous: wrong for a transposed {like}.",
                     f"Pass memory_format=torch.contiguous_format, or the strides of {name}, too.",
                 )

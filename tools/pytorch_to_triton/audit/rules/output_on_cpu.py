@@ -1,9 +1,9 @@
 """An output is allocated without a device, so it lies in the CPU's memory.
 
-torch.empty and its kind allocate on the CPU unless they are told otherwise. A GPU cannot write there: the
+torch.empty and its kind allocate on the CPU unless a device is given. A GPU cannot write there: the
 launch raises ValueError (cannot be accessed from Triton).
 
-Instead, pass `device=x.device` of an input, or use torch.empty_like or `x.new_empty`.
+Fix: pass `device=x.device` of an input, or use torch.empty_like or `x.new_empty`.
 """
 
 import ast

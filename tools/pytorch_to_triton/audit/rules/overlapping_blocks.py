@@ -1,9 +1,9 @@
-"""The blocks of neighbouring programs overlap, because a program id is not multiplied by the block size.
+"""The blocks of neighboring programs overlap, because a program id is not multiplied by the block size.
 
 `tl.program_id(0) + tl.arange(0, BLOCK)` starts each block one element behind the last one: programs write
 over each other's results, and all but the beginning of the tensor is left out.
 
-Instead, start at tl.program_id(0) * BLOCK.
+Fix: start at tl.program_id(0) * BLOCK.
 """
 
 import ast

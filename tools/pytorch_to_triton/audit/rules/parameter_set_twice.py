@@ -3,7 +3,7 @@
 Autotuning sets the parameters of a triton.Config, and num_warps, num_stages and num_ctas with them. A launch
 that passes one of them again is refused: a value would be given twice.
 
-Instead, leave to triton.autotune what it chooses, in positional arguments, too.
+Fix: leave to triton.autotune what it chooses, in positional arguments, too.
 """
 
 from collections.abc import Iterator

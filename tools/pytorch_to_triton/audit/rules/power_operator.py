@@ -2,7 +2,7 @@
 
 Triton's tensors have no such operator: the kernel does not compile.
 
-Instead, multiply, `x * x`, or write tl.exp2(y * tl.log2(x)) for positive x, or
+Fix: multiply, `x * x`, or write tl.exp2(y * tl.log2(x)) for positive x, or
 `libdevice.pow` from triton.language.extra.
 """
 
@@ -11,11 +11,16 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
 from pytorch_to_triton.audit.call_arguments import literal_integer
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
 BAD = (
     """
 @triton.jit
@@ -23,18 +28,8 @@ def kernel(x_ptr, B: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, B))
     tl.store(x_ptr, tl.sum(x**2))
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr)
-    x **= 3
-    tl.store(x_ptr, (x - 1.0) ** 0.5)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    tl.store(x_ptr, 2.0 ** tl.load(x_ptr))
-""",
+    _kernel("x = tl.load(x_ptr)", "x **= 3", "tl.store(x_ptr, (x - 1.0) ** 0.5)"),
+    _kernel("tl.store(x_ptr, 2.0 ** tl.load(x_ptr))"),
 )
 GOOD = (
     """

@@ -3,7 +3,7 @@
 The cast drops 13 or 16 bits that the following steps still need, and float16 makes infinity of whatever is
 65520 or more. The cast saves nothing: the result stays in registers.
 
-Instead, keep float32 until the store, and cast there. What goes into tl.dot may be cast; it adds up in
+Fix: keep float32 until the store, and cast there. What goes into tl.dot may be cast; it adds up in
 float32.
 """
 

@@ -3,7 +3,7 @@
 The block of all products has three axes and has to lie in registers before it is summed, and the tensor
 cores, which are many times faster, stay unused.
 
-Instead, give tl.dot the two blocks, with the summed axis last in the first and first in the second.
+Fix: give tl.dot the two blocks, with the summed axis last in the first and first in the second.
 """
 
 import ast
@@ -59,7 +59,7 @@ _LEAST = 16
 
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches tell."""
+    """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches show."""
     known = values(kernel)
     for call in known.operations:
         axis = literal_integer(call.option(1, "axis"))
@@ -104,7 +104,7 @@ def _shared_axis(one: ast.Subscript, other: ast.Subscript) -> int | None:
 
 
 def _sizes(kernel: SourceKernel, one: ast.Subscript, other: ast.Subscript) -> list[int] | None:
-    """The least that each axis of the products can be; None where the launches do not tell."""
+    """The least that each axis of the products can be; None where the launches do not show."""
     first, second = dims(one, kernel), dims(other, kernel)
     if first is None or second is None or len(first) != len(second):
         return None

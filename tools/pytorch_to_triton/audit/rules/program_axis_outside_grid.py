@@ -1,9 +1,9 @@
-"""A kernel asks for its place along an axis that the grid of its launch does not have.
+"""A kernel takes its program id along an axis that the grid of its launch does not have.
 
 tl.program_id is 0 for every program along such an axis: the kernel computes the first part again and again,
 and never the rest.
 
-Instead, give the grid an element for each axis, or ask for an axis that it has.
+Fix: give the grid an element for each axis, or use an axis that it has.
 """
 
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             call,
             f"The grid that {names} is launched with has {axes}, counted from 0: "
             f"tl.program_id({axis}) is 0 in every program.",
-            f"Give the grid {axis + 1} elements, or ask for an axis below {max(lengths)}.",
+            f"Give the grid {axis + 1} elements, or use an axis below {max(lengths)}.",
         )
 
 

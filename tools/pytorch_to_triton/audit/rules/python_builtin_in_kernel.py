@@ -4,38 +4,31 @@ Within kernels Triton knows min, max, range, len, float, int and few others; abs
 enumerate raise NameError when the kernel is compiled, and float() and int() take no tensors. The
 interpreter runs all of them.
 
-Instead, use tl.abs, tl.sum, tl.floor and `x.to(tl.float32)`.
+Fix: use tl.abs, tl.sum, tl.floor and `x.to(tl.float32)`.
 """
 
 import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr):
-    i = tl.arange(0, 16)
-    tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = tl.load(x_ptr + tl.arange(0, 16))
-    tl.store(x_ptr, sum(x))
-    tl.store(x_ptr + 1, round(tl.load(x_ptr)))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    x = float(tl.load(x_ptr))
-    tl.store(x_ptr, int(x * 2))
-""",
+    _kernel("i = tl.arange(0, 16)", "tl.store(x_ptr + i, abs(tl.load(x_ptr + i)))"),
+    _kernel(
+        "x = tl.load(x_ptr + tl.arange(0, 16))",
+        "tl.store(x_ptr, sum(x))",
+        "tl.store(x_ptr + 1, round(tl.load(x_ptr)))",
+    ),
+    _kernel("x = float(tl.load(x_ptr))", "tl.store(x_ptr, int(x * 2))"),
 )
 GOOD = (
     """
@@ -69,7 +62,7 @@ def kernel(x_ptr):
     tl.store(x_ptr, abs(tl.load(x_ptr)))
 """,
 )
-_INSTEAD = {
+_REPLACEMENTS = {
     "abs": "tl.abs",
     "sum": "tl.sum",
     "pow": "libdevice.pow from triton.language.extra",
@@ -98,8 +91,8 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 continue
         if not runs_for_sure(node, kernel):
             continue
-        if name in _INSTEAD:
-            yield Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_INSTEAD[name]}.")
+        if name in _REPLACEMENTS:
+            yield Fault(node, f"Triton does not know {name}() in a kernel.", f"Use {_REPLACEMENTS[name]}.")
         elif name in _CASTS and len(args) == 1 and kind(args[0], kernel) > Kind.UNKNOWN:
             value = ast.unparse(args[0])
             simple = isinstance(args[0], ast.Name | ast.Call | ast.Subscript)

@@ -3,7 +3,7 @@
 Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before they
 have stored.
 
-Instead, put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or tl.flip.
+Fix: put tl.debug_barrier() between the two, or change the order in registers, with tl.gather or tl.flip.
 """
 
 import ast

@@ -1,9 +1,10 @@
-"""A kernel loads the same values twice, and the compiler cannot make one load of them.
+"""A kernel loads the same values twice.
 
 The compiler merges two loads of one address and mask, unless a store stands between them, which may change
-what is there, or their `other` differs. Then the values travel from memory twice.
+what is there, or their `other` differs: then the values come from memory twice. Where it merges them, readers
+still have to check that it is the same value.
 
-Instead, keep the values of the first load in a variable; put another fill value in with tl.where.
+Fix: keep the values of the first load in a variable; put another fill value in with tl.where.
 """
 
 import ast
@@ -20,6 +21,15 @@ _HEAD = """
 def kernel(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
 """
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    {step}
+    again = tl.load(x_ptr + i, mask=i < n, other=0.0).to(tl.float32)
+    tl.store(out_ptr + i, again / tl.sum(x), mask=i < n)
+"""
 BAD = (
     _HEAD
     + """
@@ -33,6 +43,14 @@ BAD = (
     total = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0))
     tl.store(out_ptr, largest + total)
 """,
+    _KERNEL.format(step="total = tl.sum(x)"),
+    _KERNEL.format(step="pass").replace("out_ptr + i, again", "out_ptr + i, x + again"),
+    # The compiler merges these.
+    _HEAD
+    + """
+    double = tl.load(x_ptr + i, mask=i < n) * 2
+    tl.store(out_ptr + i, double + tl.load(x_ptr + i, mask=i < n), mask=i < n)
+""",
 )
 GOOD = (
     _HEAD
@@ -40,12 +58,6 @@ GOOD = (
     x = tl.load(x_ptr + i, mask=i < n)
     tl.store(out_ptr + i, x * 2, mask=i < n)
     tl.store(y_ptr + i, x * 3, mask=i < n)
-""",
-    # The compiler merges these.
-    _HEAD
-    + """
-    double = tl.load(x_ptr + i, mask=i < n) * 2
-    tl.store(out_ptr + i, double + tl.load(x_ptr + i, mask=i < n), mask=i < n)
 """,
     # Another place by then.
     _HEAD
@@ -71,24 +83,32 @@ GOOD = (
     else:
         tl.store(y_ptr + i, tl.load(x_ptr + i))
 """,
+    _KERNEL.format(step="i += B"),
+    _KERNEL.format(step="tl.store(x_ptr + i, x)"),
+    # Another thread may have written.
+    _KERNEL.format(step="tl.debug_barrier()"),
 )
 
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Pairs of loads in one list of statements that stay two, each second one once."""
-    told: set[ast.Call] = set()
-    for pair in repeated_loads(kernel):
-        if pair.is_merged or pair.second.call in told:
+    """Pairs of loads in one list of statements, each second one once; those that stay two come first."""
+    reported: set[ast.Call] = set()
+    for pair in sorted(repeated_loads(kernel), key=lambda pair: pair.is_merged):
+        if pair.second.call in reported:
             continue
-        told.add(pair.second.call)
+        reported.add(pair.second.call)
         line = pair.first.call.lineno
         yield Fault(
             pair.second.call,
             f"These values of {pair.first.pointer} were loaded at line {line} already, and the compiler "
-            f"loads them again because {_reason(pair)}.",
+            f"{_outcome(pair)}.",
             f"Use what line {line} loaded.",
+            severity="info" if pair.is_merged else None,
         )
 
 
-def _reason(pair: Pair) -> str:
-    return "a store stands between the two" if pair.fills_alike else "their `other` differs"
+def _outcome(pair: Pair) -> str:
+    if pair.is_merged:
+        return "merges the two loads"
+    reason = "a store stands between the two" if pair.fills_alike else "their `other` differs"
+    return f"loads them again because {reason}"

@@ -1,9 +1,9 @@
-"""A function returns a tensor that it keeps and writes anew at the next call.
+"""A function returns a tensor that it keeps and overwrites at the next call.
 
 The output comes out of a cache that outlives the call. The next call of the same shape overwrites the
 result that the first caller still holds.
 
-Instead, allocate outputs in every call, torch.empty is cheap with PyTorch's caching allocator; keep only
+Fix: allocate outputs in every call, torch.empty is cheap with PyTorch's caching allocator; keep only
 scratch memory that is never returned.
 """
 
@@ -126,7 +126,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
                 message = (
                     f"{function.name} is cached by its tensors: changed in place, they get the old result."
                 )
-                yield Fault(function, message, "Leave the cache off.")
+                yield Fault(function, message, "Do not cache it.")
             elif (place := _kept(name, function, file)) and _is_looked_up(place.value, function):
                 yield Fault(
                     place,

@@ -3,7 +3,7 @@
 A row of zeros, as padding is, has a sum of zero: 0 / 0 is NaN, and it spreads through whatever uses the row.
 PyTorch's norms add an epsilon, and torch.nn.functional.normalize limits the norm from below.
 
-Instead, add an epsilon under the root, tl.rsqrt(mean_square + eps), or limit the norm with tl.maximum.
+Fix: add an epsilon under the root, tl.rsqrt(mean_square + eps), or limit the norm with tl.maximum.
 """
 
 import ast

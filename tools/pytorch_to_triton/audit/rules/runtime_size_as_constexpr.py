@@ -3,7 +3,7 @@
 The kernel is compiled for each value of a tl.constexpr. A number of rows or of elements takes many values,
 and each new one stops the program for the seconds that compiling takes.
 
-Instead, make it an ordinary parameter: masks, loops and addresses work with it just the same.
+Fix: make it an ordinary parameter: masks, loops and addresses work with it just the same.
 """
 
 import ast
@@ -119,10 +119,10 @@ _SEQUENCE = re.compile(r"seq|tok|ctx|context|time", re.IGNORECASE)
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Numbers of rows and of elements of the callers' tensors, in kernels that need them at run time only."""
-    told: set[str] = set()
+    found: set[str] = set()
     for launch in kernel.launches:
         given = launch.given(kernel)
-        for name in (one for one in kernel.parameters if one in kernel.constexprs - told and one in given):
+        for name in (one for one in kernel.parameters if one in kernel.constexprs - found and one in given):
             size = size_of(given[name], launch)
             if not size or is_compiled_in(kernel, name):
                 continue
@@ -131,22 +131,22 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
                 continue
             others = _made_from(given[name], launch, kernel) - {name}
             if not any(_rounds_up(given[other], launch) for other in others):
-                told.add(name)
+                found.add(name)
                 yield Fault(
                     given[name],
                     f"{name} of {kernel.node.name} is tl.constexpr and gets {text_of(size)}: each new value "
-                    "compiles the kernel anew.",
-                    _instead(name, others, kernel),
+                    "recompiles the kernel.",
+                    _suggestion(name, others, kernel),
                     severity=None if certain else "low",
                 )
 
 
-def _instead(name: str, others: frozenset[str], kernel: SourceKernel) -> str:
+def _suggestion(name: str, others: frozenset[str], kernel: SourceKernel) -> str:
     if not any(isinstance(node, ast.Name) and node.id == name for node in kernel.nodes):
         return f"Leave {name} out: the kernel does not read it."
     too = f", and so {' and '.join(sorted(others))}, computed from it" if others else ""
     keyed = name in (names(setting(kernel, "key")) or ())
-    retuned = f" Take {name} out of the autotuner's key too: each new value is tuned anew." if keyed else ""
+    retuned = f" Take {name} out of the autotuner's key too: each new value is tuned again." if keyed else ""
     return f"Declare {name} without tl.constexpr{too}.{retuned}"
 
 

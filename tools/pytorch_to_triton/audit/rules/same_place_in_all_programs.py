@@ -2,12 +2,13 @@
 
 The programs run in any order, and the last store stays: the results of all others are lost.
 
-Instead, give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
+Fix: give each program its own place by its tl.program_id, or combine the results with tl.atomic_add.
 """
 
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.programs import is_updated, shared_axes
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -18,22 +19,22 @@ def run(x, out):
     n = x.numel()
     kernel[(triton.cdiv(n, 64),)](x, out, n, B=64)
 """
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-"""
+    _kernel(
+        "i = tl.program_id(0) * B + tl.arange(0, B)",
+        "tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))",
+    )
     + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    lanes = tl.arange(0, B)
-    i = lanes + B * tl.program_id(axis=0)
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(out_ptr + lanes, 2 * x, mask=lanes < n)
-"""
+    _kernel(
+        "lanes = tl.arange(0, B)",
+        "i = lanes + B * tl.program_id(axis=0)",
+        "x = tl.load(x_ptr + i, mask=i < n)",
+        "tl.store(out_ptr + lanes, 2 * x, mask=lanes < n)",
+    )
     + _LAUNCH,
     """
 @triton.jit
@@ -48,21 +49,17 @@ def run(x, out):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    i = tl.program_id(0) * B + tl.arange(0, B)
-    tl.store(out_ptr + tl.program_id(0), tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-"""
+    _kernel(
+        "i = tl.program_id(0) * B + tl.arange(0, B)",
+        "tl.store(out_ptr + tl.program_id(0), tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))",
+    )
     + _LAUNCH,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    pid = tl.program_id(0)
-    i = pid * B + tl.arange(0, B)
-    if pid == 0:
-        tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))
-"""
+    _kernel(
+        "pid = tl.program_id(0)",
+        "i = pid * B + tl.arange(0, B)",
+        "if pid == 0:",
+        "    tl.store(out_ptr, tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0)))",
+    )
     + _LAUNCH,
     """
 @triton.jit
@@ -79,14 +76,12 @@ def run_blocks(x, out):
     kernel[(triton.cdiv(n, B),)](x, out, n, B)
     kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, out, n, B=triton.next_power_of_2(n))
 """,
-    """
-@triton.jit
-def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
-    x = tl.load(x_ptr + tl.program_id(0))
-    tl.store(out_ptr + 1 + tl.program_id(0), x)
-    x = tl.sum(tl.zeros((B,), tl.float32)) + n
-    tl.store(out_ptr, x)
-"""
+    _kernel(
+        "x = tl.load(x_ptr + tl.program_id(0))",
+        "tl.store(out_ptr + 1 + tl.program_id(0), x)",
+        "x = tl.sum(tl.zeros((B,), tl.float32)) + n",
+        "tl.store(out_ptr, x)",
+    )
     + _LAUNCH,
     """
 @triton.jit

@@ -3,7 +3,7 @@
 Where an index occurs twice, two programs (or two lanes of one) may load the same old value, and what one of
 them added is lost. The embedding of a token that occurs twice gets one of its two gradients.
 
-Instead, use tl.atomic_add, or let one program handle all entries of an index, sorted before.
+Fix: use tl.atomic_add, or let one program handle all entries of an index, sorted before.
 """
 
 import ast
@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("race",)
+CONFIRMED_BY = ("race",)
 CATEGORY = "correctness"
 BAD = (
     """

@@ -1,9 +1,9 @@
-"""Several programs draw the same random numbers.
+"""Several programs generate the same random numbers.
 
 tl.rand and its kind give the same number for the same seed and offset, whichever program asks. With offsets
 that are the same in many programs, every row gets the same dropout mask.
 
-Instead, draw by the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
+Fix: use as offset the place of the element in the whole tensor: tl.rand(seed, row * n_cols + cols).
 """
 
 import ast
@@ -41,12 +41,12 @@ def kernel(x_ptr, out_ptr, N, seed, B: tl.constexpr):
 """
 _HELPER = """
 @triton.jit
-def drawn(seed, at):
+def noise(seed, at):
     return tl.rand(seed, at) > 0.5
 """
 BAD = (
     _ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,
-    _HELPER + _ROWS.format(keep="drawn(seed, at=cols)") + _LAUNCH,
+    _HELPER + _ROWS.format(keep="noise(seed, at=cols)") + _LAUNCH,
     """
 @triton.jit
 def kernel(out_ptr, n, seed, B: tl.constexpr):
@@ -62,7 +62,7 @@ GOOD = (
     _ROWS.format(keep="tl.rand(seed, i) > 0.5") + _LAUNCH,
     _ROWS.format(keep="tl.rand(seed + row, cols) > 0.5") + _LAUNCH,
     _ROWS.format(keep="tl.rand(tl.load(x_ptr + row), cols) > 0.5") + _LAUNCH,
-    _HELPER + _ROWS.format(keep="drawn(seed, i)") + _LAUNCH,
+    _HELPER + _ROWS.format(keep="noise(seed, i)") + _LAUNCH,
     # One program does it all.
     _ROWS.format(keep="tl.rand(seed, cols) > 0.5")
     + _LAUNCH.replace("(M, triton.cdiv(N, 64))", "(1, triton.cdiv(N, 64))"),
@@ -85,7 +85,7 @@ class Draw:
     """A call that draws random numbers, itself or in a function that it calls."""
 
     call: ast.Call
-    told_by: tuple[ast.expr, ...]
+    decided_by: tuple[ast.expr, ...]
     """The arguments that seeds and offsets are made from."""
 
 
@@ -95,14 +95,14 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
         return
     wide = {axis for axis in range(3) if all(is_wide(axis, launch) for launch in kernel.launches)}
     for draw in _draws(kernel, depth=_DEEPEST):
-        if is_opaque(kernel, *draw.told_by):
+        if is_opaque(kernel, *draw.decided_by):
             continue
-        shared = sorted(wide & _stored_by(draw.call, kernel) - program_axes(kernel, *draw.told_by))
+        shared = sorted(wide & _stored_by(draw.call, kernel) - program_axes(kernel, *draw.decided_by))
         if shared:
             yield Fault(
                 draw.call,
                 f"The seed and the offset of {ast.unparse(draw.call)} do not depend on tl.program_id"
-                f"({shared[0]}): all programs along this axis draw the same numbers.",
+                f"({shared[0]}): all programs along this axis generate the same numbers.",
                 f"Make the offset from tl.program_id({shared[0]}), too: the place of each element in the "
                 "whole tensor.",
             )
@@ -114,9 +114,9 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
         if not isinstance(node, ast.Call):
             continue
         if kernel.scope.path(node.func) in _DRAWING:
-            told_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
-            if all(told_by):
-                yield Draw(node, tuple(one for one in told_by if one))
+            decided_by = (argument(node, 0, "seed"), argument(node, 1, "offset"))
+            if all(decided_by):
+                yield Draw(node, tuple(one for one in decided_by if one))
         elif isinstance(node.func, ast.Name) and depth > 0:
             binding = kernel.scope.find(node.func.id)
             called = functions.get(binding.node) if binding else None
@@ -127,9 +127,9 @@ def _draws(kernel: SourceKernel, *, depth: int) -> Iterator[Draw]:
 def _draws_of_call(call: ast.Call, called: SourceKernel, *, depth: int) -> Iterator[Draw]:
     """What a function of the file draws by its arguments alone."""
     for inner in _draws(called, depth=depth):
-        if is_opaque(called, *inner.told_by) or any(program_axes(called, one) for one in inner.told_by):
+        if is_opaque(called, *inner.decided_by) or any(program_axes(called, one) for one in inner.decided_by):
             continue
-        names = called.flow.parameters(*inner.told_by)
+        names = called.flow.parameters(*inner.decided_by)
         given = [argument(call, place, name) for place, name in enumerate(called.parameters) if name in names]
         if all(given):
             yield Draw(call, tuple(one for one in given if one))

@@ -3,7 +3,7 @@
 There is nothing to choose, so Triton times nothing; only the wrapper's cost at each launch is left, and the
 block sizes are hidden from the code that computes the grid.
 
-Instead, pass the block sizes at the launch, or give triton.autotune several configurations.
+Fix: pass the block sizes at the launch, or give triton.autotune several configurations.
 """
 
 import ast

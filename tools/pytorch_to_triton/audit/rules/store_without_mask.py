@@ -1,9 +1,9 @@
 """A block is stored without a mask.
 
-Where the tensor does not fill its last block, the store overwrites what lies behind it: another tensor, in
-silence, or it is an illegal memory access.
+Where the tensor does not fill its last block, the store overwrites what lies beyond it: silently another
+tensor, or it is an illegal memory access.
 
-Instead, pass mask= with a bound for every axis that may end inside a block.
+Fix: pass mask= with a bound for every axis that may end inside a block.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "critical"
 SUSPECTED = "low"
-SETTLED_BY = ("out_of_bounds",)
+CONFIRMED_BY = ("out_of_bounds",)
 CATEGORY = "correctness"
 BAD = (
     """

@@ -4,7 +4,7 @@ The values are in registers when they are stored. Loading them again costs a rou
 and without a barrier it may return what was there before, as another thread may have stored what this one
 loads.
 
-Instead, keep computing with the value that was stored.
+Fix: keep computing with the value that was stored.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 It is right only as long as both tensors have the same shape and layout.
 
-Instead, multiply each offset with the stride of the tensor that the address is in.
+Fix: multiply each offset with the stride of the tensor that the address is in.
 """
 
 import ast
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.launched_tensors import allocation, tensors_of
 from pytorch_to_triton.audit.analysis.passed import stride_of
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
@@ -43,17 +44,20 @@ def run(x):
     kernel[grid](x, out, M, N, x.stride(0), x.stride(1), out.stride(0), out.stride(1), B=32)
     return out
 """
-BAD = (
-    _KERNEL.format(stride="stride_qb"),
+_kernel = example(
     """
 @triton.jit
 def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
     i = tl.arange(0, B)
     row = tl.program_id(0)
     x = tl.load(x_ptr + row * x_row_stride + i, mask=i < n)
-    y_ptr += row * x_row_stride
-    tl.store(y_ptr + i, x, mask=i < n)
 """,
+    """    tl.store(y_ptr + i, x, mask=i < n)
+""",
+)
+BAD = (
+    _KERNEL.format(stride="stride_qb"),
+    _kernel("y_ptr += row * x_row_stride"),
     # The names say nothing, and what the launch passes does.
     _TRANSPOSE.format("sxm"),
     _TRANSPOSE.format("sxm")
@@ -71,15 +75,7 @@ def kernel(a_ptr, b_ptr, stride_am, stride_ak, stride_bk, stride_bm, B: tl.const
     a = tl.load(a_ptr + i * stride_am + j * stride_ak)
     tl.store(b_ptr + i * stride_bk + j * stride_bm, a)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    row = tl.program_id(0)
-    x = tl.load(x_ptr + row * x_row_stride + i, mask=i < n)
-    y_ptr += row * (x_row_stride if n == 1 else y_row_stride)
-    tl.store(y_ptr + i, x, mask=i < n)
-""",
+    _kernel("y_ptr += row * (x_row_stride if n == 1 else y_row_stride)"),
     _TRANSPOSE.format("son"),
     # The output is laid out as the input is.
     _TRANSPOSE.format("sxm").replace("empty((N, M), dtype=x.dtype, device=x.device)", "empty_like(x)"),
@@ -110,7 +106,7 @@ def _misnamed(kernel: SourceKernel) -> Iterator[Fault]:
                 yield Fault(
                     stride,
                     f"{stride.id} is a stride of {other}, and the address is in {access.pointer}, whose own "
-                    f"{own} is not used for it: it is wrong where the two tensors differ in layout.",
+                    f"{own} is not used for it: the address is wrong where the two tensors differ in layout.",
                     f"Use {own} here.",
                     own,
                 )

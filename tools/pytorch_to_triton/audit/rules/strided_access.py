@@ -1,9 +1,9 @@
-"""Neighbouring lanes of a block access memory that lies far apart.
+"""Neighboring lanes of a block access memory that lies far apart.
 
 Memory is read in sectors of 32 bytes. Where consecutive lanes are a row apart, each one fetches a sector for
-itself and uses one element of it, so that most of the bandwidth is lost.
+itself and uses one element of it, so most of the bandwidth is lost.
 
-Instead, let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
+Fix: let a tl.arange run along the axis whose stride is 1: give a program a block of several columns, or
 a two-dimensional block, or store the tensor the other way around.
 """
 
@@ -103,7 +103,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
         tensors = ", ".join(dict.fromkeys(str(access.pointer) for access, _ in found))
         yield Fault(
             first.call,
-            f"Neighbouring lanes lie {' and '.join(steps)} elements apart in {tensors}: each of them "
+            f"Neighboring lanes lie {' and '.join(steps)} elements apart in {tensors}: each of them "
             "fetches a memory sector of its own.",
             "Let a tl.arange run along the axis whose stride is 1, in a two-dimensional block for one.",
         )

@@ -3,7 +3,7 @@
 Each lane then moves a sector of 32 bytes or more for the few bytes that it needs, and the memory's speed is
 divided by that.
 
-Instead, let the last axis of the block run along the tensor's axis of stride 1.
+Fix: let the last axis of the block run along the tensor's axis of stride 1.
 """
 
 from collections import defaultdict
@@ -58,11 +58,11 @@ def check(measured: MeasuredTarget) -> Iterator[Fault]:
         case, access = max(seen, key=lambda one: one[1].step_bytes)
         yield Fault(
             at,
-            f"Neighbouring lanes of this block of {access.tensor} lie {access.step_bytes:,} bytes apart in "
+            f"Neighboring lanes of this block of {access.tensor} lie {access.step_bytes:,} bytes apart in "
             "memory: each moves a sector of its own.",
             "Let the last axis of the block run along the tensor's axis of stride 1.",
             proof=(
-                f"Under the interpreter, neighbouring lanes lie {access.step_bytes:,} bytes apart in case "
+                f"Under the interpreter, neighboring lanes lie {access.step_bytes:,} bytes apart in case "
                 f"{case.name} (blocks of {access.lanes:,}), and so in {len(seen)} of "
                 f"{len(measured.verdict.cases)} cases."
             ),

@@ -3,7 +3,7 @@
 The kernel's offsets are bound by the size of one axis and multiplied by the stride of a different one: it
 reads the wrong elements, and leaves the tensor where the axes differ in size.
 
-Instead, pass x.stride(i) for the offsets that run up to x.shape[i].
+Fix: pass x.stride(i) for the offsets that run up to x.shape[i].
 """
 
 import ast

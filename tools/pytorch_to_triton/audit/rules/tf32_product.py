@@ -1,22 +1,64 @@
-"""A product of float32 operands is computed in TF32.
+"""A tl.dot of float32 operands rounds them to TF32.
 
-It is Triton's default. Of each operand 10 binary digits after the point count, where PyTorch multiplies in
-full float32 unless told otherwise: relative errors of about 1e-3.
+That is Triton's default on NVIDIA GPUs from Ampere on: of each operand 11 bits count, as in float16. PyTorch
+multiplies in full float32 unless torch.backends.cuda.matmul.allow_tf32 is set; results differ by about 1e-3.
 
-Instead, pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and quicker.
+Fix: pass input_precision="ieee", or "tf32x3" and "bf16x6", which are about as precise and faster; pass "tf32"
+where speed matters more.
 """
 
+import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of, loaded_from
 from pytorch_to_triton.audit.evidence import CompiledCode
 from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "numerical stability"
+_KERNEL = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a = tl.load(a_ptr + i)
+    b = tl.load(b_ptr + i)
+    {steps}
+    tl.store(c_ptr + i, c)
+"""
+BAD = (
+    _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32))"),
+    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p, b)"),
+    f"""
+INPUTS = {{"a": "float32[M, M]", "b": "float32[M, M]"}}
+{_KERNEL.format(steps="c = tl.dot(a, b)")}
+def run(a, b):
+    a, b = a.contiguous(), b.contiguous()
+    c = torch.empty_like(a)
+    kernel[(1,)](a, b, c, B=a.shape[0])
+    return c
+""",
+)
+GOOD = (
+    f"""
+INPUTS = {{"a": "float32|float16[M, M]", "b": "float32|float16[M, M]"}}
+{_KERNEL.format(steps="c = tl.dot(a, b)")}
+def run(a, b):
+    c = torch.empty_like(a)
+    kernel[(1,)](a, b, c, B=a.shape[0])
+    return c
+""",
+    _KERNEL.format(steps='c = tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")'),
+    _KERNEL.format(steps="c = tl.dot(a.to(tl.float32), b.to(tl.float32), allow_tf32=False)"),
+    _KERNEL.format(steps="c = tl.dot(a, b)"),
+    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p.to(tl.float16), b)"),
+    _KERNEL.format(steps="p = tl.exp(a.to(tl.float32))\n    c = tl.dot(p.to(b.dtype), b)"),
+)
 _FILE = """
 INPUTS = {"x": "%s[M, M]"}
 DIMS = {"M": [32]}
-%s
+
 @triton.jit
 def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
@@ -26,23 +68,52 @@ def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 def run(x):
     out = torch.empty_like(x)
-    kernel[(1,)](x, out, BLOCK=%d)
+    kernel[(1,)](x, out, BLOCK=32)
     return out
 """
-BAD = (_FILE % ("float32", "", "", 32), _FILE % ("float32", "", ', input_precision="tf32"', 32))
-GOOD = (
-    _FILE % ("float32", "", ', input_precision="ieee"', 32),
-    _FILE % ("float32", "", ', input_precision="tf32x3"', 32),
-    _FILE % ("float16", "", "", 32),
+BAD_COMPILED = (_FILE % ("float32", ""), _FILE % ("float32", ', input_precision="tf32"'))
+GOOD_COMPILED = (
+    _FILE % ("float32", ', input_precision="ieee"'),
+    _FILE % ("float32", ', input_precision="tf32x3"'),
+    _FILE % ("float16", ""),
 )
+_SETTINGS = frozenset({"input_precision", "allow_tf32", None})
 
 
-def check(code: CompiledCode) -> Iterator[Fault]:
+def check(kernel: SourceKernel) -> Iterator[Fault]:
+    """Each tl.dot that leaves its precision open and certainly is of float32."""
+    found = values(kernel)
+    for call in found.operations:
+        if call.name != "dot" or len(call.operands) > 3:
+            continue
+        if any(keyword.arg in _SETTINGS for keyword in call.call.keywords):
+            continue
+        given = [one for one in call.operands[:2] if _is_given_float32(one, found)]
+        exact = given or [one for one in call.operands[:2] if found.dtype(one) == "float32"]
+        if exact:
+            yield Fault(
+                call.call,
+                f"{ast.unparse(exact[0])} is float32, and this tl.dot rounds it to TF32, 11 bits.",
+                'Pass input_precision: "ieee" or "tf32x3" for float32 results, "tf32" for speed.',
+                severity="medium" if given else None,
+            )
+
+
+def check_compiled(code: CompiledCode) -> Iterator[Fault]:
     """Products whose operands are float32 when they reach the tensor cores."""
-    for at, remark in code.remarks("tf32_product"):
-        yield Fault(
-            at,
-            f"{code.compiled.name} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3.",
-            'Pass input_precision="ieee", or "tf32x3" where speed counts.',
-            proof=code.proof(remark),
-        )
+    message = "{kernel} rounds the float32 operands of tl.dot to TF32: errors of about 1e-3."
+    return code.faults(
+        "tf32_product", message, 'Pass input_precision="ieee", or "tf32x3" where speed matters.'
+    )
+
+
+def _is_given_float32(value: ast.expr, found: KernelValues) -> bool:
+    """Whether it is loaded from a tensor that is float32, or loaded and cast to that."""
+    pointer = loaded_from(value, found)
+    if pointer is not None:
+        return dtypes_of(pointer, found.kernel) == {"float32"}
+    return found.dtype(value) == "float32" and found.is_a(_untransposed(value, found), "load")
+
+
+def _untransposed(value: ast.expr, found: KernelValues) -> ast.expr:
+    return found.bare(found.operand(value, "trans") or value)

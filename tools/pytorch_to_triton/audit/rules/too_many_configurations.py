@@ -1,9 +1,9 @@
 """triton.autotune has very many configurations to try.
 
 Each one is compiled and timed at the first launch with every new key: about half a second for a small
-kernel, several for one with tl.dot. Hundreds of configurations hold the first call up for minutes.
+kernel, several for one with tl.dot. Hundreds of configurations delay the first call by minutes.
 
-Instead, keep those that win on real shapes, or leave unlikely ones out with `prune_configs_by`.
+Fix: keep those that win on real shapes, or drop unlikely ones with `prune_configs_by`.
 """
 
 from collections.abc import Iterator
@@ -45,5 +45,5 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
             kernel.decorators["triton.autotune"],
             f"Triton compiles and times {count} configurations of {kernel.node.name} at the first launch of "
             "every key.",
-            "Keep those that win on real shapes, or leave unlikely ones out with prune_configs_by.",
+            "Keep those that win on real shapes, or drop unlikely ones with prune_configs_by.",
         )

@@ -3,7 +3,7 @@
 Between one program's load and its store others do the same, and what they added is lost. How much, differs
 from run to run.
 
-Instead, use tl.atomic_add (or tl.atomic_max and the like), or give each program its own place and sum up
+Fix: use tl.atomic_add (or tl.atomic_max and the like), or give each program its own place and sum up
 later.
 """
 

@@ -1,9 +1,9 @@
 """A launch passes a keyword that neither the kernel nor Triton knows.
 
 Triton raises KeyError when it compiles the kernel for this launch: most often a parameter was renamed, or the
-name is misspelt.
+name is misspelled.
 
-Instead, use the kernel's own parameter names, and for the rest num_warps, num_stages, num_ctas or maxnreg.
+Fix: use the kernel's own parameter names, and for the rest num_warps, num_stages, num_ctas or maxnreg.
 """
 
 import difflib

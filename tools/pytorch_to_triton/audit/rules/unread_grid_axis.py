@@ -1,9 +1,9 @@
-"""A grid has an axis that the kernel never asks for.
+"""A grid has an axis along which the kernel never takes its program id.
 
 All programs along that axis do the same work and write the same places: time is lost, and what is updated
 in place or added to is wrong.
 
-Instead, read tl.program_id of that axis, or take it out of the grid.
+Fix: read tl.program_id of that axis, or take it out of the grid.
 """
 
 import ast
@@ -11,11 +11,20 @@ from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.programs import grid_of, is_opaque, is_wide
 from pytorch_to_triton.audit.call_arguments import argument, literal_integer
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "medium"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x_ptr + i, 0.0, mask=i < n)
+
+def run(x):
+""")
 BAD = (
     """
 @triton.jit
@@ -40,15 +49,7 @@ def run(x):
 """,
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    kernel[(1, 1)](x, x.numel(), B=64)
-""",
+    _kernel("kernel[(1, 1)](x, x.numel(), B=64)"),
     """
 @triton.jit
 def place(B: tl.constexpr):
@@ -73,17 +74,7 @@ def kernel(x_ptr, next_ptr, n):
 def run(x, counter):
     kernel[(132,)](x, counter, x.numel())
 """,
-    """
-@triton.jit
-def kernel(x_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(x_ptr + i, 0.0, mask=i < n)
-
-def run(x):
-    n = x.numel()
-    B = triton.next_power_of_2(n)
-    kernel[(triton.cdiv(n, B),)](x, n, B=B)
-""",
+    _kernel("n = x.numel()", "B = triton.next_power_of_2(n)", "kernel[(triton.cdiv(n, B),)](x, n, B=B)"),
 )
 
 

@@ -2,42 +2,34 @@
 
 The compiler stops at it, at the first launch and not before; the interpreter runs some of it, so that a
 kernel can pass every test on a CPU and still never run on a GPU. A condition in a comprehension is worse: it
-is ignored without a word.
+is silently ignored.
 
-Instead, keep to straight code, `for` over range, tl.range or tl.static_range, `while`, `if` on scalars and
+Fix: keep to straight code, `for` over range, tl.range or tl.static_range, `while`, `if` on scalars and
 calls of other @triton.jit functions; let masks and tl.where decide for single elements.
 """
 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 SEVERITY = "critical"
 CATEGORY = "correctness"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr):
+""")
+_variant = example("""
+@triton.jit
+def kernel(x_ptr, n):
+""")
 BAD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    for i in range(n):
-        if i == 3:
-            break
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    for i in range(n):
-        if i == 3:
-            continue
-""",
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    while n > 0:
-        return
-""",
+    _variant("for i in range(n):", "    if i == 3:", "        break"),
+    _variant("for i in range(n):", "    if i == 3:", "        continue"),
+    _variant("while n > 0:", "    return"),
     """
 @triton.jit
 def first(x_ptr, n):
@@ -45,78 +37,28 @@ def first(x_ptr, n):
         if i == 3:
             return i
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    try:
-        tl.store(x_ptr, 1.0)
-    except Exception:
-        pass
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    total = tl.reduce(tl.load(x_ptr), 0, lambda a, b: a + b)
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    xs = [tl.load(x_ptr + i) for i in range(4)]
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    odd = [i for i in (1, 2, 3) if i % 2]
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    for i in (1, 2):
-        tl.store(x_ptr + i, 0.0)
-""",
+    _kernel("try:", "    tl.store(x_ptr, 1.0)", "except Exception:", "    pass"),
+    _kernel("total = tl.reduce(tl.load(x_ptr), 0, lambda a, b: a + b)"),
+    _kernel("xs = [tl.load(x_ptr + i) for i in range(4)]"),
+    _kernel("odd = [i for i in (1, 2, 3) if i % 2]"),
+    _kernel("for i in (1, 2):", "    tl.store(x_ptr + i, 0.0)"),
     """
 @triton.jit
 def kernel(x_ptr, BLOCK: tl.constexpr):
     tl.static_assert(BLOCK in (64, 128))
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    block = tl.zeros((16,), tl.float32)
-    block[0] = 1.0
-""",
+    _kernel("block = tl.zeros((16,), tl.float32)", "block[0] = 1.0"),
     """
 @triton.jit
 def kernel(x_ptr, a, b):
     tl.store(x_ptr, a @ b)
 """,
-    """
-@triton.jit
-def kernel(x_ptr):
-    low = high = 0
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    def square(x):
-        return x * x
-    tl.store(x_ptr, square(2.0))
-""",
-    """
-@triton.jit
-def kernel(x_ptr):
-    sizes = {'m': 1}
-""",
+    _kernel("low = high = 0"),
+    _kernel("def square(x):", "    return x * x", "tl.store(x_ptr, square(2.0))"),
+    _kernel("sizes = {'m': 1}"),
 )
 GOOD = (
-    """
-@triton.jit
-def kernel(x_ptr, n):
-    if n == 0:
-        return
-    for i in tl.range(0, n):
-        tl.store(x_ptr + i, 0.0)
-""",
+    _variant("if n == 0:", "    return", "for i in tl.range(0, n):", "    tl.store(x_ptr + i, 0.0)"),
     """
 @triton.jit
 def first(BLOCK: tl.constexpr):

@@ -1,19 +1,24 @@
 """A kernel loads a value that nothing uses.
 
-The compiler drops the load. What is left is a question: a scale, a bias or a residual that was to be
-applied, or a line that was forgotten when the kernel changed.
+The compiler drops the load. Perhaps a scale, a bias or a residual was to be applied, or the line was
+forgotten when the kernel changed.
 
-Instead, use the value, or delete the load and its pointer.
+Fix: use the value, or delete the load and its pointer.
 """
 
 import ast
 from collections.abc import Iterator
 
+from pytorch_to_triton.audit.examples import example
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
 SEVERITY = "low"
 CATEGORY = "best practices"
+_kernel = example("""
+@triton.jit
+def kernel(x_ptr, flag_ptr):
+""")
 BAD = (
     """
 @triton.jit
@@ -40,19 +45,8 @@ def kernel(x_ptr, out_ptr):
         x += tl.load(x_ptr + k)
     tl.store(out_ptr + i, x)
 """,
-    """
-@triton.jit
-def kernel(x_ptr, flag_ptr):
-    _ = tl.load(flag_ptr)
-    seen = tl.load(flag_ptr, volatile=True)
-    tl.store(x_ptr, 0.0)
-""",
-    """
-@triton.jit
-def kernel(x_ptr, flag_ptr):
-    seen = tl.load(flag_ptr, cache_modifier=".cg")
-    tl.store(x_ptr, 0.0)
-""",
+    _kernel("_ = tl.load(flag_ptr)", "seen = tl.load(flag_ptr, volatile=True)", "tl.store(x_ptr, 0.0)"),
+    _kernel('seen = tl.load(flag_ptr, cache_modifier=".cg")', "tl.store(x_ptr, 0.0)"),
 )
 
 

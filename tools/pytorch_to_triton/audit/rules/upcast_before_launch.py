@@ -3,7 +3,7 @@
 The conversion reads the tensor and writes it at twice its size, in a kernel of its own, and the Triton
 kernel then reads the larger copy: three to five times the traffic of reading the original.
 
-Instead, pass the tensor as it is and convert in the kernel: `tl.load(...).to(tl.float32)`.
+Fix: pass the tensor as it is and convert in the kernel: `tl.load(...).to(tl.float32)`.
 """
 
 import ast
@@ -49,15 +49,15 @@ GOOD = (
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Conversions of the caller's tensors to float32 for one launch alone, whose kernel only loads them."""
-    told: set[ast.expr] = set()
+    reported: set[ast.expr] = set()
     for launch in kernel.launches:
         for parameter, value in launch.given(kernel).items():
             cast = _cast(value, launch)
-            if cast is None or cast in told or is_trial(kernel.file, launch.function):
+            if cast is None or cast in reported or is_trial(kernel.file, launch.function):
                 continue
             uses = [one for one in kernel.accesses if one.pointer == parameter]
             if uses and not any(one.writes for one in uses) and not escapes(kernel, parameter):
-                told.add(cast)
+                reported.add(cast)
                 yield Fault(
                     cast,
                     f"{ast.unparse(cast)} writes a copy of the tensor to memory for {kernel.node.name}, "

@@ -4,7 +4,7 @@ Both are large where the mean is large beside the spread, and nearly equal: thei
 digits, and may come out as zero or below it, of which the root is NaN. With a mean of 1000 and a spread of 1
 float32 has about one digit left.
 
-Instead, subtract the mean first and average the squares of what remains, with the lanes beyond the end set to
+Fix: subtract the mean first and average the squares of what remains, with the lanes beyond the end set to
 zero; or use Welford's update where the data can be read only once.
 """
 

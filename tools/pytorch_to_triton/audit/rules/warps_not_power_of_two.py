@@ -1,8 +1,8 @@
-"""A kernel is asked to run with a number of warps that is not a power of two.
+"""A kernel is launched with a number of warps that is not a power of two.
 
 Triton spreads blocks evenly over warps, and refuses any other number.
 
-Instead, write 1, 2, 4, 8, 16 or 32.
+Fix: write 1, 2, 4, 8, 16 or 32.
 """
 
 import ast
@@ -53,7 +53,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
             if warps is not None and (warps < 1 or warps & (warps - 1)):
                 yield Fault(
                     number,
-                    f"num_warps must be a power of two; {warps} is none, and the launch is refused.",
+                    f"num_warps must be a power of two; {warps} is not, and the launch is refused.",
                     f"Write {_nearest(warps)}.",
                     fix=str(_nearest(warps)),
                 )

@@ -1,0 +1,102 @@
+"""What a rule is, whether a file in rules/ or a row of a table there defines it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget, pieces
+from pytorch_to_triton.audit.fault import Fault, SourceLine
+from pytorch_to_triton.audit.source import SourceFile, SourceKernel
+from pytorch_to_triton.schema.finding import Category, EvidenceKind, Finding, Severity
+
+KINDS: dict[type[Evidence], EvidenceKind] = {
+    SourceFile: "source",
+    SourceKernel: "source",
+    CompiledCode: "compiled",
+    MeasuredTarget: "measured",
+    TimedTarget: "measured",
+}
+"""What a check may ask for, and what its findings rest on."""
+
+
+@dataclass(frozen=True)
+class RuleCheck:
+    """How a rule looks at one kind of evidence, with examples of that kind."""
+
+    needs: type[Evidence]
+    run: Callable[[Any], Iterator[Fault]]
+    bad: tuple[str, ...]
+    """Each must be found at least once."""
+    good: tuple[str, ...]
+    """In each nothing must be found."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: a fault that an audit finds."""
+
+    name: str
+    about: str
+    """Three paragraphs or more: what is wrong, why it matters, and how to fix it."""
+    severity: Severity
+    """Of what is certain."""
+    category: Category
+    checks: tuple[RuleCheck, ...]
+    """One for each kind of evidence that shows the fault; that on source comes first."""
+    suspected: Severity | None = None
+    """Of what is not certain; None: the rule finds only what is certain."""
+    confirmed_by: tuple[str, ...] = ()
+    """Rules on what was measured that confirm what is suspected."""
+
+    @property
+    def title(self) -> str:
+        """What is wrong, in one line."""
+        return self.about.partition("\n")[0]
+
+    @property
+    def needs(self) -> type[Evidence]:
+        """The evidence of its first check."""
+        return self.checks[0].needs
+
+    @property
+    def bad(self) -> tuple[str, ...]:
+        """Examples of its first check."""
+        return self.checks[0].bad
+
+    @property
+    def evidence(self) -> tuple[EvidenceKind, ...]:
+        """All kinds of evidence that show the fault."""
+        return tuple(dict.fromkeys(KINDS[check.needs] for check in self.checks))
+
+    def find(self, evidence: Evidence) -> Iterator[Finding]:
+        """Its findings in a file, or in other evidence; nothing where no check asks for such evidence."""
+        for check in self.checks:
+            for piece in pieces(evidence, check.needs):
+                for fault in check.run(piece):
+                    yield self._finding(fault, piece, KINDS[check.needs])
+
+    def _finding(self, fault: Fault, piece: Evidence, kind: EvidenceKind) -> Finding:
+        place = fault.at
+        elsewhere, own = (place.file, place.own) if isinstance(place, SourceLine) else (None, True)
+        suspected = None if fault.certain else self.suspected
+        return Finding(
+            rule=self.name,
+            severity=fault.severity or suspected or self.severity,
+            suspected=suspected is not None,
+            category=self.category,
+            evidence=kind,
+            file=elsewhere or piece.path,
+            line=place.lineno,
+            column=place.col_offset + 1,
+            own_line=own,
+            pointer=fault.pointer,
+            message=fault.message,
+            suggestion=fault.suggestion,
+            fix=fault.fix,
+            proof=fault.proof,
+        )
+
+
+def about(title: str, why: str, fix: str) -> str:
+    """What a row of a table says of its rule, in the form of a rule's docstring."""
+    return f"{title}\n\n{why}\n\nFix: {fix[0].lower()}{fix[1:]}"

@@ -1,0 +1,169 @@
+"""Rules on measured times, most of which name a red flag of `benchmark`: one row a rule.
+
+Their examples are JSON: one object a size, with the timings by label.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+
+from pytorch_to_triton.audit.evidence import TimedTarget
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.rule import Rule, RuleCheck, about
+from pytorch_to_triton.benchmark.figures import size_of
+from pytorch_to_triton.benchmark.flags import SLOWER_THAN, flag_text
+from pytorch_to_triton.schema.benchmark import KERNEL
+from pytorch_to_triton.schema.finding import Severity
+
+_SLOW_MS = 3000.0
+
+
+def _far_from_limit(timed: TimedTarget) -> Iterator[Fault]:
+    """The largest size alone: smaller ones have launches to pay for."""
+    if timed.result.verdict == "void" or not timed.result.tables:
+        return
+    largest = timed.result.tables[-1]
+    for flag in largest.flags:
+        if flag.kind == "below_half_of_limit":
+            yield Fault(
+                timed.place,
+                f"{timed.who} takes more than twice the least possible time at its largest size.",
+                "Look for what it reads twice, for narrow accesses, and for too few programs or warps.",
+                proof=flag_text(size_of(largest), flag),
+            )
+
+
+def _first_call_slow(timed: TimedTarget) -> Iterator[Fault]:
+    """The slowest first call of an autotuned kernel."""
+    first = {
+        size_of(table): kernel.first_call_ms
+        for table in timed.result.tables
+        if (kernel := table.of(KERNEL)) and kernel.first_call_ms
+    }
+    size = max(first, key=lambda one: first[one], default="")
+    if timed.result.tuned and size and first[size] > _SLOW_MS:
+        yield Fault(
+            timed.place,
+            f"The first call of {timed.who} tries each configuration, and again at every new key.",
+            "Freeze the configurations that were found, or give fewer of them.",
+            proof=f"At {size} the first call took {first[size] / 1000:.1f} s.",
+        )
+
+
+def _noisy(timed: TimedTarget) -> Iterator[Fault]:
+    """All sizes at which the kernel's own times spread, in one finding."""
+    noisy = [
+        flag_text(size_of(table), flag)
+        for table in timed.result.tables
+        for flag in table.flags
+        if flag.kind == "noisy" and flag.label == KERNEL
+    ]
+    if noisy:
+        yield Fault(
+            timed.place,
+            f"The times of {timed.who} vary widely: small differences mean nothing.",
+            "Measure again on a GPU that nothing else uses.",
+            proof=" ".join(noisy),
+        )
+
+
+def _slower(timed: TimedTarget) -> Iterator[Fault]:
+    """All sizes at which it is slower, in one finding."""
+    if timed.result.verdict != "slower":
+        return
+    tables = timed.result.tables
+    slower = [(size_of(t), flag) for t in tables for flag in t.flags if flag.kind in SLOWER_THAN.values()]
+    if slower:
+        sizes = ", ".join(dict.fromkeys(size for size, _ in slower))
+        yield Fault(
+            timed.place,
+            f"{timed.who} is slower than PyTorch at {sizes}.",
+            "Tune it at these sizes, or call PyTorch there.",
+            proof=" ".join(flag_text(size, flag) for size, flag in slower),
+        )
+
+
+def _size(kernel_ms: float, eager_ms: float, **more: float) -> str:
+    """One size as JSON: `limit_ms` and `tuned` are of the size, and other figures of the kernel's timing."""
+    of_size = {name: more.pop(name) for name in ("limit_ms", "tuned") if name in more}
+    timings = {"kernel": {"median_ms": kernel_ms, **more}, "eager": {"median_ms": eager_ms}}
+    return json.dumps({**of_size, "timings": timings})
+
+
+def _row(
+    check: Callable[[TimedTarget], Iterator[Fault]],
+    name: str,
+    severity: Severity,
+    text: tuple[str, str, str],
+    examples: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Rule:
+    """A rule: title, why and fix are its text; the bad and the good sizes are its examples."""
+    bad, good = (tuple(f"[{sizes}]" for sizes in those) for those in examples)
+    return Rule(name, about(*text), severity, "performance", (RuleCheck(TimedTarget, check, bad, good),))
+
+
+RULES = (
+    _row(
+        _far_from_limit,
+        "far_from_limit",
+        "low",
+        (
+            "A kernel takes more than twice the time that its work must take on this GPU.",
+            "The limit is what the memory moves or the arithmetic units compute at their measured best. At "
+            "the largest size launching no longer matters, so the kernel itself takes the rest.",
+            "Look for what it reads twice, for narrow accesses, and for too few programs or warps.",
+        ),
+        (
+            (_size(0.2, 0.4, limit_ms=0.05),),
+            (
+                _size(0.06, 0.4, limit_ms=0.05),
+                _size(0.02, 0.4, limit_ms=0.001),
+                f"{_size(0.05, 0.4, limit_ms=0.02)}, {_size(0.55, 4.0, limit_ms=0.5)}",
+            ),
+        ),
+    ),
+    _row(
+        _first_call_slow,
+        "first_call_slow",
+        "info",
+        (
+            "The first call takes seconds, because the autotuner tries each configuration.",
+            "So does the first call at each new key: services stall, and tests are slow.",
+            "Freeze the configurations that were found, or give fewer of them.",
+        ),
+        (
+            (_size(0.1, 0.2, first_call_ms=8000, tuned=True),),
+            (_size(0.1, 0.2, first_call_ms=900, tuned=True), _size(0.1, 0.2, first_call_ms=8000)),
+        ),
+    ),
+    _row(
+        _noisy,
+        "noisy_timing",
+        "info",
+        (
+            "The times of a kernel vary widely.",
+            "Small differences between such times mean nothing.",
+            "Measure again on a GPU that nothing else uses, at its full clock.",
+        ),
+        (
+            (_size(0.1, 0.2, spread=0.4),),
+            (
+                _size(0.1, 0.2, spread=0.04),
+                '{"timings": {"kernel": {"median_ms": 0.1}, "eager": {"median_ms": 0.2, "spread": 0.4}}}',
+            ),
+        ),
+    ),
+    _row(
+        _slower,
+        "slower_than_pytorch",
+        "medium",
+        (
+            "A kernel is slower than PyTorch at some size.",
+            "The difference exceeds the spread of both timings: at that size PyTorch is the better choice.",
+            "Tune it at these sizes, or leave them to PyTorch.",
+        ),
+        (
+            (_size(0.2, 0.1), f"{_size(0.1, 0.2)}, {_size(0.5, 0.4).replace('eager', 'compile')}"),
+            (_size(0.1, 0.2), _size(0.101, 0.1), _size(0.2, 0.1).replace("eager", "other.py")),
+        ),
+    ),
+)

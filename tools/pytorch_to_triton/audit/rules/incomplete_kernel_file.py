@@ -1,0 +1,118 @@
+"""A file with kernels lacks a reference, a test, a benchmark or a docstring.
+
+A few lines of PyTorch say what a kernel is meant to compute; a test over odd sizes, all dtypes and layouts
+shows that it does, for a kernel that is right for one shape is often wrong for the next. Without a
+measurement nobody knows whether it is faster than PyTorch, and which shapes and dtypes it takes cannot be
+read from the launch.
+
+Fix: add a function such as `softmax_reference`, a test that compares the two, a benchmark with
+triton.testing.do_bench, and docstrings that say what is computed from which shapes and dtypes.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.callers import (
+    BENCHMARKS,
+    TESTS,
+    has_comment,
+    is_named_near,
+    is_trial,
+    launchers,
+    offered,
+)
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import SourceFile
+
+SEVERITY = "info"
+CATEGORY = "best practices"
+_KERNEL = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+"""
+_BARE = _KERNEL + "\ndef copy_unknown_block(x, out):\n    {docstring}kernel[(1,)](x, out, x.numel())\n"
+_RUN = _BARE.format(docstring="'Copies x to out.'\n    ")
+_REFERENCE = "\ndef copy_reference(x):\n    return x.clone()\n"
+_TEST = "\ndef test_copy():\n    copy_unknown_block(1, 2)\n"
+_BENCHMARK = "\ndef measure(x):\n    return triton.testing.do_bench(lambda: copy_unknown_block(x, x))\n"
+BAD = (
+    # No reference.
+    _RUN + _BENCHMARK,
+    _RUN + _BENCHMARK + "\ndef preferred(x):\n    return x.shape\n",
+    # No test.
+    _RUN + _REFERENCE + _BENCHMARK,
+    _RUN + _REFERENCE + _BENCHMARK + "\ndef checked_copy_of_it(x):\n    return x\n",
+    # No benchmark.
+    _RUN + _TEST,
+    _RUN + _TEST + "\ndef pressed_copy_of_it(x):\n    return x\n",
+    # No docstring.
+    _BARE.format(docstring="") + _TEST + _BENCHMARK,
+    _BARE.format(docstring="assert x.is_cuda\n    ") + _TEST + _BENCHMARK,
+)
+GOOD = (
+    _RUN + _REFERENCE + _TEST + _BENCHMARK,
+    _RUN + _TEST + _BENCHMARK,
+    _RUN + _TEST + "\ndef benchmark(x):\n    copy_unknown_block(x, x)\n",
+    _RUN + _BENCHMARK + "\nclass TestCopy:\n    def test_it(self):\n        pass\n",
+    _KERNEL,
+    _BARE.replace("\ndef copy", "\n# Copies x to out.\ndef copy").format(docstring="") + _TEST + _BENCHMARK,
+    _BARE.replace("copy_", "_copy_").format(docstring="") + _TEST + _BENCHMARK,
+    _KERNEL
+    + "\nclass Copy(torch.nn.Module):\n    def forward(self, x, out):\n        kernel[(1,)](x, out, 9)\n"
+    + _TEST
+    + _BENCHMARK,
+)
+_REFERS = re.compile(
+    r"(?:^|_)(?:ref|reference|torch|pytorch|naive|eager|golden|expected|baseline|native|test|check)(?:_|$)",
+    re.IGNORECASE,
+)
+_MEASURES = re.compile(r"do_bench|perf_report|[Bb]enchmark|timeit|cuda\.Event")
+_METHODS = frozenset({"forward", "backward", "setup_context"})
+"""What they are for is known; the class says the rest."""
+
+
+def check(file: SourceFile) -> Iterator[Fault]:
+    """The first function that launches, with everything that is missing."""
+    first = min(launchers(file), key=lambda function: function.lineno, default=None)
+    if first is None or is_trial(file):
+        return
+    missing = dict(_missing(file))
+    if missing:
+        yield Fault(first, f"{file.path.name} has {', '.join(missing)}.", " ".join(missing.values()))
+
+
+def _missing(file: SourceFile) -> Iterator[tuple[str, str]]:
+    """What is missing, and what to do about it."""
+    if not _has_reference(file):
+        yield "no reference", "Add a few lines of PyTorch that compute the same."
+    names = offered(file)
+    has_test = any(function.name.startswith("test_") for function, _ in file.functions)
+    if names and not has_test and not is_named_near(names, file.path, *TESTS):
+        yield (
+            "no test in it or near it",
+            "Compare it with PyTorch over odd sizes, all dtypes and layouts that are not contiguous.",
+        )
+    if names and not _MEASURES.search(file.text) and not is_named_near(names, file.path, *BENCHMARKS):
+        yield "no benchmark in it or near it", "Time it against PyTorch with triton.testing.do_bench."
+    if silent := list(_without_docstring(file)):
+        yield (
+            f"no docstring for {' and '.join(silent)}",
+            "Say what it computes, and which shapes, dtypes and layouts it takes.",
+        )
+
+
+def _has_reference(file: SourceFile) -> bool:
+    """Whether a name in the file refers to a reference or a test."""
+    imported = [one for one in file.scope.bindings if one not in ("torch", "triton")]
+    return any(_REFERS.search(name) for name in (*imported, *(f.name for f, _ in file.functions)))
+
+
+def _without_docstring(file: SourceFile) -> Iterator[str]:
+    """Public functions that launch, with neither docstring nor comment at their head."""
+    for function in launchers(file):
+        name = function.name
+        is_private = name.startswith("_") or name in _METHODS
+        if not is_private and not is_trial(file, function) and not has_comment(function, file):
+            yield name

@@ -1,0 +1,230 @@
+"""Lanes that a mask leaves out take part in a result.
+
+A masked load fills them with `other`, or leaves them undefined: zero on some GPUs and compilers, anything on
+others. They change a sum unless they are 0, a maximum unless they are -inf, and a minimum unless they are
+inf; and arithmetic turns a neutral 0 into something else: (0 - mean) squared adds to a variance, exp(0 - max)
+to the sum of a softmax. A mean that is divided by the width of the block counts them too.
+
+Fix: pass the neutral value as other=, or put it in with tl.where(mask, x, value) right before the reduction;
+divide by the number of elements.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from pytorch_to_triton.audit.analysis.arithmetic import values
+from pytorch_to_triton.audit.analysis.masked_lanes import Lanes
+from pytorch_to_triton.audit.analysis.padding import padded_means, padded_sums
+from pytorch_to_triton.audit.analysis.poisoned_reductions import poisoned_reductions
+from pytorch_to_triton.audit.analysis.undefined_lanes import undefined_lanes
+from pytorch_to_triton.audit.fault import Fault
+from pytorch_to_triton.audit.source import SourceKernel
+
+SEVERITY = "critical"
+SUSPECTED = "low"
+CONFIRMED_BY = ("wrong_results", "unstable_results", "undefined_values")
+CATEGORY = "correctness"
+
+
+def _row(*steps: str, parameters: str = "n, B: tl.constexpr") -> str:
+    """A kernel with one row of lanes."""
+    lines = "\n    ".join(("i = tl.arange(0, B)", *steps))
+    return f"\n@triton.jit\ndef kernel(x_ptr, out_ptr, {parameters}):\n    {lines}\n"
+
+
+def _rows(mask: str, *steps: str, other: str = "0.0") -> str:
+    """A kernel with a block of rows."""
+    load = f"x = tl.load(x_ptr + rows[:, None] * n + cols[None, :], mask={mask}, other={other})"
+    lines = ("rows = tl.program_id(0) * B + tl.arange(0, B)", "cols = tl.arange(0, C)", load, *steps)
+    return _row(*lines, parameters="m, n, B: tl.constexpr, C: tl.constexpr")
+
+
+_LOAD = "x = tl.load(x_ptr + i, mask=i < n, other=0.0)"
+_BARE = "x = tl.load(x_ptr + i, mask=i < n)"
+_MEAN = "mean = tl.sum(x) / n"
+_LOOP = "for start in range(0, n, B):"
+_CENTERED = "d = x - (tl.sum(x, axis=1) / {})[:, None]"
+_STORE_ROWS = "tl.store(out_ptr + rows, {}, mask=rows < m)"
+_ROW_MASK, _BOTH = "rows[:, None] < m", "(rows[:, None] < m) & (cols[None, :] < n)"
+_PRODUCT = """
+@triton.jit
+def kernel(a_ptr, b_ptr, out_ptr, K, B: tl.constexpr):
+    i = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        mask = k + i < K
+        a = tl.load(a_ptr + i[:, None] * K + (k + i)[None, :], mask=mask[None, :])
+        b = tl.load(b_ptr + (k + i)[:, None] * B + i[None, :], mask=mask[:, None])
+        acc += tl.dot(a, b)
+    tl.store(out_ptr + i[:, None] * B + i[None, :], acc)
+"""
+_LAUNCH = "\ndef run(x, out, n):\n    kernel[(4,)](x, out, {})\n"
+BAD = (
+    # Masked lanes hold what is not neutral.
+    _row(_LOAD, "tl.store(out_ptr, tl.max(x.to(tl.float32), axis=0))"),
+    _row(_LOAD, "d = x - tl.sum(x, axis=0) / n", "tl.store(out_ptr, tl.sum(d * d * d, axis=0) / n)"),
+    _row("x = tl.load(x_ptr + i, i < n, 0.0)", "tl.store(out_ptr, tl.sum(1.0 - x, 0))"),
+    _row(
+        'best = tl.full((B,), -float("inf"), tl.float32)',
+        "for k in tl.static_range(W):",
+        "    x = tl.load(x_ptr + i + k, mask=(i + k < n) & (i < n), other=0.0)",
+        "    best = tl.maximum(best, x.to(tl.float32))",
+        "tl.store(out_ptr + i, best, mask=i < n)",
+        parameters="n, W: tl.constexpr, B: tl.constexpr",
+    ),
+    _rows(_BOTH, _STORE_ROWS.format("tl.sum(x, axis=1)"), other='-float("inf")'),
+    # They are undefined.
+    _row(_BARE, "tl.store(out_ptr, tl.sum(x.to(tl.float32) * 2, axis=0))"),
+    _PRODUCT,
+    _row(
+        "total = tl.zeros((B,), tl.float32)",
+        _LOOP,
+        "    i = start + tl.arange(0, B)",
+        "    total += tl.load(x_ptr + i, mask=i < n)",
+        "tl.store(out_ptr, tl.sum(total))",
+    )
+    + _LAUNCH.format("n, B=256"),
+    _row("tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1)"),
+    # What is computed from their zeros is not zero.
+    _row(_LOAD, _MEAN, "d = x - mean", "tl.store(out_ptr, tl.sum(d * d, axis=0) / n)"),
+    _row(_LOAD, _MEAN, "tl.store(out_ptr, tl.sum((x - mean) ** 2) / n)"),
+    _row(_LOAD, "e = tl.exp(x - tl.max(x))", "tl.store(out_ptr, tl.sum(e))"),
+    _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=0)")),
+    _rows(_BOTH, _CENTERED.format("n"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
+    # A mean counts them.
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=-1) / B)"),
+    _row(_LOAD, "x = x.to(tl.float32)", "total = tl.sum(x * x)", "tl.store(out_ptr, total / B)"),
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) * (1.0 / B))"),
+    _rows(_BOTH, _STORE_ROWS.format("tl.sum(x, axis=1) / C")),
+)
+GOOD = (
+    _row(
+        'x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))',
+        "e = tl.exp(x - tl.max(x, axis=0))",
+        "tl.store(out_ptr + i, e / tl.sum(e, axis=0), mask=i < n)",
+    ),
+    _row(
+        _LOAD,
+        "centered = tl.where(i < n, x - tl.sum(x) / n, 0.0)",
+        "tl.store(out_ptr, tl.sum(centered * centered) + tl.sum(x * x))",
+    ),
+    _row(
+        _LOAD,
+        "tl.store(out_ptr, tl.max(tl.abs(x)) + tl.max(x * x))",
+        "x = tl.load(x_ptr + i, mask=i < n, other=-1e9)",
+        "tl.store(out_ptr + 1, tl.max(x))",
+    ),
+    # Rows beyond the end are not stored, and each row is reduced for itself.
+    _rows(_ROW_MASK, _STORE_ROWS.format("tl.max(x, axis=1)")),
+    _rows(_ROW_MASK, _CENTERED.format("C"), _STORE_ROWS.format("tl.sum(d * d, axis=1)")),
+    _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1) / C")),
+    _rows(_ROW_MASK, _STORE_ROWS.format("tl.sum(x, axis=1)")).replace(", other=0.0", ""),
+    # What a row of a matrix sums up to is a block, and masked like the other.
+    _row(
+        _LOAD,
+        "at = i[:, None] * n + i[None, :]",
+        "a = tl.load(out_ptr + at, mask=(i < n)[:, None] & (i < n)[None, :], other=0.0)",
+        "rest = x - tl.sum(a * x[None, :], axis=1)",
+        "tl.store(out_ptr, tl.sum(rest * rest))",
+    ),
+    _row(
+        _LOAD,
+        "w = tl.load(out_ptr + i, mask=i < n, other=0.0)",
+        "tl.store(out_ptr, tl.sum((x - tl.sum(x) / n) * w))",
+    ),
+    # Each lane is masked in all steps or in none, and stored where it is in none.
+    _row(
+        'best = tl.full((B,), float("-inf"), tl.float32)',
+        "for row in range(n):",
+        "    best = tl.maximum(best, tl.load(x_ptr + row * m + i, mask=i < m, other=0.0))",
+        "tl.store(out_ptr + i, best, mask=i < m)",
+        parameters="n, m, B: tl.constexpr",
+    ),
+    # It starts at zero, and is no less than zero.
+    _row(
+        "best = tl.zeros((B,), tl.float32)",
+        _LOOP,
+        "    i = start + tl.arange(0, B)",
+        "    best = tl.maximum(best, tl.load(x_ptr + i, mask=i < n, other=0.0))",
+        "tl.store(out_ptr, tl.max(best))",
+    ),
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x, axis=0))"),
+    _row(
+        _BARE,
+        "tl.store(out_ptr, tl.sum(tl.where(i < n, x, 0.0), axis=0))",
+        "tl.store(out_ptr + i, x, mask=i < n)",
+    ),
+    _row(
+        "row = tl.program_id(0)",
+        "x = tl.load(x_ptr + row * 16 + tl.arange(0, 16), mask=row < n)",
+        "tl.store(out_ptr + row, tl.sum(x), mask=row < n)",
+    ),
+    _row(_LOAD, _MEAN, "d = tl.where(i < n, x - mean, 0.0)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
+    _row(_LOAD, _MEAN, "d = (x - mean) * (i < n)", "tl.store(out_ptr, tl.sum(d * d) / n)"),
+    _row(_LOAD, _MEAN, "x = tl.where(i < n, x, mean)", "d = x - mean", "tl.store(out_ptr, tl.sum(d * d))"),
+    _row(
+        _LOAD,
+        "z = tl.load(out_ptr + i, mask=i < n, other=0.0)",
+        "d = x - z",
+        "tl.store(out_ptr, tl.sum(d * d))",
+    ),
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / n)"),
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)").replace("i < n", "i < B"),
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("64, 64"),
+    _row(_LOAD, "tl.store(out_ptr, tl.sum(x) / B)") + _LAUNCH.format("n, B=n"),
+)
+
+
+def check(kernel: SourceKernel) -> Iterator[Fault]:
+    """What certainly counts lanes that a mask leaves out, and what may do so."""
+    yield from _certain(kernel)
+    certain = {one.call for one in padded_sums(values(kernel))}
+    for found in poisoned_reductions(kernel):
+        call, name, neutral = found.operation.call, found.operation.name, found.neutral
+        if call not in certain:
+            yield Fault(
+                call,
+                f"{_content(found.held)} tl.{name} counts the lanes that the mask of the load in line "
+                f"{found.held.load.call.lineno} leaves out; {neutral} would change nothing.",
+                f"Put {neutral} there: by other= of the load, or by tl.where(mask, ..., {neutral}) right "
+                f"before tl.{name}.",
+                severity="high" if found.is_decisive else None,
+            )
+    for taken in undefined_lanes(kernel):
+        yield Fault(
+            taken.load.call,
+            "Without other=, the lanes that the mask leaves out are undefined, and "
+            f"{taken.where} counts them.",
+            f"Add other={taken.neutral}.",
+            severity=taken.severity,
+        )
+
+
+def _certain(kernel: SourceKernel) -> Iterator[Fault]:
+    for padded in padded_sums(values(kernel)):
+        end, width = ast.unparse(padded.padding.end), ast.unparse(padded.padding.width)
+        yield Fault(
+            padded.call,
+            f"{ast.unparse(padded.term)} is not zero in the lanes from {end} to {width}, which the mask of "
+            "the load fills; the sum counts them.",
+            "Set them to zero just before the sum: tl.sum(tl.where(mask, ..., 0.0)).",
+            severity="high",
+            certain=True,
+        )
+    for mean in padded_means(values(kernel)):
+        end, width = ast.unparse(mean.padding.end), ast.unparse(mean.padding.width)
+        yield Fault(
+            mean.quotient,
+            f"The sum has at most {end} terms and is divided by {width}, the width of the block: the mean is "
+            f"too small wherever {end} is less.",
+            f"Divide by {end}, the number of elements that the mask lets through.",
+            severity="high",
+            certain=True,
+        )
+
+
+def _content(held: Lanes) -> str:
+    if isinstance(held.hold, float):
+        return f"Masked lanes hold {held.hold:g} here."
+    assert isinstance(held.load.other, ast.expr)
+    return f"Masked lanes, loaded as {ast.unparse(held.load.other)}, no longer hold 0 here."
