@@ -176,7 +176,7 @@ CASES = {
     "wrong/wrong_dtype": "N=8 bfloat16",
     "wrong/wrong_shape": "M=2 N=8",
 }
-"""By name as `--case` takes them: of a wrong or a cheating kernel cases in which it fails, of a right one cases
+"""By name as `--case` takes them: of a wrong or cheating kernel cases in which it fails, of a right one cases
 of several groups."""
 TELLING = {name: tuple(cases.split("; ")) for name, cases in CASES.items()}
 KINDS: dict[str, tuple[Kind, Where | None]] = {
