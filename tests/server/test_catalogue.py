@@ -11,8 +11,9 @@ from mcp import Client
 from typer.core import TyperArgument, TyperGroup
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton_server.catalogue import TOOLS, Tool
+from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.cli import build_app
+from pytorch_to_triton_server.tool import Tool
 
 HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
 

@@ -59,7 +59,7 @@ def statistics(found: Diagnostics) -> CaseStatistics:
         pytorch=traits(),
         elements=found.flat.size,
         failing=found.flat.count,
-        facts=found,
+        diagnostics=found,
     )
     return CaseStatistics(case="N=4", missing=(), extra=(), outputs=(output,))
 

@@ -130,11 +130,11 @@ def overrun(damage: Overrun) -> Violation:
 
 def unreliable(seen: Observation) -> Iterator[Violation]:
     """Results that depend on what memory held, on chance, or that do not last; gradients that are none."""
-    if seen.armed:
+    if seen.hooks:
         yield Violation(
             kind="changes_flags",
             message=(
-                f"The candidate leaves {', '.join(seen.armed)} set, so that its code runs after the call."
+                f"The candidate leaves {', '.join(seen.hooks)} set, so that its code runs after the call."
             ),
             suggestion="Finish all work before run returns.",
         )

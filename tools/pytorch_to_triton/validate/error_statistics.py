@@ -88,7 +88,7 @@ class OutputStatistics(Value):
     meets_loose: bool = True
     constant: bool = False
     """All of PyTorch's elements have one value."""
-    facts: Diagnostics | None = None
+    diagnostics: Diagnostics | None = None
     """Set where elements fail."""
 
 

@@ -1,9 +1,8 @@
 """A process of a validation: it is given requests one by one, and replaced when it is lost."""
 
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -15,12 +14,16 @@ from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_fai
 from pytorch_to_triton.validate.observation import Configurations, SandboxViolation, Traces
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, raised, without_answer
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
+    Item = wire.ReferenceItem | wire.CandidateItem
+    Request = wire.ReferenceRequest | wire.CandidateRequest
+
 MOST_CRASHES = 3
 """After so many crashes and time-outs the further cases are not run."""
 EXCUSED = ("lost", "answered")
 """Ends that are nobody's fault, once for a request: our own, and that of a process which was done."""
-
-Item = dict[str, Any]
 
 
 class LostAnswer(Exception):
@@ -56,7 +59,7 @@ class Lane:
     """What its processes left behind."""
     configurations: list[Configurations] = field(default_factory=list)
     """Which configurations of autotuned kernels were run."""
-    loaded: Item = field(default_factory=dict)
+    loaded: "Item | None" = None
     """What the process reported once the target was loaded."""
     unloadable: RunOutcome | None = None
     """Set where the target's file did what it may not do while it was imported."""
@@ -64,12 +67,12 @@ class Lane:
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def start(self) -> Item:
-        """Start a process and load the target: what it reported. Raises TargetBroken, LostAnswer."""
+    async def start(self) -> "Item":
+        """Start a process and load the target: the item that it reported. Raises TargetBroken, LostAnswer."""
         async with self._turn:
             return await self._with_patience(None)
 
-    async def answer(self, request: Mapping[str, Any]) -> Item:
+    async def answer(self, request: "Request") -> "Item":
         """The answer to one request. Raises LostAnswer, and TargetBroken where the target is of no use."""
         async with self._turn:
             if self.unloadable is not None:
@@ -79,9 +82,9 @@ class Lane:
                 raise LostAnswer(RunOutcome("not_run", why))
             return await self._with_patience(request)
 
-    def outcome_of(self, item: Item) -> RunOutcome:
+    def outcome_of(self, item: "Item") -> RunOutcome:
         """How the call ended that an answer is about: it returned, or raised."""
-        if item["status"] == "ok":
+        if item["event"] != "raised" and item["event"] != "reference_raised":
             return OK
         return raised(Failure.model_validate(item["failure"]), self.sandbox_violations)
 
@@ -99,14 +102,17 @@ class Lane:
             await self._drop()
             if outcome.answer is None:
                 return without_answer(outcome, self.seconds)
-            self._note(outcome.answer)
+            if self.job.kind == "candidate":
+                answer = cast("wire.CandidateAnswer", outcome.answer)
+                self.traces.append(Traces.model_validate(answer["traces"]))
+                self.configurations += map(Configurations.model_validate, answer["configurations"])
             return OK
 
     async def close(self) -> None:
         """Kill the process."""
         await self._drop()
 
-    async def _with_patience(self, request: Mapping[str, Any] | None) -> Item:
+    async def _with_patience(self, request: "Request | None") -> "Item":
         """What our own machinery has lost is tried once more; a process that ended well is replaced."""
         excused: set[str] = set()
         while True:
@@ -122,19 +128,24 @@ class Lane:
                     self.crashes.count += 1
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
 
-    async def _asked(self, request: Mapping[str, Any] | None) -> Item:
+    async def _asked(self, request: "Request | None") -> "Item":
         line = await self._ready()
         if request is None:
+            assert self.loaded is not None
             return self.loaded
         try:
-            item = await line.ask(request, seconds=self.seconds)
-            while "trespass" in item:
-                self._note(item)
-                item = await line.item(seconds=self.seconds)
+            return await self._noted(line, await line.ask(request, seconds=self.seconds))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             raise
-        self._note(item)
+
+    async def _noted(self, line: Conversation, arrived: dict[str, Any]) -> "Item":
+        """The item after the violations, which the process reports as they happen."""
+        item = cast("Item", arrived)
+        while item["event"] == "violation":
+            violation = SandboxViolation.model_validate(item["violation"])
+            self.traces.append(Traces(sandbox_violations=(violation,)))
+            item = cast("Item", await line.item(seconds=self.seconds))
         return item
 
     async def _ready(self) -> Conversation:
@@ -143,16 +154,15 @@ class Lane:
             return self._line
         line = await self._stack.enter_async_context(self.worker.converse(self.job, self.runtime))
         try:
-            self.loaded = await line.item(seconds=self.seconds)
-            while "loaded" not in self.loaded:
-                self._note(self.loaded)
-                self.loaded = await line.item(seconds=self.seconds)
+            loaded = await self._noted(line, await line.item(seconds=self.seconds))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             if end.outcome.status != "lost" and not end.outcome.items:
                 raise refusal_of(end.outcome, self.target) from None
             raise
-        self._note(self.loaded)
+        if loaded["event"] == "candidate_loaded":
+            self.traces.append(Traces.model_validate(loaded["traces"]))
+        self.loaded = loaded
         self._line = line
         return line
 
@@ -169,13 +179,3 @@ class Lane:
     async def _drop(self) -> None:
         self._line = None
         await self._stack.aclose()
-
-    def _note(self, item: Item) -> None:
-        """Keep what the process has left behind, also where it ends itself right after."""
-        if "traces" in item:
-            self.traces.append(Traces.model_validate(item["traces"]))
-        self.configurations += [Configurations.model_validate(c) for c in item.get("configurations", ())]
-        if "trespass" in item:
-            self.traces.append(
-                Traces(sandbox_violations=(SandboxViolation.model_validate(item["trespass"]),))
-            )

@@ -17,9 +17,8 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
 from pytorch_to_triton.validate.judge import MEMORY
-from pytorch_to_triton.validate.lane import Item, Lane, LostAnswer
-from pytorch_to_triton.validate.observation import Observation
-from pytorch_to_triton.validate.reference_process import Prepared
+from pytorch_to_triton.validate.lane import Lane, LostAnswer
+from pytorch_to_triton.validate.observation import observed
 from pytorch_to_triton.validate.run_outcome import OK
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
 from pytorch_to_triton.validate.trial import ValidationTrial, request_for
@@ -113,10 +112,9 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
     try:
         if prepared.outcome is not OK:
             return
-        item = await lane.answer(request_of(case, prepared))
+        item = await lane.answer(request_for(case, prepared, twice=False))
         outcome = lane.outcome_of(item)
-        seen = Observation.model_validate(item.get("facts") or {})
-        violations = violations_of(case, seen, trial.policy)
+        violations = violations_of(case, observed(item), trial.policy)
         found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:
         outcome = lost.outcome
@@ -132,7 +130,7 @@ async def look_under_the_sanitizer(
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
-    requests = [request_of(case, found) for case, found in prepared if found.outcome is OK]
+    requests = [request_for(case, found, twice=False) for case, found in prepared if found.outcome is OK]
     job = trial.candidate.job(red_zone_bytes=0)
     seconds = setting.seconds * (len(requests) + 1)
 
@@ -146,11 +144,6 @@ async def look_under_the_sanitizer(
             group.start_soon(check, tool)
     for case, _ in prepared:
         await reference.done_with(case)
-
-
-def request_of(case: Case, prepared: Prepared) -> Item:
-    """The case for a single call of a candidate."""
-    return request_for(case, prepared, twice=False)
 
 
 def notes_of(reports: Mapping[Tool, Sanitized], cases: int, tools: Sequence[Tool]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def mismatches_of(
         *(extra(path) for path in statistics.extra),
         *(mutated(path, name) for path, name in statistics.mutated.items()),
         *(different(output) for output in statistics.outputs if output.differs),
-        *(wrong_values(output, known) for output in statistics.outputs if output.facts),
+        *(wrong_values(output, known) for output in statistics.outputs if output.diagnostics),
     )
 
 
@@ -71,7 +71,7 @@ def whole(path: str, kind: Kind, message: str) -> Mismatch:
 
 def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismatch:
     """Elements that are beyond the error budget."""
-    diagnostics = output.facts
+    diagnostics = output.diagnostics
     assert diagnostics is not None
     place = place_of(diagnostics)
     rule = next(rule for rule in RULES if rule.fits(diagnostics))

@@ -1,11 +1,14 @@
 """What the worker observed of a candidate, as values: job `candidate` answers with them."""
 
 from collections.abc import Collection
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 
 class ObservedLaunch(Value):
@@ -95,7 +98,7 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
-    armed: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
     """What the candidate has set so that its code runs later."""
     gradcheck: str | None = None
     """How the candidate's gradients fail torch.autograd.gradcheck."""
@@ -104,6 +107,13 @@ class Observation(Value):
         """Without the outputs that share memory in the reference too."""
         kept = tuple(alias for alias in self.aliases if (alias.output, alias.of) not in known)
         return self.model_copy(update={"aliases": kept})
+
+
+def observed(item: "wire.ReferenceItem | wire.CandidateItem") -> Observation:
+    """What an answer of job `candidate` holds."""
+    if item["event"] == "returned" or item["event"] == "raised":
+        return Observation.model_validate(item["observation"])
+    return Observation()
 
 
 class SandboxViolation(Value):

@@ -5,11 +5,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
-from pydantic import JsonValue
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -20,11 +20,14 @@ from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
-from pytorch_to_triton.validate.lane import CrashCount, Item, Lane, LostAnswer
-from pytorch_to_triton.validate.observation import Observation, Traces
+from pytorch_to_triton.validate.lane import CrashCount, Lane, LostAnswer
+from pytorch_to_triton.validate.observation import Observation, Traces, observed
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
 """What Triton imports at a process's first launch, and the job itself. The job of the reference is left out:
@@ -67,8 +70,8 @@ class CandidateWorkers:
 
         Without `red_zone_bytes` the worker chooses what suits the device.
         """
-        arguments: dict[str, JsonValue] = {
-            "target": self.target.model_dump(mode="json"),
+        arguments: wire.CandidateArguments = {
+            "target": self.target.as_json(),
             "setting": {**self.setting.shared, "side": self.name},
             "secret": [str(path) for path in self.secret],
             "red_zone_bytes": red_zone_bytes,
@@ -175,32 +178,31 @@ class TrialRun:
                 for case in unit:
                     await self.ready[case.name].wait()
                     if self.prepared[case.name].outcome is OK:
-                        outcome, item = await self.called(lane, case)
-                        group.start_soon(self.conclude, case, outcome, item)
+                        outcome, seen = await self.called(lane, case)
+                        group.start_soon(self.conclude, case, outcome, seen)
 
-    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Item]:
+    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Observation]:
         if self.listener:
             await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
             item = await lane.answer(self.request(case))
         except LostAnswer as lost:
-            return lost.outcome, {}
-        return lane.outcome_of(item), item
+            return lost.outcome, NOTHING_SEEN
+        return lane.outcome_of(item), observed(item)
 
-    def request(self, case: Case) -> Item:
+    def request(self, case: Case) -> "wire.CandidateRequest":
         """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
         twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
         request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
         if before is not None and before.outcome is OK:
-            request["again"] = before.request["id"]
+            request["again"] = before.id
         return request
 
-    async def conclude(self, case: Case, outcome: RunOutcome, item: Item) -> None:
+    async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
-        seen = Observation.model_validate(item.get("facts") or {})
         seen = seen.without_aliases(self.prepared[case.name].aliases)
         if outcome is not OK:
             return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
@@ -220,10 +222,16 @@ def device_lanes() -> int:
     return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
-def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
+def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.CandidateRequest":
     """A case as job `candidate` takes it; `twice`: a second run must give the same bits."""
-    far = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
-    return {"id": prepared.request["id"], "name": case.name, "far": far, "twice": twice, "again": None}
+    large_stride = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
+    return {
+        "id": prepared.id,
+        "name": case.name,
+        "large_stride": large_stride,
+        "twice": twice,
+        "again": None,
+    }
 
 
 def units(cases: Sequence[Case]) -> list[Unit]:

@@ -125,7 +125,7 @@ async def open_validation(
         setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
-            free = (await reference.lane.start())["free_bytes"]
+            free = await reference.start()
             yield Validation(setting, reference, description, limits_of(request, free))
         except LostAnswer as lost:
             raise TargetBroken(f"The reference {lost.outcome.why}.", "Run it by itself first.") from lost

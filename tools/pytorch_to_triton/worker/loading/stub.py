@@ -1,4 +1,4 @@
-"""What stands in a candidate's process where its file defines the reference: it can be named, not called."""
+"""What replaces the reference in a candidate's copy of the file: it can be named, but not called."""
 
 import ast
 import copy
