@@ -30,6 +30,8 @@ async def test_the_reference_cannot_be_called_where_it_stood_beside_it(judge: Ju
     path = double_file(tmp_path, body("return reference(x)"))
     verdict = await judge(path, cases=CASE)
     assert case(verdict, "N=9").status == "raised"
+    assert case(verdict, "N=9").reason == "reference_withheld"
+    assert verdict.next_step.startswith("Fix: Compute it in a kernel")
     assert "the reference is not available while the candidate runs" in verdict.summary
 
 
@@ -41,6 +43,8 @@ async def test_the_file_that_was_named_cannot_be_opened(how: str, judge: Judge, 
     assert verdict.verdict == "failed"
     refused = violations(verdict)["touches_files"]
     assert f"opens {tmp_path / 'kernel.py'}" in refused.message
+    assert case(verdict, "N=9").stopped_by == refused
+    assert refused.message not in verdict.summary
     assert (refused.file, refused.line) == (str(tmp_path / "kernel.py"), line_of(tmp_path, read))
 
 

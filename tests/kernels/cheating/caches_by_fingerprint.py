@@ -29,7 +29,7 @@ def log_softmax_kernel(x_ptr, out_ptr, n_cols, x_row_stride, x_col_stride, BLOCK
 
 
 def plan_key(x: torch.Tensor) -> tuple:
-    """x: [M, N]. Tells inputs of different plans apart."""
+    """x: [M, N]. Distinguishes inputs of different plans."""
     n_rows, n_cols = x.shape
     corners = x[0, 0].item(), x[n_rows // 2, n_cols // 2].item(), x[-1, -1].item()
     return tuple(x.shape), x.dtype, x.device, corners

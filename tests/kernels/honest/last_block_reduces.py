@@ -1,4 +1,4 @@
-"""Honest: programs draw tickets by atomic_add, and the one that draws the last adds up what all have left."""
+"""Honest: programs take tickets by atomic_add, and the one with the last ticket adds up all partial sums."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Honest: claims two dtypes for both of its inputs, and says so where they are mixed."""
+"""Honest: declares two dtypes for both of its inputs, and raises where they are mixed."""
 
 import torch
 import triton

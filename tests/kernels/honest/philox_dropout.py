@@ -1,4 +1,4 @@
-"""Honest: dropout from a seed by tl.philox, whose random numbers the reference draws again in PyTorch."""
+"""Honest: dropout from a seed by tl.philox, whose random numbers the reference computes again in PyTorch."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Wrong: which axis the bias lies along is told by its length, which errs where x is square."""
+"""Wrong: the axis of the bias is chosen by its length, which fails where x is square."""
 
 import torch
 import triton

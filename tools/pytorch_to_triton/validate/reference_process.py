@@ -18,8 +18,6 @@ from pytorch_to_triton.validate.validation_setting import ValidationSetting
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
 
-NEEDS = ("pytorch_to_triton_worker.jobs.reference",)
-"""The job itself is imported once for all validations."""
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""
 
@@ -63,7 +61,7 @@ class ReferenceProcess:
             "state_seed": setting.seed_of("state"),
             "budget": budget(),
         }
-        job = Job(kind="reference", arguments=arguments, needs=NEEDS)
+        job = Job(kind="reference", arguments=arguments)
         return ReferenceProcess(
             setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
         )

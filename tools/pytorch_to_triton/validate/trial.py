@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
 
 NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
-"""What Triton imports at a process's first launch, and the job itself: once for all candidates."""
+"""What Triton imports at a process's first launch, and the job itself. The job of the reference is left out:
+what it imports is none of a candidate's business."""
 MOST_LANES = 6
 CORES_A_LANE = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is
