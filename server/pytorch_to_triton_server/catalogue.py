@@ -95,10 +95,11 @@ async def validate(
     """
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton.validate import validate as validation
+    from pytorch_to_triton.validate.request import ValidationRequest
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     warm(call.worker, device, python)
-    request = validation.ValidationRequest(
+    request = ValidationRequest(
         candidate=target_of(kernel).constructed_with(init),
         reference=target_of(reference).constructed_with(init) if reference else None,
         options=parse_options(input, dim, require),

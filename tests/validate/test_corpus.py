@@ -13,7 +13,8 @@ from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate import validate as validation
 from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.conclusion import LIMITS_SHOWN
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 pytestmark = pytest.mark.anyio
 

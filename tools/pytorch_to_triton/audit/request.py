@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pytorch_to_triton.audit.baseline import Baseline, read_baseline
 from pytorch_to_triton.audit.find_files import Searched, root_of, search
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.render import Format, format_of
 from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
+from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import architecture
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
@@ -39,11 +40,11 @@ class AuditRequest(Value):
     evidence: Depth = "auto"
     focus: Category | None = None
     """Only rules of this category."""
-    rules: tuple[str, ...] = ()
+    rules: Annotated[tuple[str, ...], Option("rule")] = ()
     """Only these; none: all."""
     severity: Severity = "info"
     """The least that is told; verdict, counts and baseline are of all."""
-    most: int | None = None
+    most: Annotated[int | None, NOT_REPEATED] = None
     """Findings in the result; a document holds all, and verdict and counts are of all."""
     fail_on: Severity | None = None
     """The least that makes the verdict faulty; None: as the project's settings say, else medium."""
@@ -51,19 +52,19 @@ class AuditRequest(Value):
     """What kernels are compared with; None: the reference in their own file."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the files; they win."""
-    archs: tuple[str, ...] = ()
+    archs: Annotated[tuple[str, ...], Option("arch")] = ()
     """GPUs to compile for; none: as the project's settings say, else one of each maker."""
     baseline: Path | None = None
     """A file of known findings; None: as the project's settings say."""
-    update_baseline: bool = False
+    update_baseline: Annotated[bool, NOT_REPEATED] = False
     """Write the baseline anew, with all that is found."""
-    format: Format | None = None
+    format: Annotated[Format | None, NOT_REPEATED] = None
     """Of the document to make; None: as the name in `into` says, else none."""
-    into: Path | None = None
+    into: Annotated[Path | None, NOT_REPEATED] = None
     """The file that the document is written to; None: it is in the report."""
-    force: bool = False
+    force: Annotated[bool, NOT_REPEATED] = False
     """Whether `into` may be a file that no audit wrote."""
-    seconds: float = 120.0
+    seconds: Annotated[float, Option("timeout")] = 120.0
     """How long one call may take."""
 
 

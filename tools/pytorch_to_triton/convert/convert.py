@@ -23,9 +23,10 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.problem import resolve_problem
 from pytorch_to_triton.validate.replay import command
 
 
@@ -63,7 +64,9 @@ async def convert(
     destination.check()
     description = await describe(worker, request.target, "reference", runtime, seconds=request.seconds)
     refuse_unused_init(request.target, description)
-    declaration = declaration_of(description, description, request.options)
+    options, seconds = request.options, request.seconds
+    problem = await resolve_problem(worker, description, None, options, runtime, seconds=seconds)
+    declaration = problem.declaration
     await refuse_too_large(worker, declaration, runtime)
     traced = await followed(worker, request, declaration, runtime)
     seed = secrets.randbits(31) if request.seed is None else request.seed

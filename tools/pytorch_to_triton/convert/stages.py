@@ -31,7 +31,8 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.validate import Validation, ValidationRequest, opened
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import Validation, opened
 
 TIMED_BYTES = 2**27
 """Inputs of a timing hold at least so many bytes, twice the largest L2 cache."""

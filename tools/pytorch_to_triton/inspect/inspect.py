@@ -31,7 +31,8 @@ from pytorch_to_triton.schema.job import Failure, Runtime
 from pytorch_to_triton.schema.profile import Profiler
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.targets.describe import declaration_of, describe, examples_case
+from pytorch_to_triton.targets.describe import describe, examples_case
+from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 
 
 class InspectionRequest(Value):
@@ -156,10 +157,13 @@ async def _found_and_described(
 
 async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Runtime) -> InspectedCall:
     """The call at the largest sizes that can be drawn, in the dtypes that are declared first."""
-    candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=request.seconds)
-    declaring, description = await _declaring(worker, request, candidate, runtime)
-    declaration = declaration_of(description, candidate, request.options)
-    own = examples_case(description)
+    reference = await _reference(worker, request, runtime)
+    problem = await resolve_problem(
+        worker, request.candidate, reference, request.options, runtime, seconds=request.seconds
+    )
+    declaring = reference.target if reference else None
+    declaration = problem.declaration
+    own = examples_case(problem.reference)
     if own is not None and not request.options.inputs:
         return InspectedCall(declaring, own)
     dims = timing_dims(declaration, at_least_bytes=0)
@@ -186,21 +190,19 @@ def further_dtypes(declaration: Declaration) -> Iterator[str]:
         yield f"Also declared: {'; '.join(listed)}: name one with --input."
 
 
-async def _declaring(
-    worker: WorkerClient, request: InspectionRequest, candidate: Description, runtime: Runtime
-) -> tuple[Target | None, Description]:
+async def _reference(
+    worker: WorkerClient, request: InspectionRequest, runtime: Runtime
+) -> Description | None:
     """The reference, which a candidate need not have to be inspected."""
-    if request.reference is not None:
-        return request.reference, await describe(
-            worker, request.reference, "reference", runtime, seconds=request.seconds
-        )
-    own = Target(path=request.candidate.path, init=request.candidate.init)
-    if request.candidate.name is None:
-        try:
-            return own, await describe(worker, own, "reference", runtime, seconds=request.seconds)
-        except TargetNotFound:
-            return None, candidate
-    return None, candidate
+    if request.reference is None and request.candidate.name is not None:
+        return None
+    target = reference_of(request.candidate, request.reference)
+    try:
+        return await describe(worker, target, "reference", runtime, seconds=request.seconds)
+    except TargetNotFound:
+        if request.reference is not None:
+            raise
+        return None
 
 
 def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -> None:
