@@ -185,10 +185,10 @@ def perform(
 async def call(tool: Tool, arguments: dict[str, Any], leaving: Callable[["WorkerClient"], None]) -> "Value":
     """The tool's result, with a client of its own and progress on stderr."""
     from pytorch_to_triton.jobs.client import open_client
-    from pytorch_to_triton.jobs.no_answer import lacks_named
+    from pytorch_to_triton.jobs.no_answer import cache_errors_refused
     from pytorch_to_triton_server.show import progress_on_stderr
 
-    with progress_on_stderr() as listener, lacks_named():
+    with progress_on_stderr() as listener, cache_errors_refused():
         async with open_client() as worker:
             try:
                 result: Value = await tool.function(Call(worker, listener), **arguments)
@@ -214,7 +214,7 @@ def print_timings(worker: "WorkerClient") -> None:
     from pytorch_to_triton.jobs.process_time import table_of
 
     print("   began  seconds  process", file=sys.stderr)
-    for began, seconds, what in table_of(worker.spent):
+    for began, seconds, what in table_of(worker.process_times):
         print(f"{began:>8}  {seconds:>7}  {what}", file=sys.stderr)
 
 

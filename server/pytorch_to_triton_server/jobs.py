@@ -63,10 +63,10 @@ class Job:
         self, open_client: "Callable[[], Awaitable[WorkerClient]]", arguments: dict[str, Any]
     ) -> None:
         """Do the call. How it ends is kept for whoever waits; only the server's own end is raised."""
-        from pytorch_to_triton.jobs.no_answer import lacks_named
+        from pytorch_to_triton.jobs.no_answer import cache_errors_refused
 
         try:
-            with self._scope, lacks_named():
+            with self._scope, cache_errors_refused():
                 call = Call(await open_client(), self, unattended=self.tool.read_only)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:

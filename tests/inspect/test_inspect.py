@@ -189,7 +189,7 @@ async def test_code_that_asks_for_the_gpu_is_told_of_the_one_that_is_compiled_fo
     for arch in ("sm_80", "sm_90"):
         inspection = await inspecting(KERNELS / "asks_the_gpu.py", arch)
         grids = [kernel.compiled.grid for kernel in inspection.kernels]
-        assert grids[-1] == ((ARCHITECTURES[arch].multiprocessors,) if arch == "sm_90" else (1,))
+        assert grids[-1] == ((ARCHITECTURES[arch].sms,) if arch == "sm_90" else (1,))
 
 
 async def test_a_call_without_elements_is_said_to_be_empty_before_all_else(inspecting: Inspecting) -> None:

@@ -40,7 +40,7 @@ def typed(*arguments: object) -> str:
 
 
 def replay(tool: str, request: Value, **changes: object) -> str:
-    """The command that makes the request again; a field at its default is left out, a required one positional.
+    """The command that repeats the request; a field at its default is left out, a required one positional.
 
     `changes` replace fields or name further options, and come last.
     """

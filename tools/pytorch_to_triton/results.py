@@ -253,7 +253,7 @@ def put_file(path: Path, text: str, owner: Owner, *, force: bool) -> None:
     """
     refuse_foreign_file(path, owner.tool, force=force)
     try:
-        places.write_whole(path, text)
+        places.write_atomically(path, text)
         single = _written(owner, digest(path)).model_copy(update={"single": True})
         write_marker(path.parent, {**marker_in(path.parent), path.name: single})
     except OSError as error:
@@ -270,7 +270,7 @@ def marker_in(folder: Path) -> Mapping[str, Written]:
 
 def write_marker(folder: Path, files: Mapping[str, Written]) -> None:
     """Raises OSError."""
-    places.write_whole(folder / MARKER, Marker(files=files).model_dump_json(indent=1) + "\n")
+    places.write_atomically(folder / MARKER, Marker(files=files).model_dump_json(indent=1) + "\n")
 
 
 def files_in(folder: Path) -> Iterator[Path]:

@@ -107,7 +107,7 @@ def write_asked(path: Path, text: str) -> None:
         # A file would take the place of the device.
         raise BadInput(f"{path} cannot be written: it is not a regular file.", "Name a file that can be.")
     try:
-        places.write_whole(path, text)
+        places.write_atomically(path, text)
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Name a file that can be.") from error
 

@@ -179,7 +179,7 @@ def _kept(place: Path, key: str) -> SourceReading | None:
 def _keep(place: Path, key: str, reading: SourceReading) -> None:
     """A cache that cannot be written costs time alone."""
     with contextlib.suppress(OSError, ValueError):
-        places.write_whole(place, _Kept(key=key, reading=reading).model_dump_json())
+        places.write_atomically(place, _Kept(key=key, reading=reading).model_dump_json())
 
 
 @cache

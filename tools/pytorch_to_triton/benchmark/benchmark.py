@@ -26,7 +26,7 @@ from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdic
 from pytorch_to_triton.command_line import replay
 from pytorch_to_triton.errors import BadInput, MissingRequirement, Refusal
 from pytorch_to_triton.graph.tracing import graph_of
-from pytorch_to_triton.hardware.conditions import watched_device
+from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
@@ -53,7 +53,7 @@ from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, TimingTable
 from pytorch_to_triton.schema.tuning import Origin, Tuning
 from pytorch_to_triton.targets.describe import examples_case
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
-from pytorch_to_triton.targets.memory_limit import device_room, refuse_cases_over
+from pytorch_to_triton.targets.memory_limit import device_memory, refuse_cases_over
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
@@ -81,17 +81,17 @@ async def benchmark(
         raise MissingRequirement(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
     refuse_foreign(request)
-    async with watched_device(found.devices[0].uuid) as watching:
+    async with monitored_device(found.devices[0].uuid) as monitor:
         plan = await planned(worker, request, runtime)
-        refuse_cases_over(plan.cases, device_room(found.devices[0]))
-        ceilings = await ceilings_of(worker, found.devices[0].name, watching.driver, runtime, listener)
+        refuse_cases_over(plan.cases, device_memory(found.devices[0]))
+        ceilings = await ceilings_of(worker, found.devices[0].name, monitor.driver, runtime, listener)
         origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
         tunings = await searched(worker, plan, runtime, listener)
         configs = distinct(config for tuning in tunings for config in tuning.tuned)
         frozen = freeze(request, configs, origin)
-        watching.forget()
+        monitor.reset()
         measurement = await measured(worker, plan.trial(frozen), runtime, listener)
-        conditions = watching.conditions
+        conditions = monitor.conditions
     configs = distinct([*configs, *configs_in(measurement)])
     keep(request.candidate.path, configs, origin)
     known = [one.chosen for one in kept(request.candidate.path, device=origin.device, triton=origin.triton)]

@@ -25,7 +25,7 @@ from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
@@ -132,7 +132,7 @@ async def validated(
                 for later in (scope for number, scope in scopes.items() if number > stage):
                     later.cancel()
 
-    async with together() as group:
+    async with task_group() as group:
         for stage in drafted:
             group.start_soon(judge, stage)
     in_order = [reports[stage] for stage in drafted if stage in reports]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pytorch_to_triton.docs.docstrings import Docstring, read_docstring
 from pytorch_to_triton.docs.listings import MISSING, NAMES, missing_names, names_by_family
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import name_instead, shown
+from pytorch_to_triton.triton_api.fixes import name_suggestion, shown
 from pytorch_to_triton.triton_api.history import history
 from pytorch_to_triton.triton_api.surface import TENSOR, PublicName, Surface
 
@@ -65,7 +65,7 @@ def _absent(surface: Surface) -> Iterator[Page]:
                 speaks_of=f"Triton {_spanned(having)}, not {surface.version} (installed)",
                 text=f"# {spelled}\n\n{_code(_call(spelled, entry))}\n\n"
                 f"Triton {_spanned(having)} has it; the installed {surface.version} does not. "
-                f"{name_instead(name, surface)}\n",
+                f"{name_suggestion(name, surface)}\n",
             )
 
 
@@ -97,7 +97,7 @@ def _text_of(surface: Surface, name: str) -> str:
     said = read_docstring(entry.doc if entry.kind != "constant" else "")
     parts = [f"# {shown(name)}", _code(_call(shown(name), entry)), _about(surface, name)]
     if entry.standing in _STANDING:
-        parts.append(f"{_STANDING[entry.standing]} {name_instead(name, surface)}")
+        parts.append(f"{_STANDING[entry.standing]} {name_suggestion(name, surface)}")
     parts += [said.prose, _parameters(entry, said), *said.notes, _calls(entry), _releases(name, entry)]
     if entry.kind == "class":
         parts.append(_members(surface, name))

@@ -20,7 +20,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.documentation import MissingEntry
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import moved, name_instead, shown
+from pytorch_to_triton.triton_api.fixes import moved, name_suggestion, shown
 from pytorch_to_triton.triton_api.surface import Surface, kept_surface, surface
 
 _NEAREST = 5
@@ -83,7 +83,7 @@ class Library:
         absent = _first_absent(path, known) if known else None
         if known is None or absent is None:
             return None
-        fix = (moved(path, known) if absent != path else None) or name_instead(absent, known)
+        fix = (moved(path, known) if absent != path else None) or name_suggestion(absent, known)
         return MissingEntry(what=f"Triton {known.version} has no {shown(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:

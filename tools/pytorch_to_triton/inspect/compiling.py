@@ -23,12 +23,12 @@ TEXTS: dict[str, tuple[TextKind, ...]] = {
     "cuda": ("ttir", "ttgir", "llir", "ptx"),
     "hip": ("ttir", "ttgir", "llir", "amdgcn"),
 }
-"""What is always kept; sass takes time, and is where it was asked for."""
+"""Always kept; sass takes time, and is added where it was asked for."""
 GPU_FIELDS = (
-    "name", "backend", "compiler_arch", "capability", "warp_size", "multiprocessors", "warps", "registers",
+    "name", "backend", "compiler_arch", "capability", "warp_size", "warps", "registers",
     "shared_bytes", "shared_bytes_per_block",
 )  # fmt: skip
-"""What the worker is told of the GPU."""
+"""What the worker needs to know about the GPU."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Compiling:
     gpu: Architecture
     sass: bool
     most_configurations: int
-    """So many trials of autotuners are compiled."""
+    """At most this many configurations of autotuners are compiled."""
     seconds: float
     """Each process may take."""
     listener: ProgressListener | None
 
     @property
     def call(self) -> dict[str, JsonValue]:
-        """What worker/jobs/compile.py and worker/jobs/profile.py are told of the call."""
+        """The call, for worker/jobs/compile.py and worker/jobs/profile.py."""
         return {
             "candidate": self.candidate.model_dump(mode="json"),
             "reference": self.declaring.model_dump(mode="json") if self.declaring else None,
@@ -65,7 +65,8 @@ class Compiling:
         arguments: dict[str, JsonValue] = {
             **self.call,
             "gpu": self.gpu.model_dump(mode="json", include=set(GPU_FIELDS) - {"compiler_arch"})
-            | {name: getattr(self.gpu, name) for name in ("compiler_arch", "warps", "registers")},
+            | {name: getattr(self.gpu, name) for name in ("compiler_arch", "warps", "registers")}
+            | {"multiprocessors": self.gpu.sms},
             "wanted": {"trials": list(trials), "texts": list(texts)},
         }
         job = Job(kind="compile", arguments=arguments)
@@ -74,7 +75,7 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of it."""
+    """The kernels of a call, as far as they were compiled."""
 
     kernels: tuple[CompiledKernel, ...]
     notes: tuple[str, ...]

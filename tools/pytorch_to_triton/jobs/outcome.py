@@ -1,4 +1,4 @@
-"""What a run folder tells about its job, while it runs and once it has ended."""
+"""A job's progress and outcome, read from its run folder."""
 
 import json
 import os
@@ -13,18 +13,18 @@ _TAIL_BYTES = 8192
 
 
 class Progress:
-    """Reads `progress.jsonl` as it grows; a line still being written is left for the next time."""
+    """Reads `progress.jsonl` as it grows; a line that is still being written is read next time."""
 
     def __init__(self, folder: Path) -> None:
         self.items: list[dict[str, Any]] = []
         self.during = ""
         self.marks: list[tuple[str, float]] = []
-        """What the job said it was doing, and since when."""
+        """The phases of the job, and when each began."""
         self._path = folder / "progress.jsonl"
         self._offset = 0
 
     async def follow(self, listener: ProgressListener | None) -> None:
-        """Take in what was written since the last call, and tell `listener`."""
+        """Read what was written since the last call, and pass it to `listener`."""
         for line in self._new_lines():
             match line:
                 case {"during": str(what), "at": float(at)}:
@@ -50,17 +50,17 @@ class Progress:
 
 
 def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) -> Outcome:
-    """The outcome of an ended job. A whole `reply.json` decides; else it is `status`, because of `detail`."""
+    """The outcome of an ended job. `reply.json` decides; without it, `status` and `detail` do."""
     answer: dict[str, Any] | None = None
     failure: Failure | None = None
     reply = folder / "reply.json"
     if reply.exists():
-        told = json.loads(reply.read_text(encoding="utf-8"))
-        if "failure" in told:
-            failure = Failure.model_validate(told["failure"])
+        content = json.loads(reply.read_text(encoding="utf-8"))
+        if "failure" in content:
+            failure = Failure.model_validate(content["failure"])
             status, detail = "raised", f"{failure.type}: {failure.message}"
         else:
-            answer = told["answer"]
+            answer = content["answer"]
             status, detail = "answered", ""
     write_end(folder, status, detail)
     return Outcome(
@@ -76,7 +76,7 @@ def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) 
 
 
 def write_end(folder: Path, status: Status, detail: str) -> None:
-    """Leave `outcome.json`: how the job ended, for whoever reads the folder."""
+    """Leave `outcome.json`: how the job ended."""
     text = json.dumps({"status": status, "detail": detail})
     (folder / "outcome.json").write_text(text, encoding="utf-8")
 

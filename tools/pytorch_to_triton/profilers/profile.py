@@ -63,7 +63,7 @@ def require(profiler: Profiler, device: Device | None) -> None:
         raise MissingRequirement(
             "Nsight Compute (ncu) is not installed.",
             "Install it with the CUDA toolkit or as the package nsight-compute, or put ncu on PATH; "
-            'profile="proton" needs nothing beside Triton.',
+            'profile="proton" needs nothing but Triton.',
         )
 
 

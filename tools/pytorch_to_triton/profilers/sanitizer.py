@@ -42,7 +42,7 @@ OPTIONS = (
     "--error-exitcode", str(ERRORS_SEEN),
     "--print-limit", str(PRINT_LIMIT),
     "--show-backtrace", "device",
-    "--report-api-errors", "no",  # torch probes for functions that a driver may lack
+    "--report-api-errors", "no",  # torch probes for functions that a driver may not have
     "--destroy-on-device-error", "kernel",  # the cases after a wrong one are run too
 )  # fmt: skip
 TOOL_OPTIONS: dict[Tool, tuple[str, ...]] = {
@@ -58,10 +58,10 @@ _END_SECONDS = 15.0
 
 
 class Sanitized(Value):
-    """What came of a job under the tool."""
+    """How a job under the tool ended."""
 
     status: Literal["clean", "found", "failed"]
-    """clean: the job answered, and the tool watched all of it and saw nothing. failed: nothing is known."""
+    """clean: the job answered, and the tool checked all of it and found nothing. failed: nothing is known."""
     hazards: tuple[Hazard, ...] = ()
     detail: str = ""
     """Why it failed; else how a job with hazards ended, where it did not answer."""
@@ -117,8 +117,16 @@ async def sanitized(
 
 
 def _command(program: Path, tool: Tool, folder: Path, runtime: Runtime) -> list[str]:
-    watch = [str(program), "--tool", tool, *OPTIONS, *TOOL_OPTIONS[tool], "--log-file", str(folder / REPORT)]
-    return [*watch, runtime.python, "-P", str(places.WORKER / "bootstrap.py"), str(folder)]
+    checked = [
+        str(program),
+        "--tool",
+        tool,
+        *OPTIONS,
+        *TOOL_OPTIONS[tool],
+        "--log-file",
+        str(folder / REPORT),
+    ]
+    return [*checked, runtime.python, "-P", str(places.WORKER / "bootstrap.py"), str(folder)]
 
 
 def _started(command: list[str], folder: Path, runtime: Runtime) -> subprocess.Popen[bytes]:
@@ -135,7 +143,7 @@ def _started(command: list[str], folder: Path, runtime: Runtime) -> subprocess.P
 
 
 async def _end(process: subprocess.Popen[bytes], folder: Path, seconds: float) -> tuple[Status, str]:
-    """How it ended, were there no reply; whoever leaves early leaves no process behind."""
+    """How it ended, were there no reply; no process is left behind."""
     try:
         with anyio.move_on_after(seconds) as limit:
             await _ended(process.pid)
@@ -202,8 +210,8 @@ def _judged(report: str, exit_code: int, outcome: Outcome) -> Sanitized:
 
 def _why_nothing_is_known(report: str, exit_code: int, outcome: Outcome) -> str:
     """Why a report without hazards does not show that there are none; empty where it does."""
-    if told := complaint(report):
-        return told
+    if message := complaint(report):
+        return message
     if outcome.status != "answered":
         return f"the job did not answer: {outcome.detail}"
     errors = counted_errors(report)

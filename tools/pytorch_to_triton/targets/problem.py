@@ -1,4 +1,4 @@
-"""What is validated, timed, inspected or converted: both sides as the worker describes them, and their inputs."""
+"""What a tool works on: both sides as the worker describes them, and their inputs."""
 
 from dataclasses import dataclass
 

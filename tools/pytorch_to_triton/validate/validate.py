@@ -13,7 +13,7 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.profilers.sanitizer import Tool
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Runtime
@@ -158,7 +158,7 @@ async def tried(
 ) -> list[CaseResult]:
     """The result of each case; on a device, meanwhile, what it does not show of memory."""
     results: list[CaseResult] = []
-    async with together() as group:
+    async with task_group() as group:
         if not trial.setting.runtime.interpreter:
             group.start_soon(check_memory, trial, cases, tools, memory)
         results = await trial.run(cases)
