@@ -33,7 +33,7 @@ async def docs_search(
 ) -> "SearchResult":
     """Find what the documentation of the installed Triton, and the guides, say about something.
 
-    Each hit is a page with its best passage and the Triton that it speaks of. A name that the installed
+    Each hit is a page with its best passage and the Triton that it applies to. A name that the installed
     Triton lacks is told with what to write instead. Fetched pages are marked as untrusted. Needs no network.
     """
     from anyio import to_thread

@@ -143,8 +143,8 @@ def hit_table(result: SearchResult) -> Table:
     rows = []
     for hit in result.hits:
         mark = "(fetched, not checked) " if hit.untrusted else ""
-        rows.append((f"{hit.page}\n{hit.section}".rstrip(), hit.speaks_of, f"{mark}{hit.excerpt}"))
-    return table_of(("page, section", "speaks of", "excerpt"), rows)
+        rows.append((f"{hit.page}\n{hit.section}".rstrip(), hit.applies_to, f"{mark}{hit.excerpt}"))
+    return table_of(("page, section", "applies to", "excerpt"), rows)
 
 
 def lack_tables(missing: Sequence[MissingEntry]) -> Iterator[Table]:
@@ -170,7 +170,7 @@ def stage_table(conversion: Conversion) -> Table:
     for stage in conversion.stages:
         cases = stage.verdict.cases
         passed = sum(case.status == "passed" for case in cases)
-        gate = "open" if stage.passed else "shut"
+        gate = "open" if stage.passed else "closed"
         name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
         rows.append((name, gate, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
     return table_of(("stage", "gate", "cases passed", "speed against before", "kernels", "file"), rows)

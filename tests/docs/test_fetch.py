@@ -127,13 +127,13 @@ async def test_a_first_fetch_keeps_each_page_with_where_when_and_of_which_triton
         "name": GUIDE,
         "title": "Debugging",
         "source": "fetched",
-        "speaks_of": "main, may not match 3.7",
+        "applies_to": "main, may not match 3.7",
         "text": "# Debugging\n\nText.\n",
         "url": f"{server.origin}main/programming-guide/chapter-3/debugging.html",
         "fetched": hands.at,
     }
     assert tutorial is not None
-    assert (tutorial.speaks_of, tutorial.title) == ("Triton 3.7.1", "Vector Addition")
+    assert (tutorial.applies_to, tutorial.title) == ("Triton 3.7.1", "Vector Addition")
     assert tutorial.text == "# Vector Addition\n\n```python\nx = 1\n```\n"
 
 
@@ -183,7 +183,7 @@ async def test_another_release_makes_fresh_pages_say_so_without_fetching_them(
     report = await fetched(server, store, hands, version="3.8.0")
     after = store.get(GUIDE)
     assert before is not None
-    assert after == before.model_copy(update={"speaks_of": "main, may not match 3.8"})
+    assert after == before.model_copy(update={"applies_to": "main, may not match 3.8"})
     assert GUIDE in report.fresh
 
 

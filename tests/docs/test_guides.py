@@ -23,7 +23,7 @@ def test_a_guide_s_title_is_its_first_heading(file: Path) -> None:
     assert page.text.startswith(f"# {page.title}\n") or page.text.replace("`", "").startswith(
         f"# {page.title}"
     )
-    assert (page.source, page.speaks_of) == ("guide", "Triton 3.6 to 3.9")
+    assert (page.source, page.applies_to) == ("guide", "Triton 3.6 to 3.9")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -36,7 +36,7 @@ async def test_a_page_is_read_by_any_of_its_names(name: str, page: str, library:
 
 async def test_a_page_is_told_with_its_version_and_text(library: Library) -> None:
     reading = read(library, "tl.load")
-    assert reading.speaks_of == library.pages["triton.language.load"].speaks_of
+    assert reading.applies_to == library.pages["triton.language.load"].applies_to
     assert reading.text == library.pages["triton.language.load"].text.strip()
     assert (reading.page, reading.pages, reading.section, reading.untrusted) == (1, 1, "", False)
 

@@ -103,7 +103,7 @@ async def test_both_spellings_of_english_find_the_same(british: str, american: s
             "tl.experimental_descriptor_load",
             "Use desc.load(offsets) of tl.make_tensor_descriptor.",
         ),
-        ("tl.zzzzzzz", "tl.zzzzzzz", "Nothing is known that replaces it: compose it of what there is."),
+        ("tl.zzzzzzz", "tl.zzzzzzz", "No replacement is known: compose it from what there is."),
     ],
 )
 async def test_a_name_that_triton_lacks_is_told_first_with_what_to_write(

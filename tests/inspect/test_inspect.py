@@ -177,7 +177,7 @@ async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_to
     narrow = next(remark for remark in kernel.remarks if remark.kind == "narrow_access")
     assert narrow.lines == (26,)
     assert (
-        "32 bits a thread and instruction where the block of 1,024 elements would allow 128" in narrow.message
+        "32 bits per thread and instruction where the block of 1,024 elements would allow 128" in narrow.message
     )
     alignment = next(remark for remark in kernel.remarks if remark.kind == "alignment_unknown")
     assert "the address x_ptr" in alignment.message

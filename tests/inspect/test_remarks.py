@@ -114,13 +114,13 @@ def test_shared_memory_over_the_limit_comes_first_and_with_the_limit() -> None:
 def test_low_occupancy_is_told_with_what_binds() -> None:
     (remark,) = remarks_on(reading(registers=255))
     assert remark.kind == "low_occupancy"
-    assert "12.5 %: 8 of 64 warps a multiprocessor, 2 blocks at a time" in remark.message
+    assert "12.5 %: 8 of 64 warps per SM, 2 blocks at a time" in remark.message
     assert "because of 255 registers a thread" in remark.message
 
 
 def test_all_that_bind_alike_are_told_as_the_cause_of_low_occupancy() -> None:
     (remark,) = remarks_on(reading(registers=255, shared_bytes=100 * 1024))
-    assert "because of 255 registers a thread and 100 KiB of shared memory a block." in remark.message
+    assert "limited by 255 registers per thread and 100 KiB of shared memory per block." in remark.message
 
 
 def test_a_narrow_access_is_told_with_its_line_and_what_would_be_possible() -> None:
@@ -128,7 +128,7 @@ def test_a_narrow_access_is_told_with_its_line_and_what_would_be_possible() -> N
     assert remark.kind == "narrow_access"
     assert remark.lines == (7,)
     assert remark.figures == {"bits": 32, "possible": 128}
-    assert "loads 32 bits a thread and instruction" in remark.message
+    assert "loads 32 bits per thread and instruction" in remark.message
     assert "would allow 128" in remark.message
 
 

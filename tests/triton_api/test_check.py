@@ -103,7 +103,7 @@ def test_a_wrong_use_is_found_wherever_it_stands(place: str) -> None:
         ("triton.TensorDescriptor", "Use triton.tools.tensor_descriptor.TensorDescriptor."),
         ("libdevice.sigmoid(1)", "Use tl.sigmoid."),
         ("libdevice.relu(1)", "Use tl.maximum(x, 0.0)."),
-        ("tl.zzzzzzz", "Nothing is known that replaces it: compose it of what there is."),
+        ("tl.zzzzzzz", "No replacement is known: compose it from what there is."),
         ("tl.abs(1, zzzzzzz=2)", "Its parameters are `x`."),
         ("tl.debug_barrier(zzzzzzz=2)", "It takes none."),
     ],

@@ -35,13 +35,13 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import Validation, opened
 
 TIMED_BYTES = 2**27
-"""Inputs of a timing hold at least so many bytes, twice the largest L2 cache."""
+"""Inputs of a timing hold at least this many bytes, twice the largest L2 cache."""
 LAST: Stage = 3
 
 
 @dataclass(frozen=True)
 class ConversionWork:
-    """One conversion on its way: what is drafted from, and where it goes."""
+    """One conversion: what is drafted from, and where it goes."""
 
     worker: WorkerClient
     runtime: Runtime
@@ -56,7 +56,7 @@ class ConversionWork:
     seconds: float
     """How long one call may take, compilation and tuning included."""
     thorough: bool
-    """Whether the last stage is watched by compute-sanitizer too."""
+    """Whether the last stage is checked by compute-sanitizer too."""
 
     def file(self, stage: Stage) -> Path:
         """Where a stage's file lies."""
@@ -268,7 +268,7 @@ async def note_on(work: ConversionWork) -> str:
 
 @dataclass(frozen=True)
 class StageListener:
-    """Tells the caller's watch which stage the progress belongs to."""
+    """Adds the stage to progress messages."""
 
     listener: ProgressListener
     stage: str

@@ -84,9 +84,9 @@ class PageStore:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def touch(self, entry: StoredPage, when: datetime, speaks_of: str) -> None:
+    def touch(self, entry: StoredPage, when: datetime, applies_to: str) -> None:
         """Note that the server confirmed the page at `when`, and of which Triton it now speaks."""
-        self.put(entry.page.model_copy(update={"fetched": when, "speaks_of": speaks_of}), entry.validators)
+        self.put(entry.page.model_copy(update={"fetched": when, "applies_to": applies_to}), entry.validators)
 
     def _read(self, path: Path) -> StoredPage | None:
         try:

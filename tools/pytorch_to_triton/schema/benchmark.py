@@ -69,11 +69,11 @@ class Benchmark(Value):
     """GPU, driver, torch and Triton versions, date."""
     passes: Passes
     precision: str
-    """What was set for everybody: `float32 products in float32 (TF32 off)`."""
+    """The setting for all callables: `float32 products in float32 (TF32 off)`."""
     provenance: str
     """`measured` or `estimated`, and how."""
     tables: tuple[TimingTable, ...]
-    """One a size, in growing order of bytes."""
+    """One for each size, in growing order of bytes."""
     flags: tuple[RedFlag, ...]
     """About the whole run; those of a size are in its table."""
     ceilings: Ceilings | None
@@ -82,7 +82,7 @@ class Benchmark(Value):
     pictures: tuple[Path, ...] = ()
     """PNG files: speed-up against size, roofline."""
     notes: tuple[str, ...] = ()
-    """What came of searching for configurations, size by size."""
+    """The outcome of searching for configurations, size by size."""
     frozen: Path | None = None
     """The kernel file with its tuned configurations as a table, where one was asked for."""
     folder: Path | None = None

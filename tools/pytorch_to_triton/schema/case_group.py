@@ -14,6 +14,6 @@ all alike. power_of_two: a power of two, one below and one above. one, empty: on
 dimension. batch: a first dimension longer than the declared ones. beyond: past twice the power of two that
 holds the largest declared size. drawn: sizes drawn at random by the seed. layout: memory layouts, of one
 tensor or of all. far: offsets past 2^31 elements. special: special values. option: a float constant times
-ten. dtype: further dtypes that are claimed. mixed: one tensor in another dtype than those that claim the same
-dtypes. repeat: a second call at the addresses of the first, with other
+ten. dtype: further dtypes that are declared. mixed: one tensor in another dtype than others
+that are declared in the same dtypes. repeat: a second call at the addresses of the first, with other
 values. asked: sizes that a name asked for and no plan holds."""

@@ -1,4 +1,4 @@
-"""Which configurations of a kernel's were tried, which are kept, and where they were measured."""
+"""Which configurations of a kernel were tried, which are kept, and where they were measured."""
 
 from datetime import date
 from typing import Literal
@@ -44,7 +44,7 @@ class KeptConfigs(Value):
 
 
 class Tried(Value):
-    """One configuration of a kernel at one key, and what came of it."""
+    """One configuration of a kernel at one key, and its outcome."""
 
     kernel: str
     key: dict[str, JsonValue]
@@ -74,4 +74,4 @@ class Tuning(Value):
     tuned: tuple[TunedConfig, ...]
     """The fastest configuration of each autotuned kernel by key; compared with the first by its results."""
     tried: tuple[Tried, ...]
-    """Everything else that was looked at, the chosen ones included, in the order of the search."""
+    """All configurations that were tried, the chosen ones included, in the order of the search."""
