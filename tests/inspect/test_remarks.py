@@ -108,14 +108,14 @@ def test_spills_are_told_in_bytes() -> None:
 def test_shared_memory_over_the_limit_comes_first_and_with_the_limit() -> None:
     remark = remarks_on(reading(shared_bytes=240 * 1024, spill_store_bytes=4))[0]
     assert remark.kind == "too_much_shared_memory"
-    assert "needs 240 KiB of shared memory, sm_90 grants 227 KiB" in remark.message
+    assert "needs 240 KiB of shared memory; sm_90 has 227 KiB" in remark.message
 
 
 def test_low_occupancy_is_told_with_what_binds() -> None:
     (remark,) = remarks_on(reading(registers=255))
     assert remark.kind == "low_occupancy"
     assert "12.5 %: 8 of 64 warps per SM, 2 blocks at a time" in remark.message
-    assert "because of 255 registers a thread" in remark.message
+    assert "limited by 255 registers per thread" in remark.message
 
 
 def test_all_that_bind_alike_are_told_as_the_cause_of_low_occupancy() -> None:

@@ -116,7 +116,7 @@ def test_the_nearest_name_or_its_home_is_advised(wrong: str, nearest: str) -> No
 def test_too_many_positional_arguments_are_told_with_the_parameters() -> None:
     (found,) = complaints(HEAD + "x = tl.program_id(0, 1)\n")
     assert found.fault == "positional"
-    assert found.message == "tl.program_id takes 1 positional argument at most; here are 2."
+    assert found.message == "tl.program_id takes at most 1 positional argument; 2 are given."
     assert found.suggestion == "Its positional parameters are axis."
     assert found.column == 22
 

@@ -91,7 +91,7 @@ def _next_step(page: Page, others: Sequence[Page], part: int, parts: int) -> str
         steps.append(f"Other pages of that name: {', '.join(one.name for one in others)}.")
     if page.source == "fetched":
         steps.append("The quoted text was fetched from a public page: check it against the installed names.")
-    return " ".join(steps) or "docs search finds other pages about it."
+    return " ".join(steps) or "docs search finds more about it."
 
 
 def _unknown(library: Library, name: str) -> BadInput:
