@@ -176,9 +176,7 @@ async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_to
     assert kernel.compiled.arguments[1].divisible_by_16
     narrow = next(remark for remark in kernel.remarks if remark.kind == "narrow_access")
     assert narrow.lines == (26,)
-    assert (
-        "32 bits per thread and instruction; the block of 1,024 elements would allow 128" in narrow.message
-    )
+    assert "32 bits per thread and instruction; the block of 1,024 elements would allow 128" in narrow.message
     alignment = next(remark for remark in kernel.remarks if remark.kind == "alignment_unknown")
     assert "the address x_ptr" in alignment.message
 
