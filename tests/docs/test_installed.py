@@ -115,9 +115,8 @@ async def test_names_that_people_expect_in_vain_are_listed_only_where_they_are_m
     assert "`tl.squeeze`" not in new
 
 
-@pytest.mark.parametrize(
-    ("docstring", "prose"),
-    [
+async def test_a_docstring_becomes_markdown() -> None:
+    for docstring, prose in [
         ("Like :py:func:`sum` of :code:`x`.", "Like `sum` of `x`."),
         ("See `the site <https://triton.test>`_.", "See [the site](https://triton.test)."),
         (
@@ -132,10 +131,8 @@ async def test_names_that_people_expect_in_vain_are_listed_only_where_they_are_m
             ">>> tl.arange(0, 4)\n[0, 1, 2, 3]\n\nAfter.",
             "```python\n>>> tl.arange(0, 4)\n[0, 1, 2, 3]\n```\n\nAfter.",
         ),
-    ],
-)
-async def test_a_docstring_becomes_markdown(docstring: str, prose: str) -> None:
-    assert read_docstring(docstring).prose == prose
+    ]:
+        assert read_docstring(docstring).prose == prose
 
 
 async def test_the_fields_of_a_docstring_are_told_by_parameter() -> None:

@@ -1,6 +1,7 @@
 """The input grammar: what it reads, and that every mistake is answered with its place and a way out."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import get_args
 
 import pytest
@@ -33,9 +34,8 @@ def refusal_of(parse: Callable[[], object]) -> BadDeclaration:
 # What is read
 
 
-@pytest.mark.parametrize(
-    ("text", "spec"),
-    [
+def test_a_tensor_is_read() -> None:
+    for text, spec in [
         ("float32[M, N]", TensorSpec(dtypes=("float32",), shape=("M", "N"))),
         ("torch.float16[M]", TensorSpec(dtypes=("float16",), shape=("M",))),
         (
@@ -47,15 +47,12 @@ def refusal_of(parse: Callable[[], object]) -> BadDeclaration:
         ("float32[M] in -1..+1e3", TensorSpec(dtypes=("float32",), shape=("M",), low="-1", high="+1e3")),
         ("float8_e4m3fn[(M + 1) * 2]", TensorSpec(dtypes=("float8_e4m3fn",), shape=("(M + 1) * 2",))),
         ("float32[]", TensorSpec(dtypes=("float32",), shape=())),
-    ],
-)
-def test_a_tensor_is_read(text: str, spec: TensorSpec) -> None:
-    assert parse_input("x", text, DIMS) == spec
+    ]:
+        assert parse_input("x", text, DIMS) == spec
 
 
-@pytest.mark.parametrize(
-    ("value", "constant"),
-    [
+def test_a_constant_is_passed_as_it_is() -> None:
+    for value, constant in [
         (1e-5, 1e-5),
         (True, True),
         (None, None),
@@ -67,13 +64,11 @@ def test_a_tensor_is_read(text: str, spec: TensorSpec) -> None:
         ([2, 3], (2, 3)),
         ((), ()),
         (["mean", None], ("mean", None)),
-    ],
-)
-def test_a_constant_is_passed_as_it_is(value: object, constant: object) -> None:
-    spec = parse_input("x", value, DIMS)
-    assert isinstance(spec, ConstantSpec)
-    assert spec.value == constant
-    assert type(spec.value) is type(constant)
+    ]:
+        spec = parse_input("x", value, DIMS)
+        assert isinstance(spec, ConstantSpec)
+        assert spec.value == constant
+        assert type(spec.value) is type(constant)
 
 
 def test_a_list_of_tensors_names_its_items_by_index() -> None:
@@ -145,20 +140,15 @@ def test_an_empty_range_is_no_obstacle_to_a_tensor_without_elements() -> None:
     assert argument.shape == (0,)
 
 
-@pytest.mark.parametrize(
-    ("spec", "dims", "problem"),
-    [
+def test_sizes_at_which_nothing_can_be_generated_are_refused() -> None:
+    for spec, dims, problem in [
         ("int64[M] in 0..N", {"M": 7, "N": 0}, "0..0 at M=7 N=0: it is empty"),
         ("int8[M] in 0..N", {"M": 7, "N": 999}, "int8 holds -128..128"),
         ("float32[M - N]", {"M": 7, "N": 8}, "the size M - N is -1 at M=7 N=8"),
         ("float32[M // N]", {"M": 7, "N": 0}, "M // N divides by zero at M=7 N=0"),
-    ],
-)
-def test_sizes_at_which_nothing_can_be_generated_are_refused(
-    spec: str, dims: dict[str, int], problem: str
-) -> None:
-    declaration = parse_declaration({"x": spec}, {"M": 7, "N": 2})
-    assert problem in refusal_of(lambda: declaration.arguments(dims)).message
+    ]:
+        declaration = parse_declaration({"x": spec}, {"M": 7, "N": 2})
+        assert problem in refusal_of(partial(declaration.arguments, dims)).message
 
 
 # Mistakes in inputs: the text, what the message holds, the caret's column, what the hint holds
@@ -215,15 +205,13 @@ BAD_INPUTS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "problem", "column", "hint"), BAD_INPUTS)
-def test_a_bad_input_is_answered_with_its_place_and_a_way_out(
-    value: object, problem: str, column: int, hint: str
-) -> None:
-    error = refusal_of(lambda: declared(y=value))
-    assert error.message.startswith("Input y")
-    assert problem in error.message
-    assert error.position == column
-    assert hint in error.hint
+def test_a_bad_input_is_answered_with_its_place_and_a_way_out() -> None:
+    for value, problem, column, hint in BAD_INPUTS:
+        error = refusal_of(partial(declared, y=value))
+        assert error.message.startswith("Input y")
+        assert problem in error.message
+        assert error.position == column
+        assert hint in error.hint
 
 
 def test_the_caret_stands_below_the_offending_character() -> None:
@@ -247,14 +235,12 @@ BAD_DIMS = [
 ]
 
 
-@pytest.mark.parametrize(("dims", "problem", "column", "hint"), BAD_DIMS)
-def test_a_bad_dimension_is_answered_with_its_place_and_a_way_out(
-    dims: dict[str, object], problem: str, column: int, hint: str
-) -> None:
-    error = refusal_of(lambda: parse_declaration({"x": "float32[M]"}, dims))
-    assert problem in error.message
-    assert error.position == column
-    assert hint in error.hint
+def test_a_bad_dimension_is_answered_with_its_place_and_a_way_out() -> None:
+    for dims, problem, column, hint in BAD_DIMS:
+        error = refusal_of(partial(parse_declaration, {"x": "float32[M]"}, dims))
+        assert problem in error.message
+        assert error.position == column
+        assert hint in error.hint
 
 
 BAD_REQUIREMENTS = [
@@ -272,14 +258,12 @@ BAD_REQUIREMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problem", "column", "hint"), BAD_REQUIREMENTS)
-def test_a_bad_requirement_is_answered_with_its_place_and_a_way_out(
-    text: str, problem: str, column: int, hint: str
-) -> None:
-    error = refusal_of(lambda: declared(text))
-    assert problem in error.message
-    assert error.position == column
-    assert hint in error.hint
+def test_a_bad_requirement_is_answered_with_its_place_and_a_way_out() -> None:
+    for text, problem, column, hint in BAD_REQUIREMENTS:
+        error = refusal_of(partial(declared, text))
+        assert problem in error.message
+        assert error.position == column
+        assert hint in error.hint
 
 
 def test_requirements_that_exclude_each_other_are_refused() -> None:
@@ -341,9 +325,8 @@ def test_an_option_for_a_dimension_that_nothing_uses_is_refused() -> None:
     assert "no input uses m" in error.message
 
 
-@pytest.mark.parametrize(
-    ("inputs", "dims", "problem", "column"),
-    [
+def test_a_bad_option_is_answered_with_its_place() -> None:
+    for inputs, dims, problem, column in [
         (["x"], [], "'=' is missing", 1),
         ([], ["M"], "'=' is missing", 1),
         (["=1"], [], "'' is not a name", 0),
@@ -351,14 +334,10 @@ def test_an_option_for_a_dimension_that_nothing_uses_is_refused() -> None:
         (["x=1", "x=2"], [], "x is given twice", 0),
         ([], ["M=1", "M=2"], "M is given twice", 0),
         (["x=[1, 2"], [], "']' is missing", 7),
-    ],
-)
-def test_a_bad_option_is_answered_with_its_place(
-    inputs: list[str], dims: list[str], problem: str, column: int
-) -> None:
-    error = refusal_of(lambda: parse_options(inputs, dims))
-    assert problem in error.message
-    assert error.position == column
+    ]:
+        error = refusal_of(partial(parse_options, inputs, dims))
+        assert problem in error.message
+        assert error.position == column
 
 
 # Sizes for timing
@@ -442,9 +421,8 @@ def test_any_text_is_read_or_refused_at_a_place_in_it(text: str) -> None:
     assert all(0 <= refusal.position <= len(refusal.text) and refusal.hint for refusal in refusals)
 
 
-@pytest.mark.parametrize(
-    ("option", "problem"),
-    [
+def test_an_option_that_is_huge_or_deep_is_refused_in_short() -> None:
+    for option, problem in [
         ("x=" + "[" * 3000 + "]" * 3000, "a list cannot hold a list"),
         ("x=" + "[1," * 2400 + "1" + "]" * 2400, "a list cannot hold a list"),
         ("x=float32[" + "N," * 3000 + "N]", "a tensor has at most 64"),
@@ -452,16 +430,15 @@ def test_any_text_is_read_or_refused_at_a_place_in_it(text: str) -> None:
         ("x=float32[" + "-" * 199 + "K]", "no dimension 'K'"),
         ("x=" + "a" * 10**6, "at most 10000 are read"),
         ("=" * 10**6, "at most 10000 are read"),
-    ],
-)
-def test_an_option_that_is_huge_or_deep_is_refused_in_short(option: str, problem: str) -> None:
-    def parse() -> None:
-        options = parse_options([option], [])
-        parse_declaration(options.inputs, DIMS)
+    ]:
 
-    refusal = refusal_of(parse)
-    assert problem in refusal.message
-    assert len(str(refusal)) < 2000
+        def parse(option: str = option) -> None:
+            options = parse_options([option], [])
+            parse_declaration(options.inputs, DIMS)
+
+        refusal = refusal_of(parse)
+        assert problem in refusal.message
+        assert len(str(refusal)) < 2000
 
 
 def test_more_sizes_of_a_dimension_than_can_be_tried_are_refused() -> None:
