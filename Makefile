@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-tritons check browser setup clean
+.PHONY: demo test test-corpora test-tritons check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -15,12 +15,17 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal
 
+# Whole plans of cases over every kernel of the corpora, random functions, and the Tritons that are set up.
+test-corpora: $(READY)
+	PYTORCH_TO_TRITON_PYTHONS=$$(ls -d $(CURDIR)/.tritons/*/bin/python 2>/dev/null | paste -sd:) \
+		$(BIN)/pytest -m corpora -n 2 --dist worksteal
+
 # The oldest release of Triton that is supported, the usual one and the newest, an environment each.
 TRITONS := 3.6.0 3.7.1 3.9.0
 
 test-tritons: $(READY) $(TRITONS:%=.tritons/%/ready)
 	PYTORCH_TO_TRITON_PYTHONS=$$(echo $(TRITONS:%=$(CURDIR)/.tritons/%/bin/python) | tr ' ' ':') \
-		$(BIN)/pytest tests/tritons
+		$(BIN)/pytest -m "" tests/tritons
 
 .tritons/%/ready:
 	$(PYTHON) -m venv .tritons/$*

@@ -1,7 +1,6 @@
 """The catalogue as commands.
 
-With `--json` stdout holds one JSON object, whatever happens: the result, or `{"error": {"kind", "message",
-"hint"}}`. EXIT_STATUS says how a command ends.
+With `--json` stdout is always one JSON object: the result, or `{"error": {"kind", "message", "hint"}}`.
 """
 
 import gc
@@ -13,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from pytorch_to_triton.errors import Refusal
-from pytorch_to_triton_server.catalogue import GROUPS, TOOLS, Call, Tool
+from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
+from pytorch_to_triton_server.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
-TellError = Callable[[str, str, str], None]
-"""Told kind, message and hint."""
 USAGE = 2
 DEFECT = 5
 INTERRUPTED = 130
 EXIT_STATUS = (
-    "Exit status: 0 yes; 1 no (a wrong kernel, findings, a slower kernel, a gate that stays shut); "
-    "2 a mistake in the call, the file or its declaration; 3 the machine lacks something; "
-    "4 the function cannot be converted; 5 a defect of this program; 130 interrupted."
+    "Exit status: 0 yes; 1 no (a wrong or slower kernel, findings, a stage that did not pass); "
+    "2 a mistake in the call, the file or its declaration; 3 the machine does not have what is needed; "
+    "4 the function cannot be converted; 5 a defect in this program; 130 interrupted."
 )
 
 
@@ -38,19 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; `arguments` without the program's name. Returns the exit status."""
     import typer
 
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    as_json = "--json" in words
-    usage_error: Any = typer.BadParameter.__base__  # of whichever click typer brings along
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in given
+    usage_error: Any = typer.BadParameter.__base__  # of whichever click typer uses
     try:
-        ended = build_app()(words, prog_name=NAME, standalone_mode=not as_json)
+        ended = build_app()(given, prog_name=NAME, standalone_mode=not as_json)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:
         return INTERRUPTED
     except usage_error as error:
         message = error.format_message()
-        print(f"error: {message}", file=sys.stderr)
-        print_error("usage", message, f"{NAME} COMMAND --help lists what a command takes.")
+        hint = f"{NAME} COMMAND --help lists the arguments of a command."
+        print_error("usage", message, hint, as_json=True)
         return USAGE
     return ended if isinstance(ended, int) else 0
 
@@ -72,7 +70,7 @@ def build_app() -> "Typer":
         *,
         version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     ) -> None:
-        """Turn PyTorch functions into Triton kernels, and prove them."""
+        """Turn PyTorch functions into Triton kernels, and prove that they are correct."""
         if version:
             print_version()
 
@@ -85,7 +83,7 @@ def build_app() -> "Typer":
         port: Annotated[int, typer.Option(help="The port of --http.", min=1, max=65535)] = 8000,
     ) -> None:
         """Serve the tools to an assistant over MCP."""
-        # mcp makes thousands of classes as it loads: not collecting meanwhile saves a tenth of the start.
+        # mcp makes thousands of classes as it loads: without the collector it starts a tenth faster.
         gc.disable()
         from pytorch_to_triton_server import serve
 
@@ -115,13 +113,13 @@ def command(tool: Tool) -> Callable[..., None]:
     import typer
 
     def run(*, json: bool, timings: bool, **given: Any) -> None:
-        told = (print_json, print_error) if json else (show, no_one)
-        raise typer.Exit(perform(tool, given, *told, print_timings if timings else leave))
+        raise typer.Exit(perform(tool, given, as_json=json, timings=timings))
 
     with_timings = Annotated[
-        bool, typer.Option("--timings", help="Say on stderr which processes the call took, and for how long.")
+        bool,
+        typer.Option("--timings", help="List the call's processes and their times on stderr."),
     ]
-    as_json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+    as_json = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
     parameters = [
         *(option(parameter) for parameter in tool.parameters),
         inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, annotation=as_json, default=False),
@@ -148,41 +146,32 @@ def option(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def perform(
-    tool: Tool,
-    given: dict[str, Any],
-    tell: Callable[["Value"], None],
-    tell_error: TellError,
-    leaving: Callable[["WorkerClient"], None],
-) -> int:
-    """Call a tool; its result goes to `tell`, an error to stderr and to `tell_error`. The exit status.
-
-    `leaving` sees the client before it closes, whatever came of the call.
-    """
+def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) -> int:
+    """Call a tool and print its result on stdout, or its error on stderr. Returns the exit status."""
     import anyio
 
     try:
-        result = anyio.run(call, tool, tool.checked(given), leaving)
+        result = anyio.run(call, tool, tool.checked(given), timings)
     except Refusal as refusal:
-        print(f"error: {refusal.message}\n{refusal.hint}", file=sys.stderr)
-        tell_error(refusal.kind, refusal.message, refusal.hint)
+        print_error(refusal.kind, refusal.message, refusal.hint, as_json=as_json)
         return refusal.exit_code
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        tell_error("interrupted", "The command was interrupted.", "Run it again.")
+        print_error("interrupted", "The command was interrupted.", "Run it again.", as_json=as_json)
         return INTERRUPTED
     except Exception as error:
         traceback.print_exc()
         message = f"{tool.name} failed: {type(error).__name__}: {error}"
-        hint = "This is a defect of pytorch-to-triton; report it with the traceback above."
-        print(f"error: {message}\n{hint}", file=sys.stderr)
-        tell_error("defect", message, hint.replace("above", "on stderr"))
+        hint = "This is a defect in pytorch-to-triton; please report it with the traceback on stderr."
+        print_error("defect", message, hint, as_json=as_json)
         return DEFECT
-    tell(result)
+    if as_json:
+        print(result.model_dump_json(indent=2))
+    else:
+        show(result)
     return 0 if tool.is_yes(result) else 1
 
 
-async def call(tool: Tool, arguments: dict[str, Any], leaving: Callable[["WorkerClient"], None]) -> "Value":
+async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001
     """The tool's result, with a client of its own and progress on stderr."""
     from pytorch_to_triton.jobs.client import open_client
     from pytorch_to_triton.jobs.no_answer import cache_errors_refused
@@ -191,9 +180,10 @@ async def call(tool: Tool, arguments: dict[str, Any], leaving: Callable[["Worker
     with progress_on_stderr() as listener, cache_errors_refused():
         async with open_client() as worker:
             try:
-                result: Value = await tool.function(Call(worker, listener), **arguments)
+                result: Value = await tool.function(ToolCall(worker, listener), **arguments)
             finally:
-                leaving(worker)
+                if timings:
+                    print_timings(worker)
     return result
 
 
@@ -204,31 +194,20 @@ def show(result: "Value") -> None:
     show.show(result)
 
 
-def print_json(result: "Value") -> None:
-    """For a program."""
-    print(result.model_dump_json(indent=2))
-
-
 def print_timings(worker: "WorkerClient") -> None:
-    """What the call was spent on, a line a process of the worker's."""
+    """How long each process of the worker took."""
     from pytorch_to_triton.jobs.process_time import table_of
 
     print("   began  seconds  process", file=sys.stderr)
-    for began, seconds, what in table_of(worker.process_times):
-        print(f"{began:>8}  {seconds:>7}  {what}", file=sys.stderr)
+    for began, seconds, process in table_of(worker.process_times):
+        print(f"{began:>8}  {seconds:>7}  {process}", file=sys.stderr)
 
 
-def leave(worker: "WorkerClient") -> None:
-    """Nobody asked."""
-
-
-def print_error(kind: str, message: str, hint: str) -> None:
-    """For a program: why there is no result."""
-    print(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, indent=2))
-
-
-def no_one(kind: str, message: str, hint: str) -> None:
-    """A person has read it on stderr."""
+def print_error(kind: str, message: str, hint: str, *, as_json: bool) -> None:
+    """On stderr for a person, and with --json on stdout for a program."""
+    print(f"error: {message}\n{hint}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, indent=2))
 
 
 def print_version() -> None:

@@ -1,21 +1,21 @@
-"""Results as an assistant reads them: whatever is wrong in full, whatever is right by name, all in bounds."""
+"""Results as an assistant reads them: what is wrong in full, what is right by name, within a length limit."""
 
 import json
 from typing import Any
 
 from pydantic import BaseModel
 
-from pytorch_to_triton_server import wholes
+from pytorch_to_triton_server import kept_results
 from pytorch_to_triton_server.fit import fitted, plain, size
 
 MOST_CHARACTERS = 20_000
-"""Of a result: assistants cut or refuse what is longer."""
+"""Assistants cut or refuse longer results."""
 _ROOM_FOR_NOTE = 2000
 _NOTED = 20
-"""So many things that were left out are named."""
+"""The most omissions that the note lists."""
 
 _IN_FULL = 8
-"""So many wrong cases are told with all figures; of the others, what happened."""
+"""The number of wrong cases with all their figures; the others have only what happened."""
 _FIRST = ("summary", "next_step", "verdict")
 _BRIEF = ("name", "group", "status", "why")
 
@@ -23,13 +23,13 @@ _BRIEF = ("name", "group", "status", "why")
 def compact(result: BaseModel, tool: str) -> dict[str, Any]:
     """The result as JSON of at most about MOST_CHARACTERS.
 
-    The cases of each verdict in it that passed are named in `passed_cases`. Where that is still too long,
-    what matters least is left out: `cut` says what, and names the file that has the whole.
+    The passed cases of each verdict in it are only named, in `passed_cases`. If it is still too long, the
+    least important parts are left out: `cut` lists them, and names the file with the whole result.
     """
-    told: dict[str, Any] = plain(_shorten(result.model_dump(mode="json", exclude_defaults=True)))
-    if size(told) <= MOST_CHARACTERS:
-        return told
-    cut = fitted(told, MOST_CHARACTERS - _ROOM_FOR_NOTE)
+    content: dict[str, Any] = plain(_shorten(result.model_dump(mode="json", exclude_defaults=True)))
+    if size(content) <= MOST_CHARACTERS:
+        return content
+    cut = fitted(content, MOST_CHARACTERS - _ROOM_FOR_NOTE)
     left_out = [*cut.left_out[:_NOTED], *["and more"] * (len(cut.left_out) > _NOTED)]
     note = {"left_out": left_out, "whole": _kept(result, tool)}
     first = {key: cut.value[key] for key in _FIRST if key in cut.value}
@@ -39,9 +39,9 @@ def compact(result: BaseModel, tool: str) -> dict[str, Any]:
 def _kept(result: BaseModel, tool: str) -> str:
     """The path of a file with the whole result, or why there is none."""
     try:
-        return str(wholes.keep(tool, json.dumps(plain(result.model_dump(mode="json")), indent=1)))
+        return str(kept_results.keep(tool, json.dumps(plain(result.model_dump(mode="json")), indent=1)))
     except OSError as error:
-        return f"not kept: {error.strerror}"
+        return f"not saved: {error.strerror}"
 
 
 def _shorten(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A result in as many characters as an assistant reads: lists lose their ends, long texts their middles."""
+"""A result cut to a number of characters: lists lose their ends, long texts their middles."""
 
 import json
 import math
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _LARGE_ITEM = 2000
-"""Items of so many characters each are cut inside; of smaller ones the last are left out."""
+"""A list of items that are larger than this on average keeps them all, cut; others lose the last ones."""
 _READABLE = 400
-"""Less of an item than this tells nothing."""
+"""A shorter piece of an item is of no use."""
 _LEAST_TEXT = 60
 _OVERHEAD = 4
 """Characters of JSON around a value: quotation marks, a colon or a comma, a space."""
@@ -52,7 +52,7 @@ class _Cutter:
         return value
 
     def _fields(self, value: dict[str, Any], room: int, name: str) -> dict[str, Any]:
-        """Every field: what is named first is what matters most, and gets the most room."""
+        """Every field: the first ones matter most, and get the most room."""
         around = sum(len(key) + _OVERHEAD for key in value)
         sizes = [size(item) for item in value.values()]
         large = [index for index, one in enumerate(sizes) if one > _LEAST_TEXT]
@@ -72,7 +72,7 @@ class _Cutter:
         return kept
 
     def _text(self, text: str, room: int, name: str) -> str:
-        """Its beginning and its end, which often holds what came of it."""
+        """Its beginning and its end, where an error or outcome usually is."""
         kept = int(len(text) * room / size(text))
         short = text
         while size(short) > room and kept > _LEAST_TEXT:
@@ -105,7 +105,7 @@ def size(value: Any) -> int:
 
 
 def plain(value: Any) -> Any:
-    """JSON that any client can read: no half characters, which UTF-8 cannot write, no infinite numbers."""
+    """JSON that any client can read: no lone surrogates, which UTF-8 cannot encode, no infinite numbers."""
     match value:
         case str():
             return value.encode(errors="backslashreplace").decode()
@@ -127,7 +127,7 @@ def _while_they_fit(items: Sequence[Any], room: int) -> Iterator[Any]:
 
 
 def _rooms(sizes: Sequence[int], weights: Sequence[float], room: int) -> list[int]:
-    """How much of the room each gets: what it needs where that is little, else by its weight."""
+    """How much of the room each gets: all it needs if that is little, else a share by its weight."""
     rooms = list(sizes)
     open_ones = set(range(len(sizes)))
     while open_ones:

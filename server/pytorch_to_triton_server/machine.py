@@ -14,14 +14,14 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton_server.names import DeviceChoice, path_of
 
 _DRIVER_NODES = ("nvidiactl", "nvmap", "dxg", "kfd")
-"""In /dev: NVIDIA's driver, the same on Jetson, a GPU passed on by Windows, AMD's driver."""
+"""In /dev: NVIDIA's driver, the same on Jetson, a GPU passed through by Windows, AMD's driver."""
 
 
 class Machine(Value):
     """What kernels run on here."""
 
     summary: str
-    """What a person would say."""
+    """One sentence."""
     next_step: str
     mode: Literal["cuda", "interpreter"]
     """What `device=auto` chooses."""
@@ -36,52 +36,47 @@ class Machine(Value):
 
 
 async def choose_runtime(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) -> Runtime:
-    """The runtime that `choice` asks for, in `python` (default: this one).
+    """The runtime that `choice` means, in `python` (default: this one).
 
-    Raises MissingRequirement for `cuda` where torch sees no GPU, and where `python` lacks torch or triton.
+    Raises MissingRequirement for `cuda` if torch finds no GPU, and if `python` does not have torch or triton.
     """
     executable = executable_of(python)
     interpreter = Runtime(python=executable, interpreter=True)
     compiled = Runtime(python=executable, interpreter=False)
     if choice == "interpreter":
         return interpreter
-    # Without a driver there is nothing to ask torch, whose import takes seconds.
+    # Without a driver there is no need to import torch, which takes seconds.
     if _has_driver() and (await versions(worker, compiled)).devices:
         return compiled
     if choice == "cuda":
         raise MissingRequirement(
             "This machine has no GPU that torch can use.",
-            "Choose the device auto or interpreter: kernels then run under Triton's interpreter on the CPU.",
+            "Use --device auto or interpreter to run kernels under Triton's interpreter on the CPU.",
         )
     return interpreter
 
 
 def warm(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) -> None:
-    """Start what a validation will need: on a device kernels run under the interpreter too."""
+    """Start the fork servers that a validation needs: with a GPU, kernels also run under the interpreter."""
     executable = executable_of(python)
     if choice != "interpreter" and _has_driver():
         worker.warm(Runtime(python=executable, interpreter=False))
     worker.warm(Runtime(python=executable, interpreter=True))
 
 
-async def look(worker: WorkerClient) -> Machine:
-    """Ask torch and Triton what is here. Raises MissingRequirement where they are not installed."""
+async def describe_machine(worker: WorkerClient) -> Machine:
+    """Ask torch and Triton what is here. Raises MissingRequirement if they are not installed."""
     runtime = await choose_runtime(worker, "auto")
     found = await versions(worker, runtime)
     return Machine(
         summary=_summary_of(found),
         next_step=(
-            "Speed cannot be measured here; correctness can: validate runs on the CPU."
+            "Correctness can be checked here (validate runs on the CPU), but speed cannot be measured."
             if runtime.interpreter
-            else "validate and convert use the GPU by themselves."
+            else "validate and convert use the GPU by default."
         ),
         mode="interpreter" if runtime.interpreter else "cuda",
-        python=found.python,
-        torch=found.torch,
-        triton=found.triton,
-        cuda=found.cuda,
-        rocm=found.rocm,
-        devices=found.devices,
+        **found.model_dump(exclude={"interpreter"}),
     )
 
 
@@ -90,7 +85,7 @@ def _summary_of(found: Versions) -> str:
     if found.devices:
         names = ", ".join(device.name for device in found.devices)
         return f"Kernels are compiled and run on {names} ({stack})."
-    return f"No GPU that torch can use: kernels run under Triton's interpreter on the CPU ({stack})."
+    return f"torch finds no usable GPU: kernels run under Triton's interpreter on the CPU ({stack})."
 
 
 def _has_driver() -> bool:
@@ -100,7 +95,7 @@ def _has_driver() -> bool:
 def executable_of(python: str | None) -> str:
     """The path of a Python named by path or by command; None: the one that runs this.
 
-    A virtual environment's link stays one. Raises BadInput for what cannot be a path.
+    Does not follow a virtual environment's link. Raises BadInput for what cannot be a path.
     """
     if not python:
         return sys.executable

@@ -1,4 +1,4 @@
-"""What a caller names: a target in a file, a folder, a device."""
+"""What a caller names: targets, files and folders."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 DeviceChoice = Literal["auto", "cuda", "interpreter"]
 
 _ECHOED = 200
-"""Characters of a caller's text that are said again."""
+"""The most characters of a caller's text that a message repeats."""
 _FORM = "A target is `path.py`, or `path.py:name` for one function or nn.Module in it."
 
 
 def target_of(text: str) -> "Target":
     """`path.py` or `path.py:name`, relative to the current folder.
 
-    Raises BadInput where it reads otherwise, TargetNotFound where there is no such file.
+    Raises BadInput for any other form, TargetNotFound if there is no such file.
     """
     from pytorch_to_triton.places import SOURCE_BYTES
     from pytorch_to_triton.schema.target import Target
@@ -27,16 +27,16 @@ def target_of(text: str) -> "Target":
     if not colon:
         path, name = text, ""
     elif not name.isidentifier():
-        raise BadInput(f"{brief(name)} in {brief(text)} is not the name of a function or a class.", _FORM)
+        raise BadInput(f"{brief(name)} in {brief(text)} is not the name of a function or class.", _FORM)
     file = path_of(path)
     if not file.is_file():
-        raise TargetNotFound(f"{file} {lacking(file)}.", f"Check the path. {_FORM}")
+        raise TargetNotFound(f"{file} {why_no_file(file)}.", f"Check the path. {_FORM}")
     if file.stat().st_size > SOURCE_BYTES:
-        raise BadInput(f"{file} has more than {SOURCE_BYTES >> 20} MiB.", f"Name a file of source. {_FORM}")
+        raise BadInput(f"{file} is larger than {SOURCE_BYTES >> 20} MiB.", f"Name a source file. {_FORM}")
     return Target(path=file, name=name or None)
 
 
-def lacking(path: Path) -> str:
+def why_no_file(path: Path) -> str:
     """Why a path names no regular file."""
     if path.is_dir():
         return "is a folder, not a file"
@@ -44,27 +44,29 @@ def lacking(path: Path) -> str:
 
 
 def path_of(text: str) -> Path:
-    """An absolute path, of something that is there or not.
+    """An absolute path, whether or not it exists.
 
-    Raises BadInput for what cannot be one: a name that is too long, a circle of symbolic links, bytes that
-    are no text.
+    Raises BadInput for what cannot be one: a name that is too long, a loop of symbolic links, bytes that are
+    not text.
     """
     try:
         text.encode()
         path = Path(text).expanduser().absolute()
         path.stat()
     except UnicodeEncodeError as error:
-        raise BadInput(f"The path {brief(text)} is not text in UTF-8.", "Rename it, or check it.") from error
+        raise BadInput(
+            f"The path {brief(text)} is not text in UTF-8.", "Rename the file, or check the path."
+        ) from error
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, RuntimeError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise BadInput(f"{brief(text)} is not a path that can be used: {why}.", "Check the path.") from error
+        raise BadInput(f"{brief(text)} is not a usable path: {why}.", "Check the path.") from error
     return path
 
 
 def brief(text: str) -> str:
-    """A caller's text in quotation marks, a long one cut: messages are read by people."""
+    """A caller's text in quotation marks, cut if it is long."""
     return repr(text if len(text) <= _ECHOED else f"{text[:_ECHOED]}…")
 
 
@@ -77,20 +79,21 @@ def place_of(text: str) -> "Target":
 
 
 def folder_of(text: str | None) -> Path | None:
-    """A folder for results, relative to the current one; it need not exist. Raises BadInput for a file,
-    and for what would lie in one.
+    """A folder for results, relative to the current one; it need not exist.
+
+    Raises BadInput for a file, and for a path below a file.
     """
     if text is None:
         return None
     folder = path_of(text)
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if not there.is_dir():
-        raise BadInput(f"{there} is a file.", "Name a folder for the results; it need not exist.")
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise BadInput(f"{existing} is a file.", "Name a folder for the results; it need not exist.")
     return folder
 
 
 def file_of(text: str | None) -> Path | None:
-    """A Python file to write, relative to the current folder. Raises BadInput where none can be written."""
+    """A Python file to write, relative to the current folder. Raises BadInput if it cannot be written."""
     if text is None:
         return None
     file = path_of(text)

@@ -1,4 +1,4 @@
-"""Parameters that several tools share, with what both faces say about them."""
+"""Parameters that several tools share, with the help that both faces show."""
 
 from typing import Annotated
 
@@ -18,26 +18,26 @@ Reference = Annotated[
 ]
 Inputs = Annotated[
     tuple[str, ...],
-    Field(description="One input as NAME=VALUE, e.g. x=float32[M,N] or eps=1e-5; wins over the file's"),
+    Field(description="One input as NAME=VALUE, e.g. x=float32[M,N] or eps=1e-5; overrides the file's"),
 ]
 Dims = Annotated[
     tuple[str, ...],
-    Field(description="The sizes to try of one dimension, e.g. M=1,7,256; wins over the file's"),
+    Field(description="The sizes to try for one dimension, e.g. M=1,7,256; overrides the file's"),
 ]
 Requirements = Annotated[
     tuple[str, ...],
-    Field(description="A condition that all tried sizes meet, e.g. 'D % 2 == 0'; adds to the file's"),
+    Field(description="A condition on all sizes to try, e.g. 'D % 2 == 0'; added to the file's"),
 ]
 Init = Annotated[
     tuple[str, ...],
-    Field(description="An argument that an nn.Module class is constructed with, e.g. dim=512"),
+    Field(description="A constructor argument of an nn.Module class, e.g. dim=512"),
 ]
-Choice = Annotated[
+Device = Annotated[
     DeviceChoice,
-    Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: a GPU where there is one"),
+    Field(description="cuda: compiled, on the GPU; interpreter: on the CPU; auto: the GPU if there is one"),
 ]
 Seed = Annotated[
-    int | None, Field(ge=0, lt=2**48, description="Draws the same inputs again; default: a fresh one")
+    int | None, Field(ge=0, lt=2**48, description="Generates the same inputs again; default: a new seed")
 ]
 Timeout = Annotated[
     float,
@@ -45,20 +45,20 @@ Timeout = Annotated[
         gt=0,
         le=7 * 86400,
         allow_inf_nan=False,
-        description="Seconds that one call, an import or a trace may take, compilation included",
+        description="Seconds that one call, import or trace may take, compilation included",
     ),
 ]
 Python = Annotated[
-    str | None, Field(description="A Python with torch and triton to run the code; default: this one")
+    str | None, Field(description="A Python that has torch and triton, to run the code; default: this one")
 ]
 Force = Annotated[
     bool,
-    Field(description="Replace results at their place even where another call, or somebody else, wrote them"),
+    Field(description="Overwrite existing files, even those that another call or somebody else wrote"),
 ]
 Thorough = Annotated[
     bool,
     Field(
-        description="On a GPU, also watch small cases under compute-sanitizer, where it is installed: "
-        "some seconds more"
+        description="On a GPU, also run small cases under compute-sanitizer, where it is installed; takes "
+        "a few seconds more"
     ),
 ]

@@ -21,12 +21,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import BadInput, Refusal
-from pytorch_to_triton_server.catalogue import TOOLS, Tool, refusal_of
+from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.compact import compact
 from pytorch_to_triton_server.fit import fitted_text
-from pytorch_to_triton_server.jobs import Jobs, open_jobs
+from pytorch_to_triton_server.long_calls import LongCalls, open_long_calls
 from pytorch_to_triton_server.names import brief
-from pytorch_to_triton_server.wire import stdio
+from pytorch_to_triton_server.stdio_transport import stdio
+from pytorch_to_triton_server.tool import Tool, refusal_of
 
 NAME = "pytorch-to-triton"
 HOST = "127.0.0.1"
@@ -34,24 +35,23 @@ PATIENCE_SECONDS = 45.0
 """How long one request waits: clients give up after 60 s."""
 INSTRUCTIONS = (
     "Turns PyTorch functions into Triton kernels and checks that kernels are right. Paths are relative to "
-    "the folder in which the server runs. A call that takes longer than 45 s answers with a job_id for the "
-    "tool job."
+    "the folder in which the server runs. A call that takes over 45 s returns a job_id for the tool job."
 )
 PROMPT = """Convert {target} from PyTorch to Triton.
 
-1. `device` tells what kernels run on here.
+1. `device` shows what kernels run on here.
 2. `convert` drafts a kernel in three stages and validates each. Where the file has no INPUTS and DIMS, \
 declare the inputs: input ["x=float32[M,N]", "eps=1e-5"], dim ["M=1,7,256", "N=64,1000"].
-3. Where convert refuses, write the kernel file by hand: `reference` (PyTorch), the `@triton.jit` kernel, \
-`run` with the signature of `reference`, INPUTS and DIMS. The resources kernel://NAME are such files.
-4. `validate` the kernel file. A failed case names where the wrong elements lie and the likely cause; mend \
+3. If convert refuses, write the kernel file by hand: `reference` (PyTorch), the `@triton.jit` kernel, \
+`run` with the signature of `reference`, INPUTS and DIMS. The resources kernel://NAME are examples.
+4. `validate` the kernel file. A failed case shows where the wrong elements are and the likely cause; fix \
 it and validate again until the verdict is passed.
-5. Report the verdict and what was not tried (`skipped`), and claim no speed that was not measured."""
+5. Report the verdict and what was not tested (`skipped`), and claim no speed that was not measured."""
 
 
 MOST_OF_AN_ERROR = 6000
 """Characters."""
-DISK = "Check that there is room, and that the folder and the cache can be written."
+DISK = "Check that the disk is not full, and that the folder and the cache are writable."
 DEFECT = "The server's log has the traceback. Other calls are not affected."
 
 
@@ -59,24 +59,24 @@ class Cut(BaseModel):
     """What was left out of a long result."""
 
     left_out: list[str]
-    whole: Annotated[str, Field(description="The file that has all of it, as JSON")]
+    whole: Annotated[str, Field(description="The file with the whole result, as JSON")]
 
 
-class Answer(BaseModel):
+class ToolAnswer(BaseModel):
     """What every tool's result has; the rest depends on the tool."""
 
     model_config = ConfigDict(extra="allow")
 
-    summary: Annotated[str, Field(description="What a person would say")]
-    next_step: Annotated[str, Field(description="What can be done with this result")]
-    cut: Annotated[Cut | None, Field(description="What was left out, where the result was too long")] = None
+    summary: Annotated[str, Field(description="The result in a sentence or two")]
+    next_step: Annotated[str, Field(description="What to do with this result")]
+    cut: Annotated[Cut | None, Field(description="What was left out, if the result was too long")] = None
 
 
-class Server(MCPServer[Jobs]):
-    """An MCP server whose refusals tell the caller how to mend the call."""
+class ToolServer(MCPServer[LongCalls]):
+    """An MCP server whose errors say how to correct the call."""
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Jobs, Any] | None = None
+        self, name: str, arguments: dict[str, Any], context: Context[LongCalls, Any] | None = None
     ) -> Any:
         """As the SDK's. Raises ToolError with message and hint for a Refusal and for wrong arguments."""
         try:
@@ -94,9 +94,9 @@ class Server(MCPServer[Jobs]):
         self,
         name: str,
         arguments: dict[str, Any] | None = None,
-        context: Context[Jobs, Any] | None = None,
+        context: Context[LongCalls, Any] | None = None,
     ) -> Any:
-        """As the SDK's. Raises MCPError for a prompt or an argument that is not there."""
+        """As the SDK's. Raises MCPError for a prompt or an argument that does not exist."""
         prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
             raise invalid(f"There is no prompt {brief(name)}. The prompts are {', '.join(prompts)}.")
@@ -106,8 +106,8 @@ class Server(MCPServer[Jobs]):
             raise invalid(f"{name} has no argument {brief(unknown[0])}. It takes {', '.join(known)}.")
         return await super().get_prompt(name, arguments, context)
 
-    async def read_resource(self, uri: Any, context: Context[Jobs, Any] | None = None) -> Any:
-        """As the SDK's. Raises ResourceNotFoundError, with the resources there are."""
+    async def read_resource(self, uri: Any, context: Context[LongCalls, Any] | None = None) -> Any:
+        """As the SDK's. Raises ResourceNotFoundError, naming the resources that exist."""
         try:
             return await super().read_resource(uri, context)
         except ResourceNotFoundError as error:
@@ -116,7 +116,7 @@ class Server(MCPServer[Jobs]):
             raise ResourceNotFoundError(fitted_text(text, MOST_OF_AN_ERROR)) from error
 
     async def _why(self, error: ToolError, name: str) -> str:
-        """What the caller did wrong, or which defect ended the call."""
+        """What the caller did wrong, or which defect of this program ended the call."""
         tools = {tool.name: tool for tool in await self.list_tools()}
         cause = error.__cause__
         if name not in tools:
@@ -127,10 +127,10 @@ class Server(MCPServer[Jobs]):
             return str(refusal_of(cause, name, tools[name].input_schema["properties"]))
         if isinstance(cause, OSError):
             place = f" ({cause.filename})" if cause.filename else ""
-            return f"{name} could not go on: {cause.strerror or cause}{place}.\n{DISK}"
+            return f"{name} failed: {cause.strerror or cause}{place}.\n{DISK}"
         if isinstance(error, UnexpectedToolError):
             logging.getLogger(__name__).error("%s failed", name, exc_info=cause)
-            return f"{name} failed by a defect of {NAME}: {type(cause).__name__}: {cause}.\n{DEFECT}"
+            return f"{name} failed because of a defect in {NAME}: {type(cause).__name__}: {cause}.\n{DEFECT}"
         return str(error)
 
 
@@ -139,16 +139,16 @@ def invalid(message: str) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=fitted_text(message, MOST_OF_AN_ERROR))
 
 
-def build_server(patience: float = PATIENCE_SECONDS) -> Server:
+def build_server(patience: float = PATIENCE_SECONDS) -> ToolServer:
     """The server, not yet running; one request waits for `patience` seconds at most."""
 
-    server = Server(
+    server = ToolServer(
         NAME,
         title="PyTorch to Triton",
         version=version(NAME),
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        lifespan=lambda _: open_jobs(patience),
+        lifespan=lambda _: open_long_calls(patience),
         tools=[*(served(tool) for tool in TOOLS), job_tool()],
     )
     server.prompt(name=NAME, title="Convert PyTorch to Triton")(prompt)
@@ -175,13 +175,17 @@ def serve_http(port: int) -> None:
 def served(tool: Tool) -> ServedTool:
     """A tool of the catalogue, with the arguments of its function and no others."""
 
-    async def call(ctx: Context[Jobs, Any], **arguments: Any) -> CallToolResult:
-        jobs = ctx.request_context.lifespan_context
-        return answered(await jobs.wait(jobs.start(tool, arguments), ctx.report_progress), tool.name)
+    async def call(ctx: Context[LongCalls, Any], **arguments: Any) -> CallToolResult:
+        calls = ctx.request_context.lifespan_context
+        return answered(await calls.wait(calls.start(tool, arguments), ctx.report_progress), tool.name)
 
     keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in tool.parameters]
-    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context[Jobs, Any])
-    signature = inspect.Signature([context, *keywords], return_annotation=Annotated[CallToolResult, Answer])
+    context = inspect.Parameter(
+        "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context[LongCalls, Any]
+    )
+    signature = inspect.Signature(
+        [context, *keywords], return_annotation=Annotated[CallToolResult, ToolAnswer]
+    )
     call.__signature__ = signature  # type: ignore[attr-defined]
     hints = ToolAnnotations(
         read_only_hint=tool.read_only, destructive_hint=tool.destructive, open_world_hint=tool.open_world
@@ -190,25 +194,25 @@ def served(tool: Tool) -> ServedTool:
 
 
 def job_tool() -> ServedTool:
-    """The tool that waits for the calls that take long, or cancels them."""
+    """The tool that waits for a long call, or cancels it."""
 
     async def job(
-        ctx: Context[Jobs, Any],
-        job_id: Annotated[str, Field(description="The handle that the long call answered with")],
+        ctx: Context[LongCalls, Any],
+        job_id: Annotated[str, Field(description="The job_id that the long call returned")],
         action: Annotated[
-            Literal["wait", "cancel"], Field(description="wait: for up to 45 s; cancel: kill the job")
+            Literal["wait", "cancel"], Field(description="wait: for up to 45 s; cancel: end the call")
         ] = "wait",
-    ) -> Annotated[CallToolResult, Answer]:
-        jobs = ctx.request_context.lifespan_context
-        found = jobs.find(job_id)
+    ) -> Annotated[CallToolResult, ToolAnswer]:
+        calls = ctx.request_context.lifespan_context
+        found = calls.find(job_id)
         if action == "cancel":
             found.cancel()
-        return answered(await jobs.wait(found, ctx.report_progress), found.tool.name)
+        return answered(await calls.wait(found, ctx.report_progress), found.tool.name)
 
     about = (
-        "Wait for a call that answered with a job_id, or cancel it.\n\n"
-        "Answers with the call's own result, or again with the job_id while it runs. Cancelling the request "
-        "that waits kills the job, too."
+        "Wait for a call that returned a job_id, or cancel it.\n\n"
+        "Returns the call's own result, or the job_id again if it is still running. Cancelling this request "
+        "also cancels the call."
     )
     hints = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
     return strict(job, "job", "Wait for a long call", about, hints)
@@ -229,10 +233,10 @@ def strict(
 
 
 def answered(result: BaseModel, tool: str) -> CallToolResult:
-    """A result as structured content, and as text for clients that read only text; pictures beside it."""
-    told = compact(result, tool)
-    text = TextContent(type="text", text=json.dumps(told, ensure_ascii=False))
-    return CallToolResult(content=[text, *pictures_of(result)], structured_content=told)
+    """A result as structured content, and as text for clients that read only text, with its charts."""
+    content = compact(result, tool)
+    text = TextContent(type="text", text=json.dumps(content, ensure_ascii=False))
+    return CallToolResult(content=[text, *pictures_of(result)], structured_content=content)
 
 
 def pictures_of(result: BaseModel) -> list[ImageContent]:
@@ -256,7 +260,7 @@ def kernel_resource(name: str) -> FileResource:
     return FileResource(
         uri=f"kernel://{name}",
         name=name,
-        description="A kernel file that validates: reference, Triton kernel, run, INPUTS and DIMS.",
+        description="A validated kernel file: reference, Triton kernel, run, INPUTS and DIMS.",
         mime_type="text/x-python",
         path=places.shipped(f"reference_kernels/{name}.py"),
     )

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pytorch_to_triton.benchmark.flags import all_flags
-from pytorch_to_triton.benchmark.flags import told as words
+from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Benchmark
@@ -22,7 +21,7 @@ from pytorch_to_triton.schema.finding import AuditReport, Finding
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
-from pytorch_to_triton_server.inspection import compiled_at, inspection_tables
+from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
 from pytorch_to_triton_server.tables import table_of
 
 _PLAIN_WIDTH = 120
@@ -46,29 +45,29 @@ def show(result: Value) -> None:
 
 def closing_lines(result: Value) -> Iterator[str]:
     """What the result means, and what to do next."""
-    told = result.model_dump(include={"summary", "next_step"})
+    texts = result.model_dump(include={"summary", "next_step"})
     if isinstance(result, Benchmark):
-        yield from (f"Red flag: {words(*flag)}" for flag in all_flags(result.tables, result.flags))
+        yield from (f"Red flag: {flag_text(*flag)}" for flag in all_flags(result.tables, result.flags))
     if isinstance(result, Inspection) and (at := compiled_at(result)):
         yield at
     if isinstance(result, AuditReport):
         yield from (f"{one.kind}: {one.summary}" for one in result.examined)
         yield from (f"Not read: {one.why}" for one in result.unread)
         yield from (
-            f"Set aside at {one.finding.file}:{one.finding.line}: {one.finding.rule}: {one.reason}"
+            f"Suppressed at {one.finding.file}:{one.finding.line}: {one.finding.rule}: {one.reason}"
             for one in result.suppressed
         )
     if isinstance(result, Verdict | Inspection | Benchmark | AuditReport):
         yield from (f"Note: {note}" for note in result.notes)
-    yield told["summary"]
-    yield told["next_step"]
+    yield texts["summary"]
+    yield texts["next_step"]
     if isinstance(result, Benchmark):
         yield from files_of(result)
     if isinstance(result, AuditReport) and result.written:
         yield f"Report: {result.written}"
     if isinstance(result, Inspection) and result.page:
         text = result.page
-        yield f"{text.kind} of {text.kernel}, page {text.page} of {text.pages} (all: {text.whole}):"
+        yield f"{text.kind} of {text.kernel}, page {text.page} of {text.pages} (in full: {text.whole}):"
         yield text.text
     if isinstance(result, Verdict) and result.verdict != "passed":
         if result.smallest:
@@ -78,20 +77,20 @@ def closing_lines(result: Value) -> Iterator[str]:
 
 def files_of(result: Benchmark) -> Iterator[str]:
     """What a benchmark has written."""
-    yield from (f"Picture: {picture}" for picture in result.pictures)
+    yield from (f"Chart: {picture}" for picture in result.pictures)
     if result.frozen:
-        yield f"With its configurations as a table: {result.frozen}"
+        yield f"Frozen kernel: {result.frozen}"
     if result.folder:
         yield f"Report: {result.folder / 'report.md'}"
 
 
 def tables_of(result: Value) -> Iterator[Table]:
-    """The details worth a table."""
+    """The details, as tables."""
     match result:
         case Verdict():
             yield case_table(result)
             if result.skipped:
-                yield table_of(("not tried", "why"), [(skip.what, skip.why) for skip in result.skipped])
+                yield table_of(("not tested", "reason"), [(skip.what, skip.why) for skip in result.skipped])
         case Conversion():
             yield stage_table(result)
             for stage in result.stages:
@@ -107,15 +106,15 @@ def tables_of(result: Value) -> Iterator[Table]:
             yield finding_table(result)
         case SearchResult():
             yield hit_table(result)
-            yield from lack_tables(result.missing)
+            yield from missing_tables(result.missing)
         case DocsStatus():
-            yield from lack_tables(result.missing)
+            yield from missing_tables(result.missing)
 
 
 def case_table(verdict: Verdict) -> Table:
     """One row a case; errors in units of the rounding error that the problem allows."""
     rows = [(case.name, case.group, case.status, worst_error(case), case.why) for case in verdict.cases]
-    return table_of(("case", "group", "outcome", "error / allowed", "why"), rows)
+    return table_of(("case", "group", "outcome", "error / allowed", "reason"), rows)
 
 
 def finding_table(report: AuditReport) -> Table:
@@ -133,24 +132,24 @@ def finding_table(report: AuditReport) -> Table:
 
 
 def severity_of(finding: Finding) -> str:
-    """`high, measured`; `low, suspected` of what source alone cannot tell."""
+    """`high, measured`; `low, suspected` of what the source alone cannot prove."""
     known = "\nknown" if finding.known else ""
     return f"{finding.severity}\n{'suspected' if finding.suspected else finding.evidence}{known}"
 
 
 def hit_table(result: SearchResult) -> Table:
-    """One row a hit; fetched text is marked, since it is a stranger's."""
+    """One row a hit; fetched text is marked, since nobody has checked it."""
     rows = []
     for hit in result.hits:
-        mark = "(fetched, not checked) " if hit.untrusted else ""
+        mark = "(fetched, unchecked) " if hit.untrusted else ""
         rows.append((f"{hit.page}\n{hit.section}".rstrip(), hit.applies_to, f"{mark}{hit.excerpt}"))
-    return table_of(("page, section", "applies to", "excerpt"), rows)
+    return table_of(("page, section", "about", "excerpt"), rows)
 
 
-def lack_tables(missing: Sequence[MissingEntry]) -> Iterator[Table]:
+def missing_tables(missing: Sequence[MissingEntry]) -> Iterator[Table]:
     """One row for each thing that is missing."""
     if missing:
-        yield table_of(("missing", "what to do"), [(lack.what, lack.fix) for lack in missing])
+        yield table_of(("missing", "what to do"), [(entry.what, entry.fix) for entry in missing])
 
 
 def worst_error(case: CaseResult) -> str:
@@ -170,10 +169,10 @@ def stage_table(conversion: Conversion) -> Table:
     for stage in conversion.stages:
         cases = stage.verdict.cases
         passed = sum(case.status == "passed" for case in cases)
-        gate = "open" if stage.passed else "closed"
+        outcome = "passed" if stage.passed else "failed"
         name, kernels = f"{stage.stage} {stage.name}", ", ".join(stage.kernels)
-        rows.append((name, gate, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
-    return table_of(("stage", "gate", "cases passed", "speed against before", "kernels", "file"), rows)
+        rows.append((name, outcome, f"{passed} of {len(cases)}", stage.speed, kernels, stage.file.name))
+    return table_of(("stage", "outcome", "cases passed", "speed vs previous", "kernels", "file"), rows)
 
 
 def rate_of(timing: Timing) -> str:
@@ -191,7 +190,7 @@ def timing_table(timing: TimingTable) -> Table:
 
 @contextmanager
 def progress_on_stderr() -> Iterator[ProgressListener]:
-    """A bar where stderr is a terminal, else a plain line now and then."""
+    """A bar if stderr is a terminal, else a plain line now and then."""
     if not sys.stderr.isatty():
         yield PlainProgress()
         return
@@ -206,7 +205,7 @@ def progress_on_stderr() -> Iterator[ProgressListener]:
 
 
 class PlainProgress:
-    """Watch that writes lines."""
+    """A ProgressListener that writes lines."""
 
     def __init__(self) -> None:
         self._next = time.monotonic()
@@ -223,7 +222,7 @@ class PlainProgress:
 
 
 class Bar:
-    """Watch that moves a bar."""
+    """A ProgressListener that moves a bar."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress

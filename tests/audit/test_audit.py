@@ -1,4 +1,4 @@
-"""Which files are audited, what the report says, and how mistakes of the caller's are answered."""
+"""Which files are audited, what the report says, and how bad requests are refused."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ Auditing = Callable[..., Awaitable[AuditReport]]
 
 
 class Steps:
-    """A Watch that keeps what it is told."""
+    """A listener that records the steps."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[float, float | None]] = []
@@ -55,9 +55,11 @@ async def nothing_runs() -> Runtime:
 def read(worker: WorkerClient) -> Auditing:
     """Audits files and folders by their source alone."""
 
-    async def read(*paths: Path, listener: Steps | None = None, **asked: Any) -> AuditReport:
+    async def read(*paths: Path, listener: Steps | None = None, **request_fields: Any) -> AuditReport:
         targets = tuple(Target(path=path) for path in paths)
-        request = AuditRequest(**{"targets": targets, "evidence": "source", "severity": "medium", **asked})
+        request = AuditRequest(
+            **{"targets": targets, "evidence": "source", "severity": "medium", **request_fields}
+        )
         return await audit(worker, request, nothing_runs, listener or Steps())
 
     return read
@@ -65,7 +67,7 @@ def read(worker: WorkerClient) -> Auditing:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A folder with Triton files, others, and some in places that are not searched."""
+    """A folder with Triton files, others, and some in folders that are skipped."""
     files = {
         "clean.py": CLEAN,
         "deep/er/broken.py": BROKEN,
@@ -102,8 +104,8 @@ async def test_findings_come_by_severity_and_the_next_step_is_the_worst(read: Au
     assert [finding.severity for finding in report.findings] == ["critical", "medium"]
     worst = report.findings[0]
     assert (worst.file, worst.line, worst.column) == (tree / "deep/er/broken.py", 6, 9)
-    assert report.next_step.startswith("First ")
-    assert "broken.py:6: " in report.next_step
+    assert report.next_step.startswith("Fix ")
+    assert "broken.py:6 first: " in report.next_step
 
 
 async def test_a_file_that_is_named_twice_is_audited_once(read: Auditing, tree: Path) -> None:
@@ -123,7 +125,7 @@ async def test_a_named_file_is_audited_even_where_it_has_no_kernels(read: Auditi
     ("fail_on", "verdict"),
     [("info", "faulty"), ("medium", "faulty"), ("high", "not run"), ("critical", "not run")],
 )
-async def test_findings_below_fail_on_are_told_and_do_not_make_it_faulty(
+async def test_findings_below_fail_on_are_listed_and_do_not_make_it_faulty(
     read: Auditing, tree: Path, fail_on: Any, verdict: str
 ) -> None:
     report = await read(tree / "deep/slow.py", fail_on=fail_on)
@@ -187,7 +189,7 @@ async def test_what_was_only_read_is_not_called_clean_and_the_next_step_is_to_ru
 ) -> None:
     report = await read(tree / "clean.py")
     assert (report.verdict, report.not_run) == ("not run", (tree / "clean.py",))
-    assert "not compiled, not run: it may still be wrong." in report.summary
+    assert "Nothing was compiled or run: the code may still be wrong." in report.summary
     assert report.next_step.startswith("Run it: ")
     beside = ":FUNCTION --reference FILE.py:FUNCTION"
     assert report.next_step.endswith(f"pytorch-to-triton validate {tree / 'clean.py'}{beside}")
@@ -202,17 +204,17 @@ async def test_what_was_only_read_is_not_called_clean_and_the_next_step_is_to_ru
 async def test_the_head_of_a_page_says_what_was_not_run(read: Auditing, tree: Path, form: Any) -> None:
     report = await read(tree / "clean.py", format=form)
     head = report.document.partition("Summary")[0]
-    assert "not run: it may still be wrong" in head
+    assert "Nothing was compiled or run: the code may still be wrong." in head
     assert "validate" in head
-    assert "no finding of severity medium or worse; 1 file not run" in head
+    assert "no findings of severity medium or worse; 1 file not run" in head
 
 
-async def test_what_is_not_told_counts_all_the_same(read: Auditing, tree: Path) -> None:
+async def test_findings_left_out_of_the_result_still_count(read: Auditing, tree: Path) -> None:
     report = await read(tree / "deep/slow.py", severity="critical")
     assert (report.findings, report.verdict) == ((), "faulty")
 
 
-async def test_a_rule_that_is_disabled_or_set_aside_is_not_told(read: Auditing, tree: Path) -> None:
+async def test_disabled_rules_and_suppressed_findings_are_not_listed(read: Auditing, tree: Path) -> None:
     settings = '[tool.pytorch-to-triton.audit]\ndisable = ["unsupported_syntax"]\n'
     (tree / "pyproject.toml").write_text(settings, encoding="utf-8")
     slow = tree / "deep/slow.py"
@@ -230,24 +232,27 @@ async def test_a_file_that_is_named_by_two_ways_is_audited_once(read: Auditing, 
     assert names(report, tree) == ["deep/slow.py"]
 
 
-async def test_what_was_asked_for_and_cannot_be_run_is_said(read: Auditing, tree: Path) -> None:
+async def test_the_report_names_what_was_requested_and_cannot_be_run(read: Auditing, tree: Path) -> None:
     report = await read(tree / "clean.py", evidence="measured")
-    (told,) = report.examined
-    assert told.summary.startswith("Not run: it declares no INPUTS")
+    (examination,) = report.examined
+    assert examination.summary.startswith("Not run: it declares no INPUTS")
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("request_fields", "message"),
     [
         ({"archs": ("sm_12345",)}, "sm_12345"),
-        ({"focus": "numerical stability", "rules": ("unused_parameter",)}, "No rule on numerical stability"),
+        (
+            {"focus": "numerical stability", "rules": ("unused_parameter",)},
+            "No enabled rule is about numerical stability",
+        ),
     ],
 )
 async def test_what_cannot_be_meant_is_refused(
-    read: Auditing, tree: Path, asked: dict[str, Any], told: str
+    read: Auditing, tree: Path, request_fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BadInput, match=told):
-        await read(tree, **asked)
+    with pytest.raises(BadInput, match=message):
+        await read(tree, **request_fields)
 
 
 async def test_a_folder_without_triton_code_is_refused(read: Auditing, tmp_path: Path) -> None:

@@ -44,14 +44,14 @@ def read(worker: WorkerClient, project: Path) -> Auditing:
     return read
 
 
-async def test_what_the_baseline_holds_does_not_count_and_is_still_told(
+async def test_what_the_baseline_holds_does_not_count_and_is_still_listed(
     read: Auditing, project: Path
 ) -> None:
     first = await read(update_baseline=True)
     assert (first.verdict, len(first.findings)) == ("faulty", 1)
     again = await read()
     assert (again.verdict, [finding.known for finding in again.findings]) == ("not run", [True])
-    assert "The baseline has 1 of them." in again.summary
+    assert "1 of them is in the baseline." in again.summary
 
 
 async def test_a_finding_stays_known_where_lines_move_and_a_second_one_is_new(
@@ -69,7 +69,7 @@ async def test_a_baseline_that_is_missing_or_no_baseline_is_refused(read: Auditi
     with pytest.raises(BadInput, match="cannot be read"):
         await read()
     (project / "known.json").write_text("[1]", encoding="utf-8")
-    with pytest.raises(BadInput, match="is not a baseline"):
+    with pytest.raises(BadInput, match="is not an audit baseline"):
         await read()
 
 

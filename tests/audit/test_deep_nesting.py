@@ -1,4 +1,4 @@
-"""A file that is nested too deeply is told by name, and the audit of the others goes on."""
+"""A file that is nested too deeply is reported by name, and the audit of the others goes on."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ async def audited(worker: WorkerClient, *paths: Path) -> AuditReport:
 
 
 @pytest.mark.parametrize("source", NESTED.values(), ids=NESTED.keys())
-def test_a_file_that_is_nested_too_deeply_is_told_so(source: str, tmp_path: Path) -> None:
+def test_a_file_that_is_nested_too_deeply_is_reported(source: str, tmp_path: Path) -> None:
     file = tmp_path / "deep.py"
     file.write_text(source + "\n", encoding="utf-8")
     assert read(file).refusal == f"{file} is nested too deeply to be read."

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.analysis.callers import files_near
-from pytorch_to_triton.audit.baseline import BASELINE_BYTES, read_baseline, write_asked
+from pytorch_to_triton.audit.baseline import BASELINE_BYTES, Baseline, read_baseline, write_baseline
 from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.audit.settings import settings_for
 from pytorch_to_triton.errors import BadInput, Refusal
@@ -29,38 +29,40 @@ def sparse(path: Path, size: int) -> None:
         file.truncate(size)
 
 
-@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
+@pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
 def test_a_baseline_that_is_no_regular_file_or_huge_is_refused(
-    make: Making, told: str, tmp_path: Path
+    make: Making, message: str, tmp_path: Path
 ) -> None:
     make(tmp_path / "known.json")
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         read_baseline(tmp_path / "known.json")
 
 
-@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
+@pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
 def test_settings_that_are_no_regular_file_or_huge_are_refused(
-    make: Making, told: str, tmp_path: Path
+    make: Making, message: str, tmp_path: Path
 ) -> None:
     make(tmp_path / "pyproject.toml")
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         settings_for(tmp_path)
 
 
-@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_target_that_is_no_regular_file_or_huge_is_refused(make: Making, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_target_that_is_no_regular_file_or_huge_is_refused(
+    make: Making, message: str, tmp_path: Path
+) -> None:
     make(tmp_path / "kernel.py")
     for reading in (target_of, place_of):
-        with pytest.raises(Refusal, match=told):
+        with pytest.raises(Refusal, match=message):
             reading(str(tmp_path / "kernel.py"))
 
 
-@pytest.mark.parametrize(("make", "told"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_an_audited_file_that_is_no_regular_file_or_huge_is_told_as_unread(
-    make: Making, told: str, tmp_path: Path
+@pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_an_audited_file_that_is_no_regular_file_or_huge_is_reported_as_unread(
+    make: Making, message: str, tmp_path: Path
 ) -> None:
     make(tmp_path / "kernel.py")
-    assert told in read(tmp_path / "kernel.py").refusal
+    assert message in read(tmp_path / "kernel.py").refusal
 
 
 def test_what_lies_beside_an_audited_file_cannot_hold_it_up(tmp_path: Path) -> None:
@@ -72,9 +74,9 @@ def test_what_lies_beside_an_audited_file_cannot_hold_it_up(tmp_path: Path) -> N
     assert read(kernel).kernels == ("kernel",)
 
 
-def test_a_document_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
-    pipe = tmp_path / "report.md"
+def test_a_baseline_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
+    pipe = tmp_path / "baseline.json"
     os.mkfifo(pipe)
     with pytest.raises(BadInput, match="not a regular file"):
-        write_asked(pipe, "# Audit\n")
+        write_baseline(pipe, Baseline())
     assert pipe.is_fifo()

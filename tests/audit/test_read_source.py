@@ -35,10 +35,10 @@ async def test_many_files_are_read_alike_in_several_processes(tmp_path: Path) ->
     files = folder_of(tmp_path, FEW + 3)
     readings = await every(files)
     assert set(readings) == set(files)
-    told = {
+    found = {
         tuple(f.rule for f in reading.findings if f.severity == "critical") for reading in readings.values()
     }
-    assert told == {("unsupported_syntax",)}
+    assert found == {("unsupported_syntax",)}
     assert {reading.kernels for reading in readings.values()} == {("kernel",)}
 
 
@@ -65,14 +65,14 @@ async def test_a_damaged_cache_heals(tmp_path: Path, cache: Path) -> None:
     assert str(file) in kept.read_text()
 
 
-async def test_a_finding_tells_its_line_its_function_and_the_page_of_its_rule(tmp_path: Path) -> None:
+async def test_a_finding_has_its_line_its_function_and_the_page_of_its_rule(tmp_path: Path) -> None:
     (file,) = folder_of(tmp_path, 1)
     finding = next(f for f in read(file).findings if f.rule == "unsupported_syntax")
     assert (finding.excerpt, finding.kernel) == ("break", "kernel")
     assert finding.page == "references/auditing_rules.md#unsupported_syntax"
 
 
-async def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     files = folder_of(tmp_path, FEW + 1)
     steps = "\n".join(f"    y{number + 1} = y{number} + 1" for number in range(600))
     files[0].write_text(

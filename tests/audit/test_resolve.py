@@ -7,7 +7,7 @@ from typing import Any
 
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.registry import Rule, load
-from pytorch_to_triton.audit.resolve import Ran, settled
+from pytorch_to_triton.audit.resolve import FileRun, resolve
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.schema.finding import Finding
 
@@ -19,7 +19,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def rule() -> Rule:
-    """One that suspects a missing mask, and is settled by accesses out of bounds."""
+    """A rule that suspects a missing mask, confirmed by accesses out of bounds."""
     module = ModuleType("rules.no_mask", "No mask.\n\nIt may run past the end.\n\nInstead, mask it.")
     vars(module).update(
         SEVERITY="critical",
@@ -51,8 +51,8 @@ def found(rule: str, line: int, **more: Any) -> Finding:
     )
 
 
-FAILED = {FILE: Ran(idle=frozenset({"unused"}), clean=False)}
-PASSED = {FILE: Ran(idle=frozenset({"unused"}), clean=True)}
+FAILED = {FILE: FileRun(idle=frozenset({"unused"}), clean=False)}
+PASSED = {FILE: FileRun(idle=frozenset({"unused"}), clean=True)}
 SUSPICION = found("no_mask", 7, suspected=True)
 PROOF = {
     "severity": "critical",
@@ -62,56 +62,56 @@ PROOF = {
 }
 
 
-def test_what_was_seen_at_the_same_line_confirms_and_is_told_once() -> None:
-    outcome = settled([SUSPICION, found("out_of_bounds", 7, **PROOF)], [rule()], FAILED)
-    (told,) = outcome.findings
-    assert (told.rule, told.severity, told.evidence) == ("no_mask", "critical", "measured")
-    assert not told.suspected
-    assert told.proof == "x is read past its end. Seen in 3 cases."
+def test_what_was_seen_at_the_same_line_confirms_and_is_listed_once() -> None:
+    outcome = resolve([SUSPICION, found("out_of_bounds", 7, **PROOF)], [rule()], FAILED)
+    (finding,) = outcome.findings
+    assert (finding.rule, finding.severity, finding.evidence) == ("no_mask", "critical", "measured")
+    assert not finding.suspected
+    assert finding.proof == "x is read past its end. Seen in 3 cases."
 
 
 def test_what_was_seen_at_another_line_leaves_the_suspicion_as_it_is() -> None:
     elsewhere = found("out_of_bounds", 9, **PROOF)
-    assert settled([SUSPICION, elsewhere], [rule()], FAILED).findings == (SUSPICION, elsewhere)
+    assert resolve([SUSPICION, elsewhere], [rule()], FAILED).findings == (SUSPICION, elsewhere)
 
 
 def test_of_two_accesses_on_a_line_only_the_one_to_the_same_tensor_is_confirmed() -> None:
     load, store = (found("no_mask", 7, suspected=True, pointer=name) for name in ("x_ptr", "out_ptr"))
-    outcome = settled([load, store, found("out_of_bounds", 7, pointer="x_ptr", **PROOF)], [rule()], FAILED)
+    outcome = resolve([load, store, found("out_of_bounds", 7, pointer="x_ptr", **PROOF)], [rule()], FAILED)
     assert [(one.pointer, one.suspected) for one in outcome.findings] == [("x_ptr", False), ("out_ptr", True)]
 
 
 def test_what_was_seen_at_no_line_of_its_own_confirms_the_one_suspicion_that_it_can_mean() -> None:
     proof = found("out_of_bounds", 5, own_line=False, **PROOF)
-    (told,) = settled([SUSPICION, proof], [rule()], FAILED).findings
-    assert (told.rule, told.severity) == ("no_mask", "critical")
+    (finding,) = resolve([SUSPICION, proof], [rule()], FAILED).findings
+    assert (finding.rule, finding.severity) == ("no_mask", "critical")
     another = found("no_mask", 8, suspected=True)
-    assert settled([SUSPICION, another, proof], [rule()], FAILED).findings == (SUSPICION, another, proof)
+    assert resolve([SUSPICION, another, proof], [rule()], FAILED).findings == (SUSPICION, another, proof)
 
 
 def test_a_run_that_passed_every_case_clears_the_suspicion() -> None:
-    outcome = settled([SUSPICION], [rule()], PASSED)
+    outcome = resolve([SUSPICION], [rule()], PASSED)
     assert (outcome.findings, outcome.cleared) == ((), (SUSPICION,))
 
 
 def test_a_kernel_that_did_not_run_is_neither_cleared_nor_found_guilty() -> None:
     unused = found("no_mask", 7, suspected=True, kernel="unused")
     proof = found("out_of_bounds", 5, own_line=False, **PROOF)
-    assert settled([unused], [rule()], PASSED).findings == (unused,)
-    assert settled([unused, proof], [rule()], FAILED).findings == (unused, proof)
+    assert resolve([unused], [rule()], PASSED).findings == (unused,)
+    assert resolve([unused, proof], [rule()], FAILED).findings == (unused, proof)
 
 
 def test_without_a_run_a_suspicion_stays_one() -> None:
-    assert settled([SUSPICION], [rule()], {}).findings == (SUSPICION,)
+    assert resolve([SUSPICION], [rule()], {}).findings == (SUSPICION,)
 
 
-def test_what_was_seen_of_two_tensors_is_told_until_both_are_suspected() -> None:
+def test_what_was_seen_of_two_tensors_is_listed_until_both_are_suspected() -> None:
     load, store = (found("no_mask", 7, suspected=True, pointer=name) for name in ("x_ptr", "out_ptr"))
     proof = found("out_of_bounds", 7, pointer="x_ptr, out_ptr", **PROOF)
-    told = settled([load, proof], [rule()], FAILED).findings
-    assert [(one.rule, one.severity) for one in told] == [
+    listed = resolve([load, proof], [rule()], FAILED).findings
+    assert [(one.rule, one.severity) for one in listed] == [
         ("no_mask", "critical"),
         ("out_of_bounds", "critical"),
     ]
-    both = settled([load, store, proof], [rule()], FAILED).findings
+    both = resolve([load, store, proof], [rule()], FAILED).findings
     assert [(one.rule, one.severity) for one in both] == [("no_mask", "critical")] * 2

@@ -1,4 +1,4 @@
-"""A project says in its pyproject.toml how it wants to be audited; what cannot be meant is refused."""
+"""Settings for audits in pyproject.toml; a bad table is refused."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_a_project_without_the_table_has_the_usual_settings(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ('fail_on = "severe"\n', "fail_on: Input should be 'critical'"),
         ("colour = 3\n", "colour: Extra inputs are not permitted"),
@@ -41,8 +41,8 @@ def test_a_project_without_the_table_has_the_usual_settings(tmp_path: Path) -> N
         ("fail_on = \n", "cannot be read"),
     ],
 )
-def test_a_table_that_cannot_be_meant_is_refused_with_the_file(tmp_path: Path, table: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told) as refusal:
+def test_a_bad_table_is_refused_with_the_file(tmp_path: Path, table: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message) as refusal:
         settings_for(project(tmp_path, table))
     assert str(tmp_path / "pyproject.toml") in refusal.value.message
 

@@ -1,11 +1,11 @@
-"""Comments set findings aside where they give a reason, and say so where they do nothing."""
+"""Comments with a reason suppress findings; those without effect are reported."""
 
 from pathlib import Path
 
 import pytest
 
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.suppress import comments_in, notes_on, set_aside
+from pytorch_to_triton.audit.suppress import comments_in, notes_on, suppress
 from pytorch_to_triton.schema.finding import Finding
 
 LOADS, STORES, GRIDS = "redundant_load", "needless_initialisation", "hard_coded_grid"
@@ -57,22 +57,22 @@ def kernel():
     ],
 )
 def test_a_comment_holds_for_its_statement_or_the_next_one_or_the_file(rule: str, lines: set[int]) -> None:
-    _, aside = set_aside([found(line, rule) for line in range(1, 20)], comments_in(SOURCE))
+    _, aside = suppress([found(line, rule) for line in range(1, 20)], comments_in(SOURCE))
     assert {one.finding.line for one in aside} == lines
 
 
 def test_the_reason_is_kept_with_the_finding() -> None:
-    _, (aside,) = set_aside([found(2)], comments_in(SOURCE))
+    _, (aside,) = suppress([found(2)], comments_in(SOURCE))
     assert aside.reason == "measured, it pays"
 
 
-def test_comments_that_do_nothing_are_told() -> None:
+def test_comments_without_effect_are_reported() -> None:
     comments = comments_in(SOURCE)
-    _, aside = set_aside([found(2), found(6), found(16, STORES)], comments)
+    _, aside = suppress([found(2), found(6), found(16, STORES)], comments)
     assert list(notes_on("k.py", comments, aside, all_rules())) == [
-        f"k.py:1: audit: ignore[{GRIDS}] sets nothing aside: nothing is found there.",
-        f"k.py:17: audit: ignore[{LOADS}] gives no reason, so it sets nothing aside.",
-        "k.py:18: this sets nothing aside; write `# audit: ignore[RULE] REASON`.",
+        f"k.py:1: audit: ignore[{GRIDS}] suppresses nothing: there is no such finding.",
+        f"k.py:17: audit: ignore[{LOADS}] gives no reason, so it suppresses nothing.",
+        "k.py:18: this comment suppresses nothing; write `# audit: ignore[RULE] REASON`.",
         "k.py:19: there is no rule no_such_rule to ignore.",
     ]
 

@@ -44,7 +44,7 @@ DESCRIPTION = Description(
     dims={},
     requires=[],
     bytes_moved="2 * M * N * itemsize",
-    draws_inputs=False,
+    generates_inputs=False,
     state=(),
     examples=None,
 )
@@ -56,9 +56,9 @@ def case(rows: int) -> Case:
 
 
 def judged(rows: tuple[int, ...], ended: str = "") -> Benchmark:
-    """The recorded run of a softmax of 8192 rows, where sizes of so many rows had been asked for."""
-    told = json.loads((HERE / "recorded" / "softmax.json").read_text())
-    measurement = Measurement.model_validate({**told, "ended": ended})
+    """The recorded run of a softmax of 8192 rows, where sizes of these numbers of rows had been asked for."""
+    recorded = json.loads((HERE / "recorded" / "softmax.json").read_text())
+    measurement = Measurement.model_validate({**recorded, "ended": ended})
     request = BenchmarkRequest(candidate=KERNEL_FILE)
     plan = BenchmarkPlan(
         request, KERNEL_FILE, (DESCRIPTION, DESCRIPTION), tuple(map(case, rows)), None, "", 7

@@ -39,8 +39,8 @@ def test_an_estimate_has_limits_and_no_timings() -> None:
 def test_every_time_of_an_estimate_says_so() -> None:
     whole = of_copy("H200", flops={"bfloat16": 10})
     assert whole.summary == (
-        "k.py on H200 (forward pass), estimated from its data sheet: no kernel takes less than a launch, "
-        "some microseconds, at N=4800000, or than 1.0000 ms (estimated) at N=4800000000, where memory binds."
+        "k.py on H200 (forward pass), estimated from its data sheet: any kernel takes at least a launch "
+        "(a few microseconds) at N=4800000, and at least 1.0000 ms (estimated, memory-bound) at N=4800000000."
     )
     report = markdown(whole)
     rows = [line for line in report.splitlines() if line.startswith("| N=")]
@@ -52,7 +52,7 @@ def test_every_time_of_an_estimate_says_so() -> None:
     assert brief_table(whole)[1][0] == ("N=4800000", "0.0010 (estimated)", "memory")
 
 
-def test_a_rate_that_the_sheet_lacks_leaves_the_limit_open() -> None:
+def test_a_rate_missing_in_the_sheet_leaves_the_limit_open() -> None:
     whole = of_copy("V100 SXM", flops={"bfloat16": 10})
     assert [table.limit for table in whole.tables] == [None, None]
     assert "no limit is known" in whole.summary

@@ -1,4 +1,4 @@
-"""On a GPU: cheats against the clock are named, and whoever is honest is not."""
+"""On a GPU: cheats against the clock are flagged, and honest kernels are not."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def untrusted(found: Benchmark) -> set[str]:
         ("changes_precision", "settings_changed"),
     ],
 )
-async def test_a_cheat_against_the_clock_is_named(
+async def test_a_cheat_against_the_clock_is_flagged(
     worker: WorkerClient, device: Runtime, tmp_path: Path, name: str, flag: str
 ) -> None:
     found = await timed(worker, device, tmp_path, name)
@@ -62,7 +62,7 @@ async def test_an_honest_kernel_is_believed(
     assert all(table.of(KERNEL) for table in found.tables)
 
 
-async def test_an_autotuned_kernel_tells_what_it_chose(
+async def test_an_autotuned_kernel_reports_what_it_chose(
     worker: WorkerClient, device: Runtime, tmp_path: Path
 ) -> None:
     found = await timed(worker, device, tmp_path, "autotuned_softmax")

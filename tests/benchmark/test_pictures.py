@@ -64,7 +64,7 @@ def test_the_kernel_is_blue_and_eager_is_vermilion_in_the_roofline(tmp_path: Pat
 
 def test_a_speed_up_names_sizes_baselines_device_and_date() -> None:
     words = words_of(benchmark("softmax.py", softmax_sweep()), "speedup")
-    for told in (
+    for label in (
         "softmax.py: speed-up over each baseline",
         "NVIDIA H200, bfloat16, forward pass",
         "2  M=8192 N=4096 (134 MB)",
@@ -72,7 +72,7 @@ def test_a_speed_up_names_sizes_baselines_device_and_date() -> None:
         "bytes moved at least, in MB",
         "2026-11-21",
     ):
-        assert told in words
+        assert label in words
 
 
 def test_a_roofline_has_the_measured_numbers_on_it() -> None:
@@ -81,22 +81,22 @@ def test_a_roofline_has_the_measured_numbers_on_it() -> None:
         matmul(8192, 8192, 8192, kernel=2.0, eager=1.6),
     ]
     words = words_of(benchmark("matmul.py", sizes), "roofline")
-    for told in (
+    for label in (
         "copy 4,283 GB/s (measured)",
         "bfloat16 712 TFLOP/s (measured)",
         "FLOP/byte",
         "performance in TFLOP/s",
-        "72 % of the limit, memory binds",
-        "77 % of the limit, compute binds",
+        "72 % of the limit, memory-bound",
+        "77 % of the limit, compute-bound",
     ):
-        assert told in words
+        assert label in words
 
 
 def test_one_size_is_shown_as_bars_with_the_limit() -> None:
     words = words_of(benchmark("softmax.py", [softmax(8192, 4096, kernel=0.04, eager=0.1)]), "speedup")
     assert "time at M=8192 N=4096" in words
     assert "0.1000 ms\nkernel 2.50 times as fast" in words
-    assert "limit 0.0313 ms, memory binds" in words
+    assert "limit 0.0313 ms (memory-bound)" in words
 
 
 def test_many_sizes_and_long_names_are_cut_rather_than_drawn_over_the_edge() -> None:
@@ -112,7 +112,7 @@ def test_a_run_without_baselines_or_ceilings_has_nothing_to_draw(tmp_path: Path)
     assert draw(alone, tmp_path) == ()
 
 
-def test_letters_that_the_font_lacks_and_dollar_signs_are_drawn_in_silence(
+def test_letters_missing_in_the_font_and_dollar_signs_are_drawn_in_silence(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert len(draw(benchmark("核$\\frac$.py", softmax_sweep()), tmp_path)) == 2
@@ -127,5 +127,5 @@ def test_fonts_are_listed_in_this_projects_cache(tmp_path: Path, cache: Path) ->
 
 def test_matplotlib_is_not_loaded_before_something_is_drawn() -> None:
     code = "import sys, pytorch_to_triton.benchmark.speed_report; print('matplotlib' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout == "False\n"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

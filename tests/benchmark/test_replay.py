@@ -55,7 +55,7 @@ def test_a_recorded_softmax_is_judged_as_it_was_on_the_gpu() -> None:
 
 def test_what_the_autotuner_chose_is_in_the_recorded_answer() -> None:
     measurement = Measurement.model_validate(json.loads((RECORDED / "softmax.json").read_text()))
-    [config] = measurement.sizes[0].subjects["autotuned_softmax"].tuned
+    [config] = measurement.sizes[0].implementations["autotuned_softmax"].tuned
     assert config.kernel == "softmax_kernel"
     assert config.key["n_cols"] == 4096
 

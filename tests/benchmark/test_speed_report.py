@@ -10,7 +10,7 @@ from pytorch_to_triton.schema.timing import RedFlag
 
 from .sweeps import benchmark, matmul, softmax, softmax_sweep, timing
 
-THROTTLED = RedFlag(kind="throttled", label="", message="The GPU held its clocks down.")
+THROTTLED = RedFlag(kind="throttled", label="", message="The GPU reduced its clocks.")
 
 
 def rows_of(report: str, heading: str) -> list[dict[str, str]]:
@@ -29,18 +29,18 @@ def test_a_size_has_its_times_speed_ups_rate_and_share() -> None:
         "95 % interval": "0.0363 to 0.0371",
         "PyTorch ms": "0.1096",
         "torch.compile ms": "0.0824",
-        "times eager": "2.99",
-        "times the best": "2.25",
+        "speed-up vs eager": "2.99",
+        "speed-up vs best": "2.25",
         "rate": "3,657 GB/s",
         "of the limit": "85 %",
-        "binds": "memory",
+        "bound by": "memory",
     }
 
 
-def test_where_compute_binds_the_rate_is_one_of_operations() -> None:
+def test_where_compute_bounds_the_rate_is_one_of_operations() -> None:
     sizes = [matmul(4096, 4096, 4096, kernel=0.1929, eager=0.1939)]
     (row,) = rows_of(markdown(benchmark("matmul.py", sizes)), "Speed")
-    assert (row["rate"], row["binds"], row["of the limit"]) == ("712.5 TFLOP/s", "compute", "100 %")
+    assert (row["rate"], row["bound by"], row["of the limit"]) == ("712.5 TFLOP/s", "compute", "100 %")
 
 
 def test_a_baseline_that_was_timed_at_some_sizes_is_not_measured_at_the_others() -> None:
@@ -70,7 +70,7 @@ def test_figures_that_were_not_taken_are_named_so_and_never_zero() -> None:
     }  # fmt: skip
 
 
-def test_the_conditions_say_what_the_figures_hold_for() -> None:
+def test_the_conditions_of_the_figures_are_in_the_report() -> None:
     report = markdown(benchmark("softmax.py", softmax_sweep()))
     assert "- Device: NVIDIA H200, driver 580.159, torch 2.11.0, Triton 3.6.0, 2026-11-21." in report
     assert "clocks 1,830 to 1,980 of at most 1,980 MHz (NVML)" in report
@@ -80,16 +80,16 @@ def test_the_conditions_say_what_the_figures_hold_for() -> None:
     assert "- Work of the forward pass: counted in the traced graph." in report
     assert "- Seed: 7." in report
     assert "| softmax_kernel | N=4096 | num_warps=8 | not measured |" in report
-    assert "has them as a table" not in report
+    assert "holds them as a table" not in report
     assert report.rstrip().endswith("pytorch-to-triton benchmark softmax.py --seed 7")
 
 
 def test_a_frozen_kernel_file_is_named() -> None:
     frozen = benchmark("softmax.py", softmax_sweep()).model_copy(update={"frozen": Path("softmax_frozen.py")})
-    assert "softmax_frozen.py has them as a table and tunes nothing." in markdown(frozen)
+    assert "softmax_frozen.py holds them as a table and does no tuning." in markdown(frozen)
 
 
-def test_what_nvml_did_not_tell_is_said_with_the_reason() -> None:
+def test_what_nvml_did_not_report_is_given_with_the_reason() -> None:
     whole = benchmark("softmax.py", softmax_sweep())
     assert whole.conditions is not None
     silent = whole.conditions.model_copy(
@@ -104,7 +104,7 @@ def test_red_flags_come_the_worst_first_with_their_sizes() -> None:
     sizes = [softmax(8192, 4096, kernel=0.1, eager=0.05)]
     report = markdown(benchmark("softmax.py", sizes, (THROTTLED,)))
     flags = [line for line in report.splitlines() if line.startswith(("- throttled", "- slower", "- below"))]
-    assert flags[0] == "- throttled: The GPU held its clocks down."
+    assert flags[0] == "- throttled: The GPU reduced its clocks."
     assert flags[1].startswith(
         "- slower than eager: at M=8192 N=4096: The kernel takes 0.1000 ms, 2.00 times"
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytorch_to_triton.benchmark.clocks import longer_elsewhere
+from pytorch_to_triton.benchmark.clocks import contradicting_clock
 from pytorch_to_triton.benchmark.measurement import SizeMeasured
 from pytorch_to_triton.benchmark.timing_trial import Roof, table_of
 from pytorch_to_triton.inputs.case import Case, TensorArgument
@@ -35,13 +35,13 @@ def measured(**changes: Any) -> dict[str, Any]:
     }
 
 
-def table(subjects: Mapping[str, dict[str, Any]], **changes: Any) -> TimingTable:
+def table(implementations: Mapping[str, dict[str, Any]], **changes: Any) -> TimingTable:
     size = SizeMeasured.model_validate(
         {
             "case": CASE.name,
             "batch": 3,
             "empty_ms": 0.001,
-            "subjects": dict(subjects),
+            "implementations": dict(implementations),
             "failed": {},
             "check_note": "",
             **changes,
@@ -110,11 +110,11 @@ def test_a_changed_setting_is_flagged_with_what_it_was() -> None:
 
 def test_gaps_between_kernels_do_not_refute_a_short_call() -> None:
     """Seen on an H200: a softmax of 64 rows takes 4 us by its events, 17 us by the outside clock."""
-    assert longer_elsewhere(0.0043, outside_ms=0.0166, busy_ms=0.0012, empty_ms=0.0013) is None
+    assert contradicting_clock(0.0043, outside_ms=0.0166, busy_ms=0.0012, empty_ms=0.0013) is None
 
 
 def test_a_short_call_on_another_stream_is_refuted_by_the_drivers_record() -> None:
     """Seen on an H200: the events see nothing but themselves."""
-    found = longer_elsewhere(0.0013, outside_ms=0.0212, busy_ms=0.00127, empty_ms=0.0013)
+    found = contradicting_clock(0.0013, outside_ms=0.0212, busy_ms=0.00127, empty_ms=0.0013)
     assert found is not None
     assert found.clock == "the driver's record of all kernels"

@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import source_of
 from pytorch_to_triton.convert.draft.kernel import Stage
-from pytorch_to_triton.convert.draft.module import draft
 from pytorch_to_triton.errors import BadInput, NotConvertible
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from .drafting import drafted
 
 pytestmark = pytest.mark.anyio
 
@@ -230,7 +227,7 @@ async def outcomes(
     for number, (name, row) in enumerate(ROWS.items()):
         target = row.target(folder / f"target_{number}.py")
         try:
-            files = await drafted(worker, interpreter, target, folder)
+            files = await drafted(worker, interpreter, target, folder, STAGES)
         except Exception as refusal:
             outcomes[name] = refusal
             continue
@@ -248,17 +245,6 @@ async def outcomes(
     outcome = await worker.ask(job, interpreter, seconds=300.0)
     assert outcome.answer is not None, outcome
     return outcomes | outcome.answer
-
-
-async def drafted(worker: WorkerClient, runtime: Runtime, target: Target, folder: Path) -> list[str]:
-    description = await describe(worker, target, "reference", runtime)
-    declaration = declaration_of(description, description, NO_OPTIONS)
-    traced = await trace(worker, target, declaration, runtime)
-    source = source_of(target, description, declaration, traced)
-    files = [folder / f"{target.path.stem}_stage{stage}.py" for stage in STAGES]
-    for file, stage in zip(files, STAGES, strict=True):
-        file.write_text(draft(traced.graph, source, stage).text, encoding="utf-8")
-    return [str(file) for file in files]
 
 
 async def test_a_reference_is_drafted_rightly_or_refused_by_name(outcomes: dict[str, object]) -> None:

@@ -84,7 +84,7 @@ def test_the_report_says_how_to_run_the_validation_again() -> None:
 def test_the_report_without_a_device_says_that_speed_was_not_measured() -> None:
     text = markdown(conversion(RIGHT))
     assert "Speed: not measured, no GPU." in text
-    assert "times eager" not in text
+    assert "speed-up vs eager" not in text
 
 
 def test_the_report_of_a_measurement_has_every_timing_with_its_interval() -> None:

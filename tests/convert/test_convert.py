@@ -46,7 +46,10 @@ def all_open(conversion: Conversion) -> None:
     assert Conversion.model_validate(report) == conversion
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.corpora) for name in FUNCTIONS if name != "swiglu"] + ["swiglu"],
+)
 async def test_an_example_is_converted_with_all_gates_open(name: str, converted: Conversions) -> None:
     all_open(await converted(Target(path=EXAMPLES / f"{name}.py", name=name), sized(*FUNCTIONS[name])))
 

@@ -12,7 +12,7 @@ from .random_graphs import random_target
 
 pytestmark = pytest.mark.anyio
 
-SEEDS = range(1)
+SEEDS = range(2)
 # Each takes about a minute; `SEEDS = range(100)` is for a quiet evening.
 
 
@@ -21,6 +21,7 @@ def test_a_seed_always_gives_the_same_function() -> None:
     assert len({random_target(seed) for seed in range(6)}) == 6
 
 
+@pytest.mark.corpora
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_random_function_is_drafted_and_all_stages_are_right(
     seed: int, tmp_path: Path, converted: Callable[[Target], Awaitable[Conversion]]

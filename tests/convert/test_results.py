@@ -121,4 +121,4 @@ async def test_the_report_s_command_runs_from_any_folder_for_a_target_in_a_packa
     once = [*shlex.split(conversion.replay), "--case", "N=5"]
     ended = subprocess.run(once, cwd="/", capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "Right in" in ended.stdout
+    assert "cases are right" in ended.stdout

@@ -12,7 +12,7 @@ from pytorch_to_triton.schema.compiled import (
     Remark,
     TextPage,
 )
-from pytorch_to_triton_server.inspection import compiled_at, joined, remark_rows
+from pytorch_to_triton_server.inspection_tables import compiled_at, joined, remark_rows
 from pytorch_to_triton_server.show import closing_lines
 
 NARROW = Remark(kind="narrow_access", message="Line 7 loads 32 bits.")
@@ -24,7 +24,7 @@ def argument(name: str, kind: str) -> KernelArgument:
 
 
 def kernel(label: str, *remarks: Remark, pointer: str = "*fp16") -> InspectedKernel:
-    """A kernel with two pointers and a whole number."""
+    """A kernel with two pointers and an integer."""
     compiled = CompiledKernel(
         number=0,
         name=label.partition("#")[0],
@@ -55,13 +55,13 @@ def inspection(*kernels: InspectedKernel, dims: dict[str, int], page: TextPage |
     )
 
 
-def test_sizes_and_pointer_types_are_told_once() -> None:
+def test_sizes_and_pointer_types_are_shown_once() -> None:
     found = inspection(kernel("k#1"), kernel("k#2"), dims={"M": 1024, "K": 64})
     assert compiled_at(found) == "At M=1024 K=64 with a_ptr: *fp16, b_ptr: *fp16."
     assert list(closing_lines(found)) == [compiled_at(found), "Note: A note.", "Compiled.", "Go on."]
 
 
-def test_kernels_with_other_pointer_types_are_told_apart() -> None:
+def test_kernels_with_other_pointer_types_are_shown_apart() -> None:
     found = inspection(kernel("k"), kernel("l", pointer="tensordesc<fp32[8]>"), dims={})
     assert compiled_at(found) == (
         "With k(a_ptr: *fp16, b_ptr: *fp16), l(a_ptr: tensordesc<fp32[8]>, b_ptr: *fp16)."
@@ -79,16 +79,16 @@ def test_a_remark_on_several_configurations_is_one_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "told"),
+    ("numbers", "text"),
     [((2,), "k#2"), ((1, 2), "k#1, #2"), ((1, 2, 3, 5, 11, 12, 13), "k#1 to #3, #5, #11 to #13")],
 )
-def test_neighbouring_labels_are_a_range(numbers: tuple[int, ...], told: str) -> None:
-    assert joined([f"k#{number}" for number in numbers]) == told
+def test_neighbouring_labels_are_a_range(numbers: tuple[int, ...], text: str) -> None:
+    assert joined([f"k#{number}" for number in numbers]) == text
 
 
-def test_a_page_is_told_with_the_file_that_holds_all() -> None:
+def test_a_page_is_shown_with_the_file_that_holds_all() -> None:
     page = TextPage(
         kernel="k", kind="ptx", page=1, pages=2, first_line=1, text="ret;", whole=Path("/texts/k.ptx")
     )
     lines = list(closing_lines(inspection(kernel("k"), dims={}, page=page)))
-    assert lines[-2:] == ["ptx of k, page 1 of 2 (all: /texts/k.ptx):", "ret;"]
+    assert lines[-2:] == ["ptx of k, page 1 of 2 (in full: /texts/k.ptx):", "ret;"]

@@ -308,9 +308,9 @@ async def test_a_job_can_be_done_again_by_hand(
     (outcome.folder / "reply.json").unlink()
     command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(outcome.folder)]
     again = await anyio.run_process(command)
-    assert json.loads(again.stdout) == {"answer": {}}
-    assert json.loads((outcome.folder / "reply.json").read_text()) == {"answer": {}}
-    assert (outcome.folder / "progress.jsonl").read_text().count("item") == 3
+    assert json.loads(again.stdout) == {"event": "answered", "answer": {}}
+    assert json.loads((outcome.folder / "reply.json").read_text()) == {"event": "answered", "answer": {}}
+    assert (outcome.folder / "progress.jsonl").read_text().count('"event": "item"') == 3
 
 
 def test_bootstrap_without_a_run_folder_says_how_to_use_it(tmp_path: Path) -> None:

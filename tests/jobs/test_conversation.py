@@ -102,8 +102,11 @@ async def test_the_run_folder_can_be_done_again_by_hand(worker: WorkerClient, co
         [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(folder)], check=True, timeout=120
     )
     lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
-    assert {"item": {"twice": 42}} in lines
-    assert json.loads((folder / "reply.json").read_text()) == {"answer": {"asked": "enough"}}
+    assert {"event": "item", "item": {"twice": 42}} in lines
+    assert json.loads((folder / "reply.json").read_text()) == {
+        "event": "answered",
+        "answer": {"asked": "enough"},
+    }
 
 
 async def test_what_a_job_needs_is_imported_once_for_all_that_follow(

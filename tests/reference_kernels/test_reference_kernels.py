@@ -15,19 +15,23 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
 KERNELS = sorted(places.shipped("reference_kernels").glob("*.py"))
-LIMIT_ELEMENTS = 2**18
+FEW_ELEMENTS = 2**13
+MANY_ELEMENTS = 2**18
 """Small enough for the interpreter, large enough for several blocks along every dimension."""
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    "limit_elements", [FEW_ELEMENTS, pytest.param(MANY_ELEMENTS, marks=pytest.mark.corpora)]
+)
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 async def test_a_reference_kernel_passes_every_case(
-    path: Path, worker: WorkerClient, interpreter: Runtime
+    path: Path, limit_elements: int, worker: WorkerClient, interpreter: Runtime
 ) -> None:
     request = ValidationRequest(
         candidate=Target(path=path),
         seed=7,
-        limit_elements=LIMIT_ELEMENTS,
+        limit_elements=limit_elements,
         require_int64_offsets=True,
         require_mixed_dtypes=True,
     )

@@ -16,14 +16,14 @@ def kernels(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_with_a_fault_exits_1_and_tells_place_rule_and_mend(
+def test_a_folder_with_a_fault_exits_1_and_shows_place_rule_and_severity(
     kernels: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["audit", str(kernels)]) == 1
-    said = capfd.readouterr().out
-    assert "unsupported_syntax" in said
-    assert "kernel.py:6" in said
-    assert "critical" in said
+    printed = capfd.readouterr().out
+    assert "unsupported_syntax" in printed
+    assert "kernel.py:6" in printed
+    assert "critical" in printed
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_format_without_a_file_prints_the_document_alone(
 @pytest.mark.parametrize(
     ("name", "start"), [("a.md", "# "), ("a.html", "<!doctype html>"), ("a.json", "{"), ("a.sarif", "{")]
 )
-def test_a_file_s_ending_says_which_document_is_written(
+def test_a_file_s_ending_sets_the_format_that_is_written(
     kernels: Path, name: str, start: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     document = kernels / "reports" / name
@@ -57,7 +57,7 @@ def test_a_file_s_ending_says_which_document_is_written(
     assert document.read_text(encoding="utf-8").lower().startswith(start)
 
 
-def test_a_document_of_somebody_else_is_replaced_only_by_force(
+def test_somebody_else_s_document_is_replaced_only_by_force(
     kernels: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     mine, document = kernels / "mine.md", kernels / "audit.md"
@@ -73,7 +73,7 @@ def test_a_document_of_somebody_else_is_replaced_only_by_force(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "problem"),
     [
         (["absent.py"], "absent.py does not exist"),
         ([".", "--rule", "unsuported_syntax"], "Did you mean unsupported_syntax"),
@@ -82,26 +82,26 @@ def test_a_document_of_somebody_else_is_replaced_only_by_force(
         ([".", "--baseline", "absent.json"], "--update-baseline"),
     ],
 )
-def test_what_cannot_be_meant_exits_2_and_says_how_to_mend_it(
+def test_a_meaningless_call_exits_2_and_says_how_to_correct_it(
     kernels: Path,
     arguments: list[str],
-    told: str,
+    problem: str,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(kernels)
     assert main(["audit", *arguments]) == 2
-    said = capfd.readouterr()
-    assert told in said.err
-    assert "Traceback" not in said.err
+    printed = capfd.readouterr()
+    assert problem in printed.err
+    assert "Traceback" not in printed.err
 
 
-def test_the_worst_findings_are_told_where_there_are_too_many(
+def test_only_the_worst_findings_are_shown_if_there_are_too_many(
     kernels: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (kernels / "another.py").write_text(BROKEN, encoding="utf-8")
     assert main(["audit", str(kernels), "--most", "1", "--json"]) == 1
-    told = json.loads(capfd.readouterr().out)
-    assert [finding["rule"] for finding in told["findings"]] == ["unsupported_syntax"]
-    assert sum(sum(one["counts"].values()) for one in told["categories"]) == 2
-    assert any("left out" in note for note in told["notes"])
+    report = json.loads(capfd.readouterr().out)
+    assert [finding["rule"] for finding in report["findings"]] == ["unsupported_syntax"]
+    assert sum(sum(one["counts"].values()) for one in report["categories"]) == 2
+    assert any("left out" in note for note in report["notes"])

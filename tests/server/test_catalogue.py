@@ -16,8 +16,9 @@ from pytorch_to_triton.command_line import options_of
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton_server.catalogue import TOOLS, Tool
+from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.cli import build_app
+from pytorch_to_triton_server.tool import Tool
 
 HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
 

@@ -1,4 +1,4 @@
-"""However the server or a command ends, no process of it is left."""
+"""However the server or a command ends, none of its processes is left."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ def started(command: list[str]) -> Iterator[Process]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Whatever started the tests may ignore the signal, and a child would inherit that.
+        # The process that started the tests may ignore the signal, and a child would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
@@ -34,7 +34,7 @@ def started(command: list[str]) -> Iterator[Process]:
             process.kill()
 
 
-def tell(server: Process, method: str, number: int | None, **parameters: Any) -> None:
+def send(server: Process, method: str, number: int | None, **parameters: Any) -> None:
     message = {"jsonrpc": "2.0", "method": method, "params": parameters}
     assert server.stdin is not None
     server.stdin.write(json.dumps(message if number is None else {**message, "id": number}) + "\n")
@@ -43,10 +43,10 @@ def tell(server: Process, method: str, number: int | None, **parameters: Any) ->
 
 def initialize(server: Process) -> dict[str, Any]:
     client = {"name": "test", "version": "0"}
-    tell(server, "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+    send(server, "initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
     assert server.stdout is not None
     answer: dict[str, Any] = json.loads(server.stdout.readline())
-    tell(server, "notifications/initialized", None)
+    send(server, "notifications/initialized", None)
     return answer
 
 
@@ -91,13 +91,13 @@ def test_initialize_is_answered_before_torch_is_loaded_or_any_process_started() 
 
 
 @pytest.mark.parametrize("end", [close_stdin, terminate, kill, interrupt])
-def test_a_server_with_a_running_job_leaves_no_process(
+def test_a_server_with_a_running_call_leaves_no_process(
     spinning_kernel: Path, marker: Path, end: Callable[[Process], None]
 ) -> None:
     with started(SERVE) as server:
         initialize(server)
         arguments = {"kernel": str(spinning_kernel), "device": "interpreter"}
-        tell(server, "tools/call", 2, name="validate", arguments=arguments)
+        send(server, "tools/call", 2, name="validate", arguments=arguments)
         spinning = pid_in(marker)
         processes = psutil.Process(server.pid).children(recursive=True)
         assert spinning in [process.pid for process in processes]
@@ -114,7 +114,7 @@ def test_an_interrupted_command_ends_with_130_and_leaves_no_process(
         assert pid_in(marker)
         processes = psutil.Process(process.pid).children(recursive=True)
         interrupt(process)
-        _, said = process.communicate(timeout=20)
+        _, printed = process.communicate(timeout=20)
         assert process.returncode == 130
-        assert "Traceback" not in said
+        assert "Traceback" not in printed
         assert are_gone(processes)

@@ -1,16 +1,16 @@
-"""Of a long answer an assistant gets as much as it can read, the worst first, and where the rest is."""
+"""An assistant gets as much of a long answer as it can read, the worst first, and where the rest is."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton import places
-from pytorch_to_triton_server import wholes
+from pytorch_to_triton_server import kept_results
 from pytorch_to_triton_server.compact import MOST_CHARACTERS, compact
 from pytorch_to_triton_server.fit import fitted, fitted_text, plain, size
 
@@ -26,8 +26,8 @@ RESULTS = st.dictionaries(st.sampled_from("abcdefgh"), VALUES, max_size=8)
 class Result(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    summary: str = "Much was found."
-    next_step: str = "Begin with the first."
+    summary: str = "Many findings."
+    next_step: str = "Start with the first."
     verdict: str = "faulty"
 
 
@@ -35,9 +35,10 @@ def finding(number: int) -> dict[str, Any]:
     return {"rule": f"rule_{number}", "severity": "high", "line": number, "message": "x" * 900}
 
 
+@settings(max_examples=50)
 @given(RESULTS)
-def test_any_result_fits_with_all_its_fields(told: dict[str, Any]) -> None:
-    before = plain(told)
+def test_any_result_fits_with_all_its_fields(result: dict[str, Any]) -> None:
+    before = plain(result)
     cut = fitted(before, ROOM)
     assert size(cut.value) <= ROOM
     assert list(cut.value) == list(before)
@@ -50,7 +51,7 @@ def test_any_text_can_be_sent(text: str) -> None:
     assert fitted_text(text + "\ud800", 100).encode()
 
 
-def test_of_a_list_the_first_items_are_left_and_the_rest_is_counted() -> None:
+def test_a_list_keeps_its_first_items_and_the_rest_is_counted() -> None:
     findings = [finding(number) for number in range(200)]
     cut = fitted({"findings": findings, "files": ["/a/b.py"] * 5000}, 18_000)
     kept = cut.value["findings"]
@@ -60,7 +61,7 @@ def test_of_a_list_the_first_items_are_left_and_the_rest_is_counted() -> None:
     assert cut.left_out[1].startswith("files: ")
 
 
-def test_of_a_long_text_the_beginning_and_the_end_are_left() -> None:
+def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
     cut = fitted({"log": "started\n" + "x" * 50_000 + "\nValueError: no"}, 1000)
     assert cut.value["log"].startswith("started\n")
     assert cut.value["log"].endswith("\nValueError: no")
@@ -84,43 +85,43 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_short_result_is_whole_and_no_file_is_written(results: Path) -> None:
-    told = compact(Result.model_validate({"findings": [finding(1)]}), "audit")
-    assert told == {"findings": [finding(1)]}
+    content = compact(Result.model_validate({"findings": [finding(1)]}), "audit")
+    assert content == {"findings": [finding(1)]}
     assert not results.exists()
 
 
-def test_of_a_long_result_the_whole_is_in_a_file_that_is_named(results: Path) -> None:
+def test_the_whole_of_a_long_result_is_in_a_file_that_is_named(results: Path) -> None:
     findings = [finding(number) for number in range(1000)]
     result = Result.model_validate({"summary": "Bad.", "findings": findings})
-    told = compact(result, "audit")
-    assert size(told) <= MOST_CHARACTERS
-    assert list(told)[:2] == ["summary", "cut"]
-    assert told["findings"] == findings[: len(told["findings"])]
-    whole = Path(told["cut"]["whole"])
+    content = compact(result, "audit")
+    assert size(content) <= MOST_CHARACTERS
+    assert list(content)[:2] == ["summary", "cut"]
+    assert content["findings"] == findings[: len(content["findings"])]
+    whole = Path(content["cut"]["whole"])
     assert whole.parent == results
     assert json.loads(whole.read_text())["findings"] == findings
 
 
-def test_a_cache_that_cannot_be_written_is_said_and_the_result_is_still_there(
+def test_a_cache_that_cannot_be_written_is_noted_and_the_result_is_still_there(
     results: Path,
 ) -> None:
     results.parent.mkdir(exist_ok=True)
-    results.write_text("a file in the folder's place")
-    told = compact(Result.model_validate({"findings": [finding(n) for n in range(1000)]}), "audit")
-    assert told["cut"]["whole"].startswith("not kept: ")
-    assert told["findings"]
+    results.write_text("a file in place of the folder")
+    content = compact(Result.model_validate({"findings": [finding(n) for n in range(1000)]}), "audit")
+    assert content["cut"]["whole"].startswith("not saved: ")
+    assert content["findings"]
 
 
 def test_only_the_latest_whole_results_are_kept(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wholes, "MOST_FILES", 3)
-    files = [wholes.keep("audit", "{}") for _ in range(5)]
+    monkeypatch.setattr(kept_results, "MOST_FILES", 3)
+    files = [kept_results.keep("audit", "{}") for _ in range(5)]
     assert sorted(results.iterdir()) == files[2:]
 
 
 def test_the_latest_whole_result_is_kept_however_large(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wholes, "MOST_BYTES", 10)
-    wholes.keep("audit", "{}")
-    newest = wholes.keep("audit", "x" * 100)
+    monkeypatch.setattr(kept_results, "MOST_BYTES", 10)
+    kept_results.keep("audit", "{}")
+    newest = kept_results.keep("audit", "x" * 100)
     assert sorted(results.iterdir()) == [newest]

@@ -1,4 +1,4 @@
-"""Whatever is passed as an argument, the answer is a result or says what is wrong, and the server goes on."""
+"""Whatever the arguments, the answer is a result or says what is wrong, and the server keeps running."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -48,7 +48,7 @@ TEXTS = (
     "N=" + "9" * 5000, "N=-1", "x=float32[99999999999999999]", "x=float32[N] in nan..1", "sm_" + "9" * 5000,
 )  # fmt: skip
 NUMBERS = (-1, 0, 2**64, 10**400, -1.5, float("nan"), float("inf"), "nan", "inf", "9" * 5000)
-OTHER_TYPES = (None, [], {}, [None], [[]], {"a": 1}, True, 1.5, [1], ["\0"])
+OTHER_TYPES: tuple[object, ...] = (None, [], {}, [None], [[]], {"a": 1}, True, 1.5, [1], ["\0"])
 NAMING_PATHS = frozenset(
     {"kernel", "target", "reference", "against", "into", "freeze", "baseline", "paths", "python"}
 )

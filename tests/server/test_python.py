@@ -43,7 +43,7 @@ def test_the_command_line_takes_a_python_by_its_path(capfd: pytest.CaptureFixtur
 
 def test_a_python_that_cannot_be_a_path_is_the_callers_mistake(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["docs", "status", "--python", "/no\0where"]) == 2
-    assert "is not a path" in capfd.readouterr().err
+    assert "is not a usable path" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ async def test_a_read_only_tool_starts_no_program_that_a_call_names(
     assert not started.exists()
 
 
-async def test_a_read_only_tool_answers_from_what_was_read_of_another_python(
+async def test_a_read_only_tool_answers_from_what_is_known_about_another_python(
     client: Client, other_python: Path, started: Path
 ) -> None:
     assert await to_thread.run_sync(main, ["docs", "status", "--python", str(other_python)]) == 0

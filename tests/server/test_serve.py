@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,53 +25,50 @@ def text_of(result: Any) -> str:
     return content.text
 
 
-async def test_device_tells_what_kernels_run_on(client: Client) -> None:
-    result = await client.call_tool("device", {})
-    told = result.structured_content
-    assert told is not None
-    assert list(told)[:2] == ["summary", "next_step"]
-    assert told["torch"] in told["summary"]
-    assert told["mode"] == ("cuda" if told["devices"] else "interpreter")
+async def test_device_shows_what_kernels_run_on(client: Client) -> None:
+    machine = (await client.call_tool("device", {})).structured_content
+    assert machine is not None
+    assert list(machine)[:2] == ["summary", "next_step"]
+    assert machine["torch"] in machine["summary"]
+    assert machine["mode"] == ("cuda" if machine["devices"] else "interpreter")
 
 
-async def test_a_right_kernel_passes_and_its_cases_are_told_by_name(
-    client: Client, right_kernel: Path
-) -> None:
+async def test_a_right_kernel_passes_and_its_cases_are_named(client: Client, right_kernel: Path) -> None:
     result = await client.call_tool("validate", {"kernel": str(right_kernel), "device": "interpreter"})
-    told = result.structured_content
-    assert told is not None
-    assert told["verdict"] == "passed"
-    assert told["cases"] == []
-    assert "N=40" in told["passed_cases"]
-    assert json.loads(text_of(result)) == told
+    content = result.structured_content
+    assert content is not None
+    assert content["verdict"] == "passed"
+    assert content["cases"] == []
+    assert "N=40" in content["passed_cases"]
+    assert json.loads(text_of(result)) == content
 
 
 async def test_a_wrong_kernel_is_a_result_that_says_what_is_wrong(client: Client, wrong_kernel: Path) -> None:
     arguments = {"kernel": str(wrong_kernel), "device": "interpreter", "seed": 7}
     result = await client.call_tool("validate", arguments)
-    told = result.structured_content
+    content = result.structured_content
     assert not result.is_error
-    assert told is not None
-    assert told["verdict"] == "failed"
-    assert told["seed"] == 7
-    first = told["cases"][0]
+    assert content is not None
+    assert content["verdict"] == "failed"
+    assert content["seed"] == 7
+    first = content["cases"][0]
     assert first["mismatches"][0]["kind"] == "constant_factor"
-    assert len([case for case in told["cases"] if "mismatches" in case]) <= 8
-    assert all(case["why"] for case in told["cases"])
+    assert len([case for case in content["cases"] if "mismatches" in case]) <= 8
+    assert all(case["why"] for case in content["cases"])
 
 
 async def test_progress_is_reported_with_growing_figures(client: Client, right_kernel: Path) -> None:
-    told: list[tuple[float, str | None]] = []
+    reports: list[tuple[float, str | None]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message))
+        reports.append((progress, message))
 
     await client.call_tool(
         "validate", {"kernel": str(right_kernel), "device": "interpreter"}, progress_callback=on_progress
     )
-    assert told
-    assert [progress for progress, _ in told] == sorted({progress for progress, _ in told})
-    assert all(message for _, message in told)
+    assert reports
+    assert [progress for progress, _ in reports] == sorted({progress for progress, _ in reports})
+    assert all(message for _, message in reports)
 
 
 async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
@@ -80,16 +78,28 @@ async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
     assert "reference, input, dim" in text_of(result)
 
 
-async def test_a_refusal_reaches_the_client_with_its_mend(client: Client, right_kernel: Path) -> None:
-    arguments = {"kernel": str(right_kernel), "input": ["x=float99[N]"]}
-    result = await client.call_tool("validate", arguments)
-    assert result.is_error
-    assert "float99" in text_of(result)
-    assert "^" in text_of(result)
-    assert "float32" in text_of(result)
+REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"input": ["x=float99[N]"]}, "float99[N]\n  ^", "float32"),
+    ({"kernel": "double.py:trouble"}, "no `trouble`", "Name a function or an nn.Module"),
+    ({"input": ["x=float32[K]"]}, "no dimension 'K'", "--dim K="),
+    ({"dim": ["N=-4"]}, "the size -4 is negative", "0 or more"),
+    ({"input": ["y=float32[N]"]}, "not taken: y", "name by name"),
+)
+"""Arguments of validate for `double.py`, and what the answer to them contains."""
 
 
-async def test_an_unknown_tool_is_refused_with_the_tools_there_are(client: Client) -> None:
+async def test_a_refusal_reaches_the_client_with_its_hint(client: Client, right_kernel: Path) -> None:
+    for arguments, problem, hint in REFUSED:
+        kernel = right_kernel.parent / arguments.get("kernel", right_kernel.name)
+        result = await client.call_tool(
+            "validate", {"device": "interpreter", **arguments, "kernel": str(kernel)}
+        )
+        assert result.is_error, problem
+        assert problem in text_of(result)
+        assert hint in text_of(result)
+
+
+async def test_an_unknown_tool_is_refused_that_names_the_tools(client: Client) -> None:
     result = await client.call_tool("benchmrk", {})
     assert result.is_error
     assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
@@ -105,7 +115,7 @@ async def test_the_prompt_names_only_tools_that_exist(client: Client) -> None:
     assert set(starts) <= tools
 
 
-async def test_an_unknown_prompt_is_refused_with_the_prompts_there_are(client: Client) -> None:
+async def test_an_unknown_prompt_is_refused_with_the_known_prompts(client: Client) -> None:
     with pytest.raises(
         MCPError, match=r"There is no prompt 'convert'. The prompts are pytorch-to-triton."
     ) as refused:
@@ -122,13 +132,13 @@ async def test_an_unknown_argument_of_a_prompt_is_refused_with_those_it_takes(cl
 @pytest.mark.parametrize(
     "uri", ["kernel://softmx", "kernel://../softmax", "docs://guides/absent", "x" * 9000]
 )
-async def test_an_unknown_resource_is_refused_with_the_resources_there_are(client: Client, uri: str) -> None:
+async def test_an_unknown_resource_is_refused_with_the_known_resources(client: Client, uri: str) -> None:
     with pytest.raises(MCPError, match=r"kernel://softmax, .*docs://guides/masks") as refused:
         await client.read_resource(uri)
     assert refused.value.code == INVALID_PARAMS
 
 
-async def test_completions_are_not_offered_and_asking_for_one_is_refused(client: Client) -> None:
+async def test_completions_are_not_offered_and_a_request_for_one_is_refused(client: Client) -> None:
     with pytest.raises(MCPError) as refused:
         await client.complete(PromptReference(name="pytorch-to-triton"), {"name": "target", "value": "o"})
     assert refused.value.code == METHOD_NOT_FOUND
@@ -141,13 +151,13 @@ async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_who
     (tmp_path / "many.py").write_text("import triton\n\n" + "\n".join(kernels))
     arguments = {"paths": [str(tmp_path)], "evidence": "source", "format": "sarif"}
     result = await client.call_tool("audit", arguments)
-    told = result.structured_content
-    assert told is not None
+    content = result.structured_content
+    assert content is not None
     assert len(text_of(result)) <= MOST_CHARACTERS
-    assert json.loads(text_of(result)) == told
-    assert {finding["severity"] for finding in told["findings"]} == {"critical"}
-    assert any(one.startswith("findings: ") for one in told["cut"]["left_out"])
-    whole = json.loads(Path(told["cut"]["whole"]).read_text())
+    assert json.loads(text_of(result)) == content
+    assert {finding["severity"] for finding in content["findings"]} == {"critical"}
+    assert any(one.startswith("findings: ") for one in content["cut"]["left_out"])
+    whole = json.loads(Path(content["cut"]["whole"]).read_text())
     assert [finding["rule"] for finding in whole["findings"]].count("unsupported_syntax") == 150
     assert json.loads(whole["document"])["version"] == "2.1.0"
 
@@ -160,30 +170,63 @@ async def test_reference_kernels_are_resources(client: Client) -> None:
 
 
 async def test_the_documentation_is_searched_without_a_network(client: Client) -> None:
-    told = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
-    assert told is not None
-    assert {"triton.language.load", "guides/masks"} & {hit["page"] for hit in told["hits"]}
+    content = (await client.call_tool("docs_search", {"query": "tl.load with a mask"})).structured_content
+    assert content is not None
+    assert {"triton.language.load", "guides/masks"} & {hit["page"] for hit in content["hits"]}
 
 
-async def test_a_name_that_triton_lacks_is_answered_with_the_right_one(client: Client) -> None:
+async def test_a_name_that_triton_does_not_have_is_answered_with_the_right_one(client: Client) -> None:
     result = await client.call_tool("docs_search", {"query": "tl.relu"})
     assert "tl.maximum(x, 0.0)" in text_of(result)
 
 
-async def test_an_estimate_comes_with_its_picture(client: Client, tmp_path: Path) -> None:
+async def test_the_advice_for_a_benchmark_without_a_gpu_works(client: Client, tmp_path: Path) -> None:
     kernel = ROOT / "reference_kernels" / "vector_add.py"
-    arguments = {"kernel": str(kernel), "estimate": "H200", "into": str(tmp_path)}
+    refused = await client.call_tool("benchmark", {"kernel": str(kernel)})
+    assert refused.is_error
+    [advised] = re.findall(r"--estimate (\S+),", text_of(refused))
+    arguments = {"kernel": str(kernel), "estimate": advised, "into": str(tmp_path)}
     result = await client.call_tool("benchmark", arguments)
     assert not result.is_error
-    [_, picture] = result.content
-    assert isinstance(picture, ImageContent)
-    assert base64.b64decode(picture.data).startswith(b"\x89PNG")
+    [_, chart] = result.content
+    assert isinstance(chart, ImageContent)
+    assert base64.b64decode(chart.data) == (tmp_path / "roofline.png").read_bytes()
     assert result.structured_content is not None
     assert result.structured_content["verdict"] == "estimated"
 
 
-async def test_a_benchmark_without_a_gpu_says_what_can_be_had_instead(client: Client) -> None:
-    kernel = ROOT / "reference_kernels" / "vector_add.py"
-    result = await client.call_tool("benchmark", {"kernel": str(kernel)})
-    assert result.is_error
-    assert "estimate" in text_of(result)
+async def test_a_benchmark_replaces_its_own_results_and_no_others(
+    client: Client, right_kernel: Path, wrong_kernel: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "limits" / "report.md"
+    options = {"estimate": "H200", "into": str(report.parent)}
+    for _ in range(2):
+        assert not (await client.call_tool("benchmark", {"kernel": str(right_kernel), **options})).is_error
+    before = report.read_text(encoding="utf-8")
+    refused = await client.call_tool("benchmark", {"kernel": str(wrong_kernel), **options})
+    assert f"{report.parent} holds the results of benchmark for {right_kernel}" in text_of(refused)
+    assert report.read_text(encoding="utf-8") == before
+    forced = await client.call_tool("benchmark", {"kernel": str(wrong_kernel), **options, "force": True})
+    assert not forced.is_error
+    assert str(wrong_kernel) in report.read_text(encoding="utf-8")
+
+
+WORKS = (
+    ('BYTES = "2 * Q * itemsize"', "no dimension 'Q'", "over N, itemsize"),
+    ("FLOPS = 12.5", "FLOPS is 12.5", 'BYTES = "2 * M'),
+    ('BYTES = "-N"', "0 or more", "0 or more"),
+)
+
+
+async def test_work_that_a_file_declares_wrongly_is_refused_with_what_it_may_declare(
+    client: Client, right_kernel: Path, tmp_path: Path
+) -> None:
+    source = right_kernel.read_text()
+    for number, (line, problem, hint) in enumerate(WORKS):
+        kernel = tmp_path / f"kernel_{number}.py"
+        kernel.write_text(f"{source}\n{line}\n")
+        arguments = {"kernel": str(kernel), "estimate": "H200", "into": str(tmp_path / "limits")}
+        result = await client.call_tool("benchmark", arguments)
+        assert result.is_error, line
+        assert problem in text_of(result)
+        assert hint in text_of(result)

@@ -29,7 +29,13 @@ ONLY_ON_AMD = {"libdevice.fast_tanhf"}
 NO_NAME = re.compile(r"has no attribute|cannot access local|is not defined")
 NO_KEYWORD = re.compile(r"unexpected keyword argument|got an unexpected keyword")
 SURFACES = [history().surface(release) for release in history().releases]
-each_triton = pytest.mark.parametrize("python", PYTHONS, ids=[Path(p).parents[1].name for p in PYTHONS])
+each_triton = pytest.mark.parametrize(
+    "python",
+    [
+        pytest.param(python, id=Path(python).parents[1].name, marks=[pytest.mark.corpora] * bool(number))
+        for number, python in enumerate(PYTHONS)
+    ],
+)
 
 
 @dataclass(frozen=True)

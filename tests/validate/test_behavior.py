@@ -1,4 +1,4 @@
-"""From what a candidate was seen doing to what it may not do."""
+"""From what was observed of a candidate to what it may not do."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.verdict import ViolationKind
 from pytorch_to_triton.validate.behavior import (
-    TRESPASSES,
+    SANDBOX_VIOLATIONS,
     Policy,
-    conduct_of,
+    behavior_of,
     notes_of,
     violations_of,
     violations_of_traces,
@@ -45,7 +45,7 @@ def case(*shape: int) -> Case:
     return Case(name="N=8", group="declared", dims={}, arguments=(x,))
 
 
-def breaches(seen: Observation, policy: Policy = NOTHING, of: Case | None = None) -> list[str]:
+def kinds(seen: Observation, policy: Policy = NOTHING, of: Case | None = None) -> list[str]:
     return [violation.kind for violation in violations_of(of or case(), seen, policy)]
 
 
@@ -88,22 +88,37 @@ OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
     (
         observed(overruns=(Overrun(tensor="out", side="after", offset=9, elements=7, size=9),)),
         "overrun",
-        "past the end of out, which has 9 elements: 7 elements there, nearest at 9.",
+        "past the end of out, which has 9 elements: 7 elements there, the nearest at 9.",
         "Mask the store",
     ),
     (
         observed(overruns=(Overrun(tensor="x", side="before", offset=-1, elements=1, size=9),)),
         "overrun",
-        "before the start of x: 1 element there, nearest at -1.",
+        "before the start of x: 1 element there, the nearest at -1.",
         "Mask the store",
     ),
-    (observed(overwritten=("out",)), "overwrites_results", "changes out of the call before", "anew"),
-    (observed(differs=POISONED), "reads_uninitialised", "out[1] follows what uninitialised", "torch.zeros"),
+    (
+        observed(overwritten=("out",)),
+        "overwrites_results",
+        "changes out, which the call before it returned",
+        "new output",
+    ),
+    (
+        observed(differs=POISONED),
+        "reads_uninitialised",
+        "out[1] depends on what uninitialised",
+        "torch.zeros",
+    ),
     (observed(differs=UNSTEADY), "not_reproducible", "out differs from run to run", "race"),
     (observed(gradcheck="Jacobian mismatch"), "fails_gradcheck", "disagrees: Jacobian mismatch", "backward"),
     (observed(operators={"aten.mm": 1}), "torch_operator", "calls aten.mm.", "--allow-torch mm"),
     (observed(untouched=("out",), launches=()), "no_triton_kernel", "No Triton kernel", "--allow-torch any"),
-    (observed(untouched=("out",)), "output_without_kernel", "(add_kernel) was given out", "Let a kernel"),
+    (
+        observed(untouched=("out",)),
+        "output_without_kernel",
+        "(add_kernel) was given out",
+        "Compute it in a kernel",
+    ),
 ]
 
 
@@ -128,12 +143,12 @@ def test_faults_name_file_and_line() -> None:
 
 def test_a_kernel_that_only_computes_breaks_nothing() -> None:
     allocation = {"aten.empty_like": 1, "aten.as_strided": 2, "aten._to_copy.default": 1, "aten.zero_": 1}
-    assert breaches(observed(operators=allocation)) == []
+    assert kinds(observed(operators=allocation)) == []
 
 
 def test_memory_comes_before_what_is_left_to_pytorch() -> None:
     seen = observed(faults=(FAULT,), operators={"aten.mm": 1}, overwritten=("out",), untouched=("out",))
-    assert breaches(seen) == [
+    assert kinds(seen) == [
         "store_outside",
         "overwrites_results",
         "torch_operator",
@@ -149,7 +164,7 @@ def test_an_operator_is_allowed_by_any_of_its_names(name: str) -> None:
     seen = observed(operators={"aten.mm.default": 1, "aten.addmm": 2})
     [violation] = violations_of(case(), seen, Policy(frozenset({name})))
     assert violation.message == "The candidate calls aten.addmm."
-    assert breaches(seen, Policy(frozenset({name, "addmm"}))) == []
+    assert kinds(seen, Policy(frozenset({name, "addmm"}))) == []
 
 
 def test_operators_of_other_namespaces_are_refused_whatever_they_are_called() -> None:
@@ -159,22 +174,22 @@ def test_operators_of_other_namespaces_are_refused_whatever_they_are_called() ->
     ]
 
 
-def test_many_refused_operators_are_told_in_short() -> None:
+def test_many_refused_operators_are_shortened() -> None:
     names = ["aten.mm", "aten.add", "aten.mul", "aten.exp", "aten.sum"]
     [violation] = violations_of(case(), observed(operators=dict.fromkeys(names, 1)), NOTHING)
-    assert violation.message == "The candidate calls aten.mm, aten.add, aten.mul, aten.exp and others."
+    assert violation.message == "The candidate calls aten.mm, aten.add, aten.mul, aten.exp and 1 more."
 
 
 def test_any_leaves_pytorch_out_of_the_verdict_but_not_memory() -> None:
     seen = observed(launches=(), untouched=("out",), operators={"aten.mm": 1}, faults=(FAULT,))
-    assert breaches(seen, ANY) == ["store_outside"]
+    assert kinds(seen, ANY) == ["store_outside"]
 
 
 def test_empty_inputs_excuse_that_nothing_is_launched() -> None:
     seen = observed(launches=(), untouched=("out",))
-    assert breaches(seen, of=case(0, 8)) == []
-    assert breaches(seen, of=case(1, 8)) == ["no_triton_kernel"]
-    assert breaches(observed(operators={"aten.mm": 1}), of=case(0, 8)) == ["torch_operator"]
+    assert kinds(seen, of=case(0, 8)) == []
+    assert kinds(seen, of=case(1, 8)) == ["no_triton_kernel"]
+    assert kinds(observed(operators={"aten.mm": 1}), of=case(0, 8)) == ["torch_operator"]
 
 
 # From run to run
@@ -183,7 +198,7 @@ def test_empty_inputs_excuse_that_nothing_is_launched() -> None:
 def test_atomics_turn_a_difference_in_the_last_bits_into_a_note() -> None:
     atomic = (launch("sum_kernel", atomics=True),)
     seen = observed(differs=UNSTEADY, launches=atomic)
-    assert breaches(seen) == []
+    assert kinds(seen) == []
     assert notes_of([seen, seen], NOTHING) == (
         "Results differ from run to run in their last bits: sum_kernel uses atomics.",
     )
@@ -200,7 +215,7 @@ def test_outputs_in_shared_memory_are_noted_once() -> None:
     seen = observed(aliases=(Alias(output="out[1]", of="out[0]", overlaps=True),))
     [note] = notes_of([seen, seen], NOTHING)
     assert "out[1]" in note
-    assert "memory of out[0]" in note
+    assert "shares memory with out[0]" in note
 
 
 def test_what_pytorch_computes_is_noted_where_it_is_allowed() -> None:
@@ -212,7 +227,7 @@ def test_what_pytorch_computes_is_noted_where_it_is_allowed() -> None:
 
 def test_launches_and_operators_of_all_cases_are_added_up() -> None:
     one = observed(launches=(launch(count=2), launch("b_kernel")), operators={"aten.mm": 1})
-    found = conduct_of([one, observed(operators={"aten.mm": 2, "aten.add": 1})])
+    found = behavior_of([one, observed(operators={"aten.mm": 2, "aten.add": 1})])
     assert found.kernels == {"add_kernel": 3, "b_kernel": 1}
     assert found.operators == {"aten.mm": 3, "aten.add": 1}
 
@@ -220,21 +235,21 @@ def test_launches_and_operators_of_all_cases_are_added_up() -> None:
 # Traces
 
 
-def trespass(kind: str) -> Traces:
+def refused(kind: str) -> Traces:
     return Traces(sandbox_violations=(SandboxViolation(kind=kind, what="does this", file="k.py", line=7),))
 
 
-@pytest.mark.parametrize("kind", TRESPASSES)
-def test_each_trespass_is_a_violation_with_its_line(kind: str) -> None:
-    [violation] = violations_of_traces([trespass(kind)])
-    assert violation.kind == TRESPASSES[kind][0]
+@pytest.mark.parametrize("kind", SANDBOX_VIOLATIONS)
+def test_each_sandbox_violation_is_a_violation_with_its_line(kind: str) -> None:
+    [violation] = violations_of_traces([refused(kind)])
+    assert violation.kind == SANDBOX_VIOLATIONS[kind][0]
     assert violation.message == "The candidate does this (line 7)."
     assert (violation.file, violation.line) == ("k.py", 7)
     assert violation.suggestion
 
 
 TRACES: list[tuple[Traces, ViolationKind, str]] = [
-    (Traces(patches=(Patch(name="torch.mm", now="k.mm"),)), "patches", "replaced torch.mm by k.mm."),
+    (Traces(patches=(Patch(name="torch.mm", now="k.mm"),)), "patches", "replaced torch.mm with k.mm."),
     (
         Traces(flags=(ChangedSetting(name="torch.get_num_threads", before=1, now=4),)),
         "changes_flags",
@@ -253,8 +268,6 @@ def test_what_is_left_in_the_process_is_a_violation(
     assert message in violation.message
 
 
-def test_the_same_trace_of_several_processes_is_told_once() -> None:
-    found = violations_of_traces(
-        [trespass("network"), Traces(), trespass("network"), trespass("native_code")]
-    )
+def test_the_same_trace_of_several_processes_is_reported_once() -> None:
+    found = violations_of_traces([refused("network"), Traces(), refused("network"), refused("native_code")])
     assert [violation.kind for violation in found] == ["network", "native_code"]

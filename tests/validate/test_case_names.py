@@ -32,9 +32,9 @@ X: dict[str, object] = {"x": "float32|bfloat16[M, N]"}
 @pytest.mark.parametrize(
     ("name", "group"),
     [
-        ("M=3 N=5", "asked"),
+        ("M=3 N=5", "requested"),
         ("M=3 N=5 x transposed", "layout"),
-        ("M=3 N=5 x far", "far"),
+        ("M=3 N=5 x rows far apart", "large_stride"),
         ("M=3 N=5 bfloat16", "dtype"),
         ("M=3 N=5 bfloat16 nan in x", "special"),
         ("M=3 N=5 equal rows", "special"),
@@ -66,14 +66,14 @@ def test_a_tenfold_constant_is_made_again_at_any_sizes() -> None:
     assert again("eps x 10", {"eps": 1.0}, {}).name == "eps x 10"
 
 
-def test_a_drawn_case_is_made_again_without_its_seed() -> None:
+def test_a_case_of_random_sizes_is_made_again_without_its_seed() -> None:
     declaration = parse_declaration(X, DIMS)
     cases = plan_cases(declaration, limit_elements=LIMIT, seed=7).cases
-    drawn = [case for case in cases if case.group == "drawn"]
-    assert len(drawn) == 3
-    for case in drawn:
+    at_random = [case for case in cases if case.group == "random_sizes"]
+    assert len(at_random) == 3
+    for case in at_random:
         alone = case_for(declaration, case.name, limit_elements=LIMIT)
-        assert alone == case.model_copy(update={"group": "asked"})
+        assert alone == case.model_copy(update={"group": "requested"})
         assert case_for(declaration, case.name, limit_elements=LIMIT, seed=7) == case
 
 
@@ -93,12 +93,12 @@ def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() ->
         ("M=7", "has no size of N", "Start with M=SIZE N=SIZE. Nearest: M=7 N="),
         ("base", "has no size of M, N", "Start with M=SIZE N=SIZE."),
         ("", "has no size of M, N", "Start with M=SIZE N=SIZE."),
-        ("M=7 N=-1", "'-1' is no size of N", "whole numbers"),
+        ("M=7 N=-1", "'-1' is no size of N", "integers"),
         ("M=7 N=64 N=65", "names N twice", "Keep one N=SIZE."),
         ("M=7 N=66", "cannot be run: requires N % 4 == 0.", "M=7 N=64"),
         ("M=7000000 N=64", "896,000,000 elements are over this run's limit", "Name other sizes."),
-        ("M=1 N=1 x far", "cannot be run: requires N % 4 == 0.", "Name other sizes."),
-        ("M=1 N=0 x far", "it has no two rows to move apart.", "Name other sizes."),
+        ("M=1 N=1 x rows far apart", "cannot be run: requires N % 4 == 0.", "Name other sizes."),
+        ("M=1 N=0 x rows far apart", "it has no two rows to move apart.", "Name other sizes."),
         ("M=7 N=64 inf in e", "inf in e is left out: float8_e4m3fn has no infinity.", "nan in e"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_name_that_fits_nothing_is_refused_with_the_nearest_ones(
     assert hint in refused.value.hint
 
 
-def test_a_far_case_is_refused_where_the_run_has_no_room() -> None:
+def test_a_case_of_large_strides_is_refused_where_the_run_has_no_room() -> None:
     declaration = parse_declaration({"x": "float32[M]"}, {"M": [8]})
     with pytest.raises(BadInput, match="sets no memory aside"):
-        case_for(declaration, "M=8 x far", limit_elements=LIMIT)
+        case_for(declaration, "M=8 x rows far apart", limit_elements=LIMIT)

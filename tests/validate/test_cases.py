@@ -163,11 +163,11 @@ def test_a_size_beyond_the_declared_ones_keeps_to_requirements_and_to_the_limit(
     assert points(tight, "beyond")[-1] == {"M": 4, "N": 2049}
 
 
-def test_a_seed_draws_three_new_points_within_the_declared_sizes() -> None:
+def test_a_seed_adds_three_random_points_within_the_declared_sizes() -> None:
     inputs: dict[str, object] = {"x": "float32[M, N]"}
     dims: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 4096]}
-    assert names(plan_of(inputs, dims), "drawn") == []
-    seen = [point for seed in range(20) for point in points(plan_of(inputs, dims, seed=seed), "drawn")]
+    assert names(plan_of(inputs, dims), "random_sizes") == []
+    seen = [point for seed in range(20) for point in points(plan_of(inputs, dims, seed=seed), "random_sizes")]
     assert len(seen) == 60
     assert len({tuple(point.values()) for point in seen}) == 60
     assert all(1 <= point["M"] <= 256 and 1 <= point["N"] <= 4096 for point in seen)
@@ -176,20 +176,20 @@ def test_a_seed_draws_three_new_points_within_the_declared_sizes() -> None:
     assert plan_of(inputs, dims, seed=3) == plan_of(inputs, dims, seed=3)
 
 
-def test_drawn_points_keep_to_requirements_and_to_the_limit() -> None:
+def test_random_points_keep_to_requirements_and_to_the_limit() -> None:
     shape: dict[str, object] = {"x": "float32[B, H, S, D]"}
     dims: dict[str, object] = {"B": [1, 2], "H": [4, 8], "S": [128, 512], "D": [64, 128]}
     plan = plan_of(shape, dims, "D % 64 == 0", "S % 128 == 0", "H == 4 * B", seed=1)
-    assert len(points(plan, "drawn")) == 3
+    assert len(points(plan, "random_sizes")) == 3
     small = plan_of({"x": "float32[M, N]"}, {"M": [4096], "N": [4096]}, limit=1_000_000, seed=1)
-    assert all(point["M"] * point["N"] <= 125_000 for point in points(small, "drawn"))
-    assert len(points(small, "drawn")) == 3
+    assert all(point["M"] * point["N"] <= 125_000 for point in points(small, "random_sizes"))
+    assert len(points(small, "random_sizes")) == 3
 
 
-def test_where_no_new_point_can_be_drawn_that_is_listed() -> None:
+def test_where_no_new_point_is_found_that_is_listed() -> None:
     plan = plan_of({"x": "float32[M]"}, {"M": [1]}, seed=1)
-    why = "none of 1,000 draws was both allowed and new"
-    assert reasons(plan)["sizes drawn at random"] == why
+    why = "none of 1,000 tries was both allowed and new"
+    assert reasons(plan)["random sizes"] == why
     assert reasons(plan_of({"x": "float32[4]"}, {}, seed=1)) == {}
 
 
@@ -216,7 +216,7 @@ def test_a_middle_is_halved_rather_than_replaced_by_sizes_of_one() -> None:
     assert "M=65536 N=8" in names(plan, "reduced")
 
 
-def test_a_declared_size_that_no_case_has_for_want_of_room_is_listed_as_such() -> None:
+def test_a_declared_size_that_no_case_has_for_being_too_large_is_listed_as_such() -> None:
     plan = plan_of({"x": "float32[M, N]"}, {"M": [1, 64], "N": [16, 10**6]}, limit=20_000)
     [untried] = [skip for skip in plan.skipped if skip.declared]
     assert untried.what == "N=1000000"
@@ -283,12 +283,12 @@ def test_there_is_nothing_to_mix(inputs: dict[str, object]) -> None:
 # Offsets past 2^31
 
 
-def test_huge_strides_are_claimed_by_the_tensor_whose_declared_sizes_reach_them() -> None:
+def test_large_strides_are_declared_where_the_sizes_of_a_tensor_reach_them() -> None:
     inputs: dict[str, object] = {"table": "float32[V, D]", "x": "float32[M, D]"}
     dims: dict[str, object] = {"V": [8, 2**26], "M": [4, 9], "D": [4, 64]}
     plan = plan_of(inputs, dims)
-    declared = {case.label: case.declared for case in plan.cases if case.group == "far"}
-    assert declared == {"table far": True, "x far": False}
+    declared = {case.label: case.declared for case in plan.cases if case.group == "large_stride"}
+    assert declared == {"table rows far apart": True, "x rows far apart": False}
     bounded = plan_of(inputs, dims, "V * D <= 2147483648")
     assert not any(case.declared for case in bounded.cases)
 
@@ -342,7 +342,7 @@ def test_a_plan_stays_small() -> None:
 def test_fixed_shapes_run_once_and_in_every_layout_and_special_value() -> None:
     plan = plan_of({"x": "float32[16, 16]"}, {})
     assert names(plan)[:2] == ["base", "base called again"]
-    assert names(plan)[2:7] == ["x transposed", "x expanded", "x sliced", "x offset", "x far"]
+    assert names(plan)[2:7] == ["x transposed", "x expanded", "x sliced", "x offset", "x rows far apart"]
     assert len(names(plan, "special")) == 16
 
 
@@ -352,11 +352,11 @@ def test_constants_alone_run_once() -> None:
     assert plan.skipped == ()
 
 
-def test_a_target_that_draws_its_own_inputs_varies_in_sizes_only() -> None:
+def test_a_target_that_generates_its_own_inputs_varies_in_sizes_only() -> None:
     plan = plan_of({}, {"M": [8]})
     assert names(plan) == ["M=8", "M=9", "M=13", "M=1", "M=0", "M=7"]
     assert all(case.arguments == () for case in plan.cases)
-    why = "the target draws its own inputs"
+    why = "the target generates its own inputs"
     assert reasons(plan) == {"layouts and special values": why, "sizes beyond the declared ones": why}
 
 

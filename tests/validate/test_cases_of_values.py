@@ -1,4 +1,4 @@
-"""The plan of cases: layouts, dtypes, special values, far tensors and options."""
+"""The plan of cases: layouts, dtypes, special values, large strides and options."""
 
 import pytest
 
@@ -126,7 +126,7 @@ def test_further_dtypes_also_run_at_an_odd_size_and_with_inf_and_nan() -> None:
     assert (nan.group, nan.label) == ("special", "float8_e4m3fn nan in x")
 
 
-def test_further_dtypes_are_also_drawn_small_in_all_tensors_and_huge_in_the_first() -> None:
+def test_further_dtypes_are_also_tried_small_in_all_tensors_and_huge_in_the_first() -> None:
     claim = "float32|float16"
     plan = plan_of({"x": f"{claim}[4]", "w": f"{claim}[4]", "p": f"{claim}[4] in 0..1"}, {})
     small, huge = (case_named(plan, f"float16 {label}") for label in ("small", "huge in x"))
@@ -135,32 +135,32 @@ def test_further_dtypes_are_also_drawn_small_in_all_tensors_and_huge_in_the_firs
     assert {tensor(case, name).dtype for case in (small, huge) for name in "xwp"} == {"float16"}
 
 
-def test_tensors_that_claim_different_dtypes_change_apart() -> None:
+def test_tensors_that_declare_different_dtypes_change_apart() -> None:
     plan = plan_of({"x": "float32|bfloat16[4]", "i": "int64|int32|int8[4]"}, {})
     assert names(plan, "dtype") == ["bfloat16 x", "int32 i", "int8 i"]
     case = case_named(plan, "int8 i")
     assert [tensor(case, name).dtype for name in "xi"] == ["float32", "int8"]
 
 
-# Far tensors
+# Large strides
 
 
-def test_each_tensor_is_far_once_at_the_smallest_sizes_that_leave_it_rows() -> None:
+def test_each_tensor_has_large_strides_once_at_the_smallest_sizes_that_leave_it_rows() -> None:
     plan = plan_of({"x": "float32[M, N]", "w": "bfloat16[N]"}, {"M": [1, 7, 64], "N": [2, 5, 64, 512]})
-    assert names(plan, "far") == ["M=7 N=5 x far", "M=7 N=5 w far"]
-    far = case_named(plan, "M=7 N=5 x far")
-    assert [tensor(far, name).layout for name in "xw"] == ["far", "contiguous"]
-    assert 2**31 * 4 < tensor(far, "x").span_bytes < 2**31 * 4 + 1000
-    assert tensor(far, "x").elements == 35
+    assert names(plan, "large_stride") == ["M=7 N=5 x rows far apart", "M=7 N=5 w rows far apart"]
+    strided = case_named(plan, "M=7 N=5 x rows far apart")
+    assert [tensor(strided, name).layout for name in "xw"] == ["large_stride", "contiguous"]
+    assert 2**31 * 4 < tensor(strided, "x").span_bytes < 2**31 * 4 + 1000
+    assert tensor(strided, "x").elements == 35
 
 
-def test_far_tensors_that_the_run_has_no_room_for_are_listed() -> None:
+def test_large_strides_that_the_run_has_no_room_for_are_listed() -> None:
     declaration = parse_declaration({"x": "float32[4]", "h": "int8[4]", "s": "float32[]"}, {})
     without = reasons(plan_cases(declaration, limit_elements=LIMIT))
     what = {name: f"offsets beyond 2^31 elements in {name}" for name in "xhs"}
     assert without[what["x"]] == "it would span 8.0 GiB, and this run sets no memory aside for that"
     tight = plan_cases(declaration, limit_elements=LIMIT, limit_span_bytes=2**32)
-    assert names(tight, "far") == ["h far"]
+    assert names(tight, "large_stride") == ["h rows far apart"]
     assert reasons(tight)[what["x"]] == "8.0 GiB are over this run's limit of 4.0 GiB"
     assert reasons(tight)[what["s"]] == "it has no two rows to move apart"
 
@@ -175,7 +175,7 @@ def test_far_tensors_that_the_run_has_no_room_for_are_listed() -> None:
         ("sliced", (6, 40), 480),
         ("offset", (6, 40), 241),
         ("offset", (), 2),
-        ("far", (0, 40), 0),
+        ("large_stride", (0, 40), 0),
         ("expanded", (0, 40), 0),
     ],
 )

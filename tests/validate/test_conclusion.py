@@ -1,4 +1,4 @@
-"""One verdict from the results of all cases: what decides, what is told first, what to do next."""
+"""One verdict from the results of all cases: what decides, what is said first, what to do next."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from pytorch_to_triton.schema.verdict import (
     CaseStatus,
     Decision,
     Limit,
+    LimitKind,
     Mismatch,
     OutputFigures,
     Skip,
@@ -25,7 +26,7 @@ from pytorch_to_triton.validate.conclusion import (
     summary_of,
     wrong_of,
 )
-from pytorch_to_triton.validate.validate import notes_on_values
+from pytorch_to_triton.validate.notes import notes_on_values
 
 
 def result(group: Group, status: CaseStatus, **fields: Any) -> CaseResult:
@@ -46,8 +47,8 @@ def figures(elements: int = 8, **fields: Any) -> OutputFigures:
 
 
 def mismatch(**fields: Any) -> Mismatch:
-    told = {"output": "out", "where": "everywhere", "message": "out is wrong.", "first": None}
-    return Mismatch(**{**told, "kind": "values", "causes": ("One cause.",), **fields})
+    usual = {"output": "out", "where": "everywhere", "message": "out is wrong.", "first": None}
+    return Mismatch(**{**usual, "kind": "values", "causes": ("One cause.",), **fields})
 
 
 def violation(kind: ViolationKind = "torch_operator") -> Violation:
@@ -70,7 +71,7 @@ def violation(kind: ViolationKind = "torch_operator") -> Violation:
         ([("declared", "passed"), ("declared", "undecided")], "undecided"),
         ([("declared", "passed"), ("dtype", "undecided")], "undecided"),
         ([("declared", "passed"), ("special", "undecided")], "passed"),
-        ([("declared", "passed"), ("far", "limited")], "passed"),
+        ([("declared", "passed"), ("large_stride", "limited")], "passed"),
         ([("odd", "passed")], "undecided"),
         ([], "undecided"),
     ],
@@ -85,7 +86,7 @@ def test_violations_alone_fail_whatever_the_cases_say(status: CaseStatus) -> Non
     assert decide([], [violation()]) == "failed"
 
 
-# What is told
+# What is said
 
 
 def test_a_passed_summary_counts_cases_and_gives_errors_and_what_was_skipped() -> None:
@@ -94,47 +95,63 @@ def test_a_passed_summary_counts_cases_and_gives_errors_and_what_was_skipped() -
         result("odd", "skipped", why="The reference raised."),
     ]
     assert summary_of("passed", results) == (
-        "Right in 1 of 2 cases. Not judged: 1 case, as in odd: The reference raised. "
-        "Largest error: 1.5 units of rounding error; PyTorch's own 0.25."
+        "1 of 2 cases is right. 1 case could not be judged, for example odd: The reference raised. "
+        "Largest error: 1.5 units of rounding error (PyTorch: 0.25)."
     )
     assert next_step_of("passed", results).startswith("Use it")
 
 
 def test_an_undecided_summary_says_what_is_open() -> None:
     results = [result("declared", "reference_raised", name="N=8", why="The reference raised.")]
-    assert summary_of("undecided", results) == "Undecided: 0 cases agree, but N=8: The reference raised."
+    assert summary_of("undecided", results) == "Undecided. N=8: The reference raised."
     assert "no declared case could be run" in summary_of("undecided", [])
     assert next_step_of("undecided", results).startswith("Fix the declared inputs")
 
 
-def limited(group: Group, subject: str, what: str, **fields: Any) -> CaseResult:
-    limit = Limit(subject=subject, what=what, up_to="right below", fix="Use int64.", line=3, cases=(group,))
+def limited(
+    group: Group, subject: str, what: str, tensors: tuple[str, ...] = (), **fields: Any
+) -> CaseResult:
+    kind: LimitKind = "offsets" if tensors else "exception"
+    limit = Limit(
+        kind=kind,
+        tensors=tensors,
+        subject=subject,
+        what=what,
+        up_to="right below",
+        fix="Use int64.",
+        line=3,
+        cases=(group,),
+    )
     return result(group, "limited", limit=limit, **fields)
 
 
 def test_limits_are_named_and_the_next_step_lifts_them() -> None:
     results = [
         result("declared", "passed", outputs=(figures(),)),
-        limited("far", "offsets of x", "are 32-bit from line 3 on", name="N=8 x far"),
-        limited("far", "offsets of y", "are 32-bit from line 3 on", name="N=8 y far"),
+        limited(
+            "large_stride", "offsets of x", "are 32-bit from line 3 on", ("x",), name="N=8 x rows far apart"
+        ),
+        limited(
+            "large_stride", "offsets of y", "are 32-bit from line 3 on", ("y",), name="N=8 y rows far apart"
+        ),
         limited("empty", "empty inputs", "raise ValueError"),
     ]
     assert summary_of("passed", results).startswith(
-        "Right in 1 of 4 cases, 3 beyond its limits. Limit: offsets of x and y are 32-bit from line 3 on: "
-        "right below. Limit: empty inputs raise ValueError: right below. Largest error"
+        "1 of 4 cases is right, 3 are beyond its limits. Limit: offsets of x and y are 32-bit from line 3 on "
+        "(right below). Limit: empty inputs raise ValueError (right below). Largest error"
     )
     assert next_step_of("passed", results) == "Use it within its limits, or lift them. Fix: Use int64."
 
 
 def test_a_mixture_that_pytorch_refuses_is_not_counted() -> None:
     results = [result("declared", "passed"), result("odd", "passed"), result("mixed", "skipped")]
-    assert summary_of("passed", results).startswith("Right in all 2 cases. Largest error")
+    assert summary_of("passed", results).startswith("All 2 cases are right. Largest error")
 
 
 def test_limits_beyond_the_first_few_are_counted() -> None:
     groups = [limited("odd", f"sizes {n}", f"raise E at k.py:{n}") for n in range(6)]
     assert "Limit: sizes 3 raise" in summary_of("passed", groups)
-    assert "2 more limits in `limits`." in summary_of("passed", groups)
+    assert "2 more limits are in `limits`." in summary_of("passed", groups)
 
 
 @pytest.mark.parametrize("decision", ["passed", "failed", "undecided"])
@@ -160,28 +177,30 @@ def test_an_undecided_case_asks_for_a_reference_that_rounds_less() -> None:
     assert step.startswith("Have the reference compute in float32 and round once")
 
 
-def test_the_summary_tells_the_most_telling_case() -> None:
+def test_the_summary_shows_the_most_telling_case() -> None:
     results = [
         result("declared", "failed", name="N=8", why="Vague.", mismatches=(mismatch(),)),
         result("declared", "failed", name="N=100", why="Clear.", mismatches=(mismatch(kind="nan_only"),)),
         result("special", "failed", name="inf", why="Odd.", mismatches=(mismatch(kind="infinite"),)),
     ]
-    assert summary_of("failed", results) == "3 of 3 cases are wrong, as in N=100: Clear."
+    assert summary_of("failed", results) == "3 of 3 cases are wrong. For example, N=100: Clear."
     assert next_step_of("failed", results).startswith("Likely cause: One cause.")
 
 
-def test_right_values_and_broken_rules_are_both_told() -> None:
+def test_right_values_and_broken_rules_are_both_reported() -> None:
     results = [result("declared", "passed", why=""), result("odd", "passed", why="")]
     summary = summary_of("failed", results, [violation()])
-    assert summary == "Right values in 2 cases, but the rules are broken: It calls aten.mm."
-    assert next_step_of("failed", results, [violation()]).startswith("Write a kernel. Fix it and validate")
+    assert summary == "The values of 2 cases are right, but the rules are broken: It calls aten.mm."
+    assert next_step_of("failed", results, [violation()]).startswith("Fix: Write a kernel. Then validate")
 
 
 def test_cases_that_only_break_rules_are_not_called_wrong() -> None:
     broken = result("declared", "failed", name="N=8", why="It calls aten.mm.", violations=(violation(),))
     results = [broken, result("odd", "passed")]
-    assert summary_of("failed", results) == "Breaks the rules in 1 of 2 cases, as in N=8: It calls aten.mm."
-    assert next_step_of("failed", results).startswith("Write a kernel.")
+    assert (
+        summary_of("failed", results) == "1 of 2 cases breaks the rules. For example, N=8: It calls aten.mm."
+    )
+    assert next_step_of("failed", results).startswith("Fix: Write a kernel.")
 
 
 def test_one_wrong_value_beside_broken_rules_is_called_wrong() -> None:
@@ -190,15 +209,15 @@ def test_one_wrong_value_beside_broken_rules_is_called_wrong() -> None:
         result("declared", "failed", name="N=9", why="out is wrong.", mismatches=(mismatch(kind="dtype"),)),
     ]
     summary = summary_of("failed", results, [violation("network")])
-    assert summary == "2 of 2 cases are wrong, as in N=9: out is wrong. It calls aten.mm."
+    assert summary == "2 of 2 cases are wrong. For example, N=9: out is wrong. It calls aten.mm."
 
 
-def test_a_corrupting_access_is_mended_before_the_values_it_spoils() -> None:
+def test_a_corrupting_access_is_fixed_before_the_values_it_spoils() -> None:
     outside = violation("store_outside")
     results = [
         result("declared", "failed", why=outside.message, mismatches=(mismatch(),), violations=(outside,))
     ]
-    assert next_step_of("failed", results).startswith("Write a kernel.")
+    assert next_step_of("failed", results).startswith("Fix: Write a kernel.")
 
 
 def test_a_case_that_only_crashes_is_to_return() -> None:
@@ -208,12 +227,12 @@ def test_a_case_that_only_crashes_is_to_return() -> None:
 
 
 @pytest.mark.parametrize("group", ONLY)
-def test_failures_of_one_generated_group_are_told_by_that_group(group: Group) -> None:
+def test_failures_of_one_generated_group_are_explained_by_that_group(group: Group) -> None:
     results = [result("declared", "passed"), result(group, "failed", mismatches=(mismatch(),))]
     assert next_step_of("failed", results).startswith(ONLY[group])
 
 
-def test_failures_of_several_groups_are_told_by_their_cause() -> None:
+def test_failures_of_several_groups_are_explained_by_their_cause() -> None:
     results = [
         result("layout", "failed", mismatches=(mismatch(),)),
         result("odd", "failed", mismatches=(mismatch(),)),
@@ -221,7 +240,7 @@ def test_failures_of_several_groups_are_told_by_their_cause() -> None:
     assert next_step_of("failed", results).startswith("Likely cause: One cause.")
 
 
-# Which case tells most
+# Which case is shown
 
 BY_WEIGHT = [
     result("declared", "failed", name="declared, memory", violations=(violation("load_outside"),)),
@@ -236,15 +255,15 @@ BY_WEIGHT = [
 ]
 
 
-def test_the_cases_are_told_in_this_order() -> None:
+def test_the_cases_are_shown_in_this_order() -> None:
     for start in range(len(BY_WEIGHT)):
         assert most_telling([*BY_WEIGHT[:start:-1], BY_WEIGHT[start]]).name == BY_WEIGHT[start].name
 
 
 def test_only_some_statuses_speak_against_a_candidate() -> None:
-    told: list[CaseStatus] = ["failed", "crashed", "timed_out", "raised"]
+    wrong: list[CaseStatus] = ["failed", "crashed", "timed_out", "raised"]
     others: list[CaseStatus] = ["passed", "reference_raised", "skipped", "limited", "undecided"]
-    assert [found.status for found in wrong_of([result("odd", s) for s in (*told, *others)])] == told
+    assert [found.status for found in wrong_of([result("odd", s) for s in (*wrong, *others)])] == wrong
 
 
 # Notes on values
@@ -261,17 +280,17 @@ def test_a_pass_outside_fixed_tolerances_is_noted_once() -> None:
     ]
     wide, narrow = notes_on_values(results)
     assert "outside the loose tolerance" in wide
-    assert wide.endswith("in: N=1.")
+    assert wide.endswith(": N=1.")
     assert "outside the strict tolerance" in narrow
-    assert narrow.endswith("in: N=2.")
+    assert narrow.endswith(": N=2.")
     assert notes_on_values(results[2:]) == ()
 
 
-def test_many_cases_outside_a_tolerance_are_told_in_short() -> None:
+def test_many_cases_outside_a_tolerance_are_shortened() -> None:
     outputs = (figures(meets_strict=False),)
     results = [result("declared", "passed", name=f"N={n}", outputs=outputs) for n in range(5)]
     [note] = notes_on_values(results)
-    assert note.endswith("in: N=0, N=1, N=2 and 2 more.")
+    assert note.endswith(": N=0, N=1, N=2 and 2 more.")
 
 
 def test_a_reference_that_always_returns_one_value_is_noted() -> None:
@@ -280,6 +299,6 @@ def test_a_reference_that_always_returns_one_value_is_noted() -> None:
     varied = result("declared", "passed", outputs=(figures(constant=True), figures()))
     zeros = result("special", "passed", outputs=(figures(),))
     [note] = notes_on_values([constant, one_element, zeros])
-    assert "one and the same value everywhere" in note
+    assert "the same value everywhere" in note
     assert notes_on_values([constant, varied]) == ()
     assert notes_on_values([one_element]) == ()

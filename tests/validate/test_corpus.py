@@ -1,8 +1,10 @@
-"""Every wrong and every cheating kernel of the corpus is refused; every honest one passes."""
+"""Every wrong and every cheating kernel of the corpus is refused; every honest one passes.
+
+Each kernel is judged by its telling cases, and with `-m corpora` by all cases of its plan.
+"""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,86 +12,78 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate import validate as validation
-from pytorch_to_triton.validate.cases import CasePlan
 from pytorch_to_triton.validate.conclusion import LIMITS_SHOWN
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
+from .telling_cases import KINDS, TELLING
+from .verdicts import most_wrong
+
 pytestmark = pytest.mark.anyio
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-MANY_ELEMENTS = 2**18
-"""Sums in half precision go wrong in long rows alone."""
-SOME_ELEMENTS = 2**16
-FEW_ELEMENTS = 2**13
-"""A cheat shows at any size."""
-FEW_CASES = 16
-SHOW_LATE = {"caches_by_fingerprint", "ones_by_normalisation", "counts_calls"}
-"""Cheats that are honest in those cases."""
-Judge = Callable[[Path, int], Awaitable[Verdict]]
+ELEMENTS = {"honest": 2**16, "tutorials": 2**16, "wrong": 2**18, "cheating": 2**13}
+"""Sums in half precision go wrong only in long rows; a cheat shows at any size."""
+Corpus = Callable[[str, tuple[str, ...]], Awaitable[Verdict]]
 
 
-def files(folder: str) -> list[Path]:
-    return sorted((KERNELS / folder).glob("*.py"))
+def kernels(*folders: str) -> list[str]:
+    files = (path for folder in folders for path in sorted((KERNELS / folder).glob("*.py")))
+    return [f"{path.parent.name}/{path.stem}" for path in files]
 
 
 @pytest.fixture
-def judge(worker: WorkerClient, interpreter: Runtime) -> Judge:
-    async def judge(path: Path, limit: int) -> Verdict:
-        request = ValidationRequest(candidate=Target(path=path), seed=7, limit_elements=limit)
+def corpus(worker: WorkerClient, interpreter: Runtime) -> Corpus:
+    """Validates a kernel of the corpus, on the named cases or on all."""
+
+    async def judge(name: str, cases: tuple[str, ...]) -> Verdict:
+        limit = ELEMENTS[name.partition("/")[0]]
+        target = Target(path=KERNELS / f"{name}.py")
+        request = ValidationRequest(candidate=target, seed=7, limit_elements=limit, cases=cases)
         return await validate(worker, request, interpreter)
 
     return judge
 
 
-@pytest.mark.parametrize("path", files("honest"), ids=lambda path: path.stem)
-async def test_an_honest_kernel_passes(path: Path, judge: Judge) -> None:
-    verdict = await judge(path, SOME_ELEMENTS)
-    assert verdict.verdict == "passed", verdict.summary
+def test_every_kernel_has_its_telling_cases() -> None:
+    assert list(TELLING) == kernels("cheating", "honest", "tutorials", "wrong")
+    assert all(TELLING.values())
 
 
-@pytest.mark.parametrize("path", files("tutorials"), ids=lambda path: path.stem)
-async def test_a_kernel_after_the_tutorials_passes_with_its_limits_named(path: Path, judge: Judge) -> None:
-    verdict = await judge(path, SOME_ELEMENTS)
+@pytest.mark.parametrize("name", kernels("honest", "tutorials"))
+async def test_a_right_kernel_passes(name: str, corpus: Corpus) -> None:
+    verdict = await corpus(name, TELLING[name])
     assert verdict.verdict == "passed", verdict.summary
+    assert_limits_are_named(verdict)
+
+
+@pytest.mark.parametrize("name", kernels("wrong", "cheating"))
+async def test_a_wrong_kernel_is_refused_with_its_kind_and_place(name: str, corpus: Corpus) -> None:
+    verdict = await corpus(name, TELLING[name])
+    assert verdict.verdict == "failed", verdict.summary
+    if name in KINDS:
+        kind, where = KINDS[name]
+        _, mismatch = most_wrong(verdict)
+        assert mismatch.kind == kind, verdict.summary
+        assert where is None or mismatch.where == where, verdict.summary
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", kernels("honest", "tutorials"))
+async def test_a_right_kernel_passes_on_all_cases(name: str, corpus: Corpus) -> None:
+    verdict = await corpus(name, ())
+    assert verdict.verdict == "passed", verdict.summary
+    assert_limits_are_named(verdict)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", kernels("wrong", "cheating"))
+async def test_a_wrong_kernel_is_refused_on_all_cases(name: str, corpus: Corpus) -> None:
+    verdict = await corpus(name, ())
+    assert verdict.verdict == "failed", verdict.summary
+
+
+def assert_limits_are_named(verdict: Verdict) -> None:
     limited = [case for case in verdict.cases if case.status == "limited"]
     assert bool(limited) == bool(verdict.limits)
     assert all(limit.what in verdict.summary for limit in verdict.limits[:LIMITS_SHOWN])
-
-
-@pytest.fixture
-def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves out the search for the smallest failing case, which test_validate.py looks at."""
-
-    async def nothing(*_: object) -> None:
-        return None
-
-    monkeypatch.setattr(validation, "shrunk", nothing)
-
-
-@pytest.mark.usefixtures("unshrunk")
-@pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
-async def test_a_wrong_kernel_is_refused(path: Path, judge: Judge) -> None:
-    verdict = await judge(path, MANY_ELEMENTS)
-    assert verdict.verdict == "failed", verdict.summary
-
-
-@pytest.fixture
-def few_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps the first cases of a plan: declared sizes, a second call, odd sizes. Most cheats show there."""
-    planned = validation.planned
-
-    def first(*arguments: Any) -> CasePlan:
-        plan = planned(*arguments)
-        return CasePlan(cases=plan.cases[:FEW_CASES], skipped=plan.skipped)
-
-    if path.stem not in SHOW_LATE:
-        monkeypatch.setattr(validation, "planned", first)
-
-
-@pytest.mark.usefixtures("unshrunk", "few_cases")
-@pytest.mark.parametrize("path", files("cheating"), ids=lambda path: path.stem)
-async def test_a_cheating_kernel_is_refused(path: Path, judge: Judge) -> None:
-    verdict = await judge(path, FEW_ELEMENTS)
-    assert verdict.verdict == "failed", verdict.summary

@@ -31,8 +31,9 @@ def doubled_file(folder: Path, backward: str) -> Path:
     return double_file(folder, change)
 
 
-async def test_a_right_backward_pass_passes_on_every_case(judge: Judge, tmp_path: Path) -> None:
-    verdict = await judge(doubled_file(tmp_path, "double(grad)"), backward=True)
+async def test_a_right_backward_pass_passes_in_every_kind_of_case(judge: Judge, tmp_path: Path) -> None:
+    cases = ("N=9", "N=4", "N=0", "N=1", "N=9 x sliced", "N=9 nan in x")
+    verdict = await judge(doubled_file(tmp_path, "double(grad)"), backward=True, cases=cases)
     assert verdict.verdict == "passed", verdict.summary
     assert {result.status for result in verdict.cases} == {"passed"}
     assert [output.path for output in verdict.cases[0].outputs] == ["out", "gradient of x"]
@@ -57,7 +58,7 @@ async def test_a_gradient_that_is_none_is_missing(judge: Judge, tmp_path: Path) 
     assert (mismatch.output, mismatch.kind) == ("gradient of x", "missing_output")
 
 
-async def test_a_kernel_without_a_backward_pass_is_told_so(judge: Judge, tmp_path: Path) -> None:
+async def test_a_kernel_without_a_backward_pass_raises(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(double_file(tmp_path), backward=True, cases=("N=9",))
     assert verdict.verdict == "failed"
     assert case(verdict, "N=9").status == "raised"

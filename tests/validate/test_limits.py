@@ -1,4 +1,4 @@
-"""What is a limit and what is a mistake: what each group of cases claims, and who asks for more."""
+"""What is a limit and what is a mistake: what each group of cases declares, and who asks for more."""
 
 from pathlib import Path
 from typing import Any, get_args
@@ -8,12 +8,13 @@ import pytest
 from pytorch_to_triton.inputs.case import Case, Layout, TensorArgument
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.job import Failure
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, overflows, violations_of
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult, Violation, ViolationKind
+from pytorch_to_triton.validate.behavior import OVERFLOW, Policy, violations_of
 from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics, Traits
-from pytorch_to_triton.validate.judge import RunOutcome, candidate_failed, judge_case
+from pytorch_to_triton.validate.judge import candidate_failed, judge_case
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.observation import MemoryFault, Observation, ObservedLaunch
+from pytorch_to_triton.validate.run_outcome import RunOutcome
 
 from .kernel_files import double_file
 from .verdicts import Judge
@@ -44,18 +45,19 @@ def overflow(tensor: str = "x_ptr", line: int = 12) -> Violation:
         file="k.py",
         line=line,
         tensor=tensor,
+        overflow=True,
     )
 
 
 # Exceptions
 
-OUTSIDE: list[Group] = ["layout", "far", "empty", "batch", "beyond", "option", "mixed"]
-WITHIN: list[Group] = ["odd", "one", "power_of_two", "drawn"]
-CLAIMED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "asked"]
+OUTSIDE: list[Group] = ["layout", "large_stride", "empty", "batch", "beyond", "option", "mixed"]
+WITHIN: list[Group] = ["odd", "one", "power_of_two", "random_sizes"]
+DECLARED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "requested"]
 
 
 def test_every_group_of_cases_has_its_place() -> None:
-    assert {*OUTSIDE, *WITHIN, *CLAIMED} == set(get_args(Group))
+    assert {*OUTSIDE, *WITHIN, *DECLARED} == set(get_args(Group))
 
 
 @pytest.mark.parametrize("group", OUTSIDE)
@@ -73,14 +75,14 @@ def test_among_the_declared_sizes_only_a_statement_that_refuses_is_a_limit(group
     assert candidate_failed(case(group), raised()).status == "raised"
 
 
-@pytest.mark.parametrize("group", CLAIMED)
-def test_an_exception_where_the_declaration_claims_a_result_is_a_mistake(group: Group) -> None:
+@pytest.mark.parametrize("group", DECLARED)
+def test_an_exception_where_a_result_is_declared_is_a_mistake(group: Group) -> None:
     assert candidate_failed(case(group), raised(statement="raise ValueError(...)")).status == "raised"
 
 
-@pytest.mark.parametrize("status", ["crashed", "timed_out"])
-def test_neither_a_crash_nor_a_time_out_is_a_limit(status: CaseStatus) -> None:
-    assert candidate_failed(case("empty"), RunOutcome(status, "ended its process")).status == status
+@pytest.mark.parametrize("reason", ["crashed", "timed_out"])
+def test_neither_a_crash_nor_a_time_out_is_a_limit(reason: NoResult) -> None:
+    assert candidate_failed(case("empty"), RunOutcome(reason, "ended its process")).status == reason
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_a_candidate_that_corrupts_memory_or_calls_pytorch_before_it_refuses_has
     assert candidate_failed(case("empty"), raised(), foreign, Policy()).status == "raised"
 
 
-def test_an_assert_without_words_is_told_by_its_statement() -> None:
+def test_an_assert_without_a_message_is_named_by_its_statement() -> None:
     judged = candidate_failed(case("layout"), raised("", "assert x.is_contiguous()", "AssertionError"))
     assert judged.limit is not None
     assert judged.limit.what == "raise AssertionError at k.py:12: assert x.is_contiguous()"
@@ -118,58 +120,60 @@ def test_the_same_exception_in_several_groups_is_one_limit() -> None:
     assert limit.cases == ("a", "b", "c")
 
 
-# Huge strides
+# Large strides
 
 
-def far(status: CaseStatus = "failed", *violations: Violation) -> CaseResult:
-    return CaseResult(name="x far", group="far", status=status, why="Wrong.", violations=violations)
+def spread(status: CaseStatus = "failed", *violations: Violation) -> CaseResult:
+    return CaseResult(
+        name="x rows far apart", group="large_stride", status=status, why="Wrong.", violations=violations
+    )
 
 
 def strided(status: CaseStatus) -> CaseResult:
     return CaseResult(name="x sliced", group="layout", status=status, why="")
 
 
-FAR = case("far", "x far", "far")
+SPREAD = case("large_stride", "x rows far apart", "large_stride")
 SLICED = case("layout", "x sliced", "sliced")
 
 
 def test_an_offset_that_lost_its_upper_bits_is_a_limit_with_its_first_line() -> None:
-    [judged] = with_limits([far("failed", overflow(line=14), overflow(line=12))], [FAR])
+    [judged] = with_limits([spread("failed", overflow(line=14), overflow(line=12))], [SPREAD])
     assert judged.status == "limited"
     [limit] = limits_in([judged])
     assert str(limit) == (
-        "offsets of x are 32-bit from line 12 on: right up to 2^31 elements of stride times index"
+        "offsets of x are 32-bit from line 12 on (right up to 2^31 elements of stride times index)"
     )
     assert (limit.file, limit.line, limit.fix) == ("k.py", 12, OVERFLOW)
 
 
 def test_it_is_a_failure_where_the_caller_asks_or_the_declared_sizes_reach_it() -> None:
-    found = far("failed", overflow())
-    assert with_limits([found], [FAR], INT64)[0].status == "failed"
-    assert with_limits([found], [FAR.model_copy(update={"declared": True})])[0].status == "failed"
-    assert with_limits([found], [FAR], MIXED)[0].status == "limited"
+    found = spread("failed", overflow())
+    assert with_limits([found], [SPREAD], INT64)[0].status == "failed"
+    assert with_limits([found], [SPREAD.model_copy(update={"declared": True})])[0].status == "failed"
+    assert with_limits([found], [SPREAD], MIXED)[0].status == "limited"
 
 
-def test_wrong_values_of_huge_strides_without_such_an_offset_are_a_mistake() -> None:
-    assert with_limits([far(), strided("failed")], [FAR, SLICED])[0].status == "failed"
-    assert with_limits([far()], [FAR])[0].status == "failed"
+def test_wrong_values_of_large_strides_without_such_an_offset_are_a_mistake() -> None:
+    assert with_limits([spread(), strided("failed")], [SPREAD, SLICED])[0].status == "failed"
+    assert with_limits([spread()], [SPREAD])[0].status == "failed"
 
 
-def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_tell() -> None:
+def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_decide() -> None:
     for status in ("failed", "raised", "crashed"):
-        [judged, _] = with_limits([far(status), strided("passed")], [FAR, SLICED])
+        [judged, _] = with_limits([spread(status), strided("passed")], [SPREAD, SLICED])
         assert judged.status == "limited"
         assert judged.limit is not None
-        assert str(judged.limit).startswith("offsets of x are 32-bit: right up to")
-    assert with_limits([far("timed_out"), strided("passed")], [FAR, SLICED])[0].status == "timed_out"
+        assert str(judged.limit).startswith("offsets of x are 32-bit (right up to")
+    assert with_limits([spread("timed_out"), strided("passed")], [SPREAD, SLICED])[0].status == "timed_out"
 
 
-def test_another_rule_that_is_broken_at_huge_strides_still_counts() -> None:
+def test_another_rule_that_is_broken_at_large_strides_still_counts() -> None:
     foreign = Violation(kind="torch_operator", message="It calls aten.mm.", suggestion="Write a kernel.")
-    assert with_limits([far("failed", overflow(), foreign)], [FAR])[0].status == "failed"
+    assert with_limits([spread("failed", overflow(), foreign)], [SPREAD])[0].status == "failed"
     follows: ViolationKind = "reads_uninitialised"
     after = Violation(kind=follows, message="It follows memory.", suggestion="Write first.")
-    assert with_limits([far("failed", overflow(), after)], [FAR])[0].status == "limited"
+    assert with_limits([spread("failed", overflow(), after)], [SPREAD])[0].status == "limited"
 
 
 @pytest.mark.parametrize(
@@ -180,8 +184,8 @@ def test_only_an_access_far_from_its_tensor_has_overflowed(offset: int, wraps: b
         kind="load_outside", kernel="k", file="k.py", line=12, source="", tensor="x_ptr", offset=offset,
         elements=2**31 + 8 if abs(offset) > 2**30 else 8, count=1, program=(0, 0, 0), detail="reads",
     )  # fmt: skip
-    [found] = violations_of(FAR, Observation(launches=(LAUNCH,), faults=(fault,)), Policy())
-    assert overflows(found) is wraps
+    [found] = violations_of(SPREAD, Observation(launches=(LAUNCH,), faults=(fault,)), Policy())
+    assert found.overflow is wraps
 
 
 # Mixtures of dtypes
@@ -210,14 +214,14 @@ def test_right_values_in_another_dtype_are_a_limit_and_wrong_ones_a_mistake() ->
     assert judged.status == "limited"
     [limit] = limits_in([judged])
     assert str(limit) == (
-        "x and y must share a dtype, else out is bfloat16 for float32: right where they share a dtype"
+        "x and y must share a dtype, or out is bfloat16 instead of float32 (right where they share a dtype)"
     )
     assert mixture(right_values=False).status == "failed"
     assert with_limits([judged], [MIXTURE], MIXED)[0].status == "failed"
     assert with_limits([judged], [MIXTURE], INT64)[0].status == "limited"
 
 
-def test_a_limit_of_dtypes_beside_a_broken_rule_is_not_told() -> None:
+def test_a_limit_of_dtypes_beside_a_broken_rule_is_left_out() -> None:
     seen = Observation(launches=(LAUNCH,), operators={"aten.mm": 1})
     judged = mixture(seen, right_values=True)
     assert (judged.status, judged.limit, judged.mismatches) == ("failed", None, ())
@@ -248,17 +252,17 @@ def test_a_wrong_dtype_outside_of_mixtures_is_a_mistake() -> None:
 @pytest.mark.anyio
 async def test_a_tutorial_kernel_passes_with_its_limits_and_fails_where_int64_is_asked(judge: Judge) -> None:
     path = KERNELS / "honest" / "tutorial_softmax.py"
-    names = ("M=4 N=64", "M=4 N=64 x far", "M=4 N=64 x transposed", "M=4 N=0")
+    names = ("M=4 N=64", "M=4 N=64 x rows far apart", "M=4 N=64 x transposed", "M=4 N=0")
     verdict = await judge(path, cases=names)
     assert verdict.verdict == "passed", verdict.summary
     assert [result.status for result in verdict.cases] == ["passed", *["limited"] * 3]
-    offsets = next(limit for limit in verdict.limits if limit.cases == ("M=4 N=64 x far",))
+    offsets = next(limit for limit in verdict.limits if limit.cases == ("M=4 N=64 x rows far apart",))
     assert str(offsets) in verdict.summary
-    assert str(offsets).startswith("offsets of x are 32-bit from line 22 on: right up to 2^31 elements")
+    assert str(offsets).startswith("offsets of x are 32-bit from line 22 on (right up to 2^31 elements")
     assert "tl.program_id(0).to(tl.int64)" in verdict.next_step
     strict = await judge(path, cases=names, require_int64_offsets=True)
     assert strict.verdict == "failed"
-    assert case_of(strict, "M=4 N=64 x far").status == "failed"
+    assert case_of(strict, "M=4 N=64 x rows far apart").status == "failed"
     assert case_of(strict, "M=4 N=64 x transposed").status == "limited"
 
 

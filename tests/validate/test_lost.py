@@ -1,4 +1,4 @@
-"""What our own machinery loses is tried again, and never held against a candidate, nor for one."""
+"""What our own machinery loses is tried again, and never counted for or against a candidate."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
-from pytorch_to_triton.validate.lane import Gone, Lane
+from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
@@ -29,7 +29,7 @@ CASE = Case(name="N=3", group="odd", dims={"N": 3}, arguments=())
 
 
 @pytest.fixture
-async def own_door(tmp_path: Path) -> AsyncIterator[WorkerClient]:
+async def own_client(tmp_path: Path) -> AsyncIterator[WorkerClient]:
     """A client whose fork servers may be killed."""
     async with open_client(RunFolders(tmp_path / "runs")) as worker:
         yield worker
@@ -52,29 +52,29 @@ class Killing:
 
 
 async def test_a_fork_server_that_ends_in_mid_validation_changes_no_verdict(
-    own_door: WorkerClient, interpreter: Runtime, tmp_path: Path
+    own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     killing = Killing()
     request = ValidationRequest(
         candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
     )
-    verdict = await validate(own_door, request, interpreter, killing)
+    verdict = await validate(own_client, request, interpreter, killing)
     assert killing.killed >= 1
     assert verdict.verdict == "passed", verdict.summary
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
-async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_door: WorkerClient) -> None:
+async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_client: WorkerClient) -> None:
     runtime = Runtime(python=sys.executable, interpreter=False)
-    side = Lane(own_door, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
+    lane = Lane(own_client, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
     try:
-        with pytest.raises(Gone) as gone:
-            await side.answer({"name": "kill_fork_server", "number": 1})
+        with pytest.raises(LostAnswer) as lost:
+            await lane.answer({"name": "kill_fork_server", "number": 1})
     finally:
-        await side.close()
-    assert gone.value.attempt.status == "lost"
-    assert side.losses.count == 0
-    result = candidate_failed(CASE, gone.value.attempt)
+        await lane.close()
+    assert lost.value.outcome.status == "lost"
+    assert lane.crashes.count == 0
+    result = candidate_failed(CASE, lost.value.outcome)
     assert result.status == "lost"
 
 

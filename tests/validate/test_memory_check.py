@@ -15,7 +15,7 @@ from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.memory_check import MemoryCheck, look_under_the_interpreter
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, units
-from pytorch_to_triton.validate.validate import opened
+from pytorch_to_triton.validate.validate import open_validation
 
 pytestmark = pytest.mark.anyio
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -39,9 +39,11 @@ async def test_what_a_device_does_not_show_is_seen_in_the_guarded_interpreter(
     target = Target(path=KERNELS / file)
     case = next(c for c in await planned(worker, target, interpreter) if c.elements > 1)
     found = MemoryCheck()
-    async with opened(worker, ValidationRequest(candidate=target, seed=7), interpreter) as validation:
-        candidate = CandidateWorkers.of(validation.setting, target, "candidate", ())
-        trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate, None)
+    async with open_validation(
+        worker, ValidationRequest(candidate=target, seed=7), interpreter
+    ) as validation:
+        candidate = CandidateWorkers(validation.setting, target, "candidate", ())
+        trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate)
         await look_under_the_interpreter(trial, [case], found)
     assert [violation.kind for violation in found.by_case[case.name]][:1] == [kind]
     assert found.unable == {}

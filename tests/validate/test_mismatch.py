@@ -1,4 +1,4 @@
-"""From statistics to words: the kind of a mistake, its place and its likely causes."""
+"""From statistics to a mismatch: the kind of a mistake, its place and its likely causes."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def statistics(found: Diagnostics) -> CaseStatistics:
         pytorch=traits(),
         elements=found.flat.size,
         failing=found.flat.count,
-        facts=found,
+        diagnostics=found,
     )
     return CaseStatistics(case="N=4", missing=(), extra=(), outputs=(output,))
 
@@ -104,42 +104,50 @@ PLACES = [
         "4 of 81 elements, without an evident pattern",
     ),
     (on_diagonal(0), "diagonal", "on the main diagonal"),
-    (on_diagonal(1), "diagonal", "on the diagonal 1 right of the main one"),
-    (on_diagonal(-3), "diagonal", "on the diagonal 3 left of the main one"),
+    (on_diagonal(1), "diagonal", "on the diagonal 1 above the main one"),
+    (on_diagonal(-3), "diagonal", "on the diagonal 3 below the main one"),
     (facts(spread(100, *range(99))), "everywhere", "almost every element (99 of 100)"),
 ]
 
 
-@pytest.mark.parametrize(("found", "where", "words"), PLACES, ids=[p[2] for p in PLACES])
+@pytest.mark.parametrize(("found", "where", "text"), PLACES, ids=[p[2] for p in PLACES])
 def test_failing_elements_are_placed_by_the_simplest_pattern(
-    found: Diagnostics, where: str, words: str
+    found: Diagnostics, where: str, text: str
 ) -> None:
     place = place_of(found)
     assert place.where == where
-    assert words in place.words
+    assert text in place.text
 
 
 KINDS: list[tuple[dict[str, Any], str, str]] = [
     ({"transposed": True}, "transposed", "the right values transposed"),
-    ({"unwritten": 4, "failing_nan": 4}, "unwritten", "never written, it holds what was in memory before"),
+    (
+        {"unwritten": 4, "failing_nan": 4},
+        "unwritten",
+        "never written, it still holds what was in memory before",
+    ),
     ({"unwritten": 3, "failing_nan": 4}, "nan_only", "NaN instead of numbers"),
-    ({"truth_not_finite": 4}, "not_propagated", "NaN or infinity is due"),
+    ({"truth_not_finite": 4}, "not_propagated", "NaN or infinity is expected"),
     ({"failing_nan": 4}, "nan_only", "NaN instead of numbers"),
     ({"failing_inf": 4}, "infinite", "infinities instead of numbers"),
     ({"failing_zero": 4}, "all_zero", "zero instead of numbers"),
     ({"equals_input": "x"}, "equals_input", "equals the input x"),
     ({"constant": True}, "constant", "the same value"),
     ({"factor": 0.75, "factor_leaves": 1e-6}, "constant_factor", "times a constant 0.75"),
-    ({"factor": 0.75, "factor_leaves": 0.05}, "values", "other values"),
-    ({"factor": 1.5, "factor_leaves": 0.0, "offset": 1.0, "offset_leaves": 0.0}, "values", "other values"),
+    ({"factor": 0.75, "factor_leaves": 0.05}, "values", "the values differ"),
+    (
+        {"factor": 1.5, "factor_leaves": 0.0, "offset": 1.0, "offset_leaves": 0.0},
+        "values",
+        "the values differ",
+    ),
     (
         {"factor": 0.9, "factor_leaves": 0.09, "offset": 0.01, "offset_leaves": 1e-6},
         "constant_offset",
         "plus a constant 0.01",
     ),
     ({"rounded_to": "float16", "relative_error": None}, "low_precision", "precise as float16"),
-    ({"relative_error": 1e-3}, "low_precision", "off by a few digits, 0.001 of its size"),
-    ({}, "values", "other values"),
+    ({"relative_error": 1e-3}, "low_precision", "off by a few digits, by 0.001 of its size"),
+    ({}, "values", "the values differ"),
 ]
 
 
@@ -157,13 +165,13 @@ def test_wrong_values_are_named_by_what_they_have_in_common(
 @pytest.mark.parametrize(
     ("differs", "candidate", "kind", "words"),
     [
-        ("dtype", {"dtype": "float16"}, "dtype", "dtype float16; PyTorch's has float32"),
-        ("shape", {"shape": (4, 1)}, "shape", "shape [4, 1]; PyTorch's has [4]"),
-        ("device", {"device": "cuda"}, "device", "device cuda; PyTorch's has cpu"),
-        ("type", {"type": "float"}, "type", "type float; PyTorch's has Tensor"),
+        ("dtype", {"dtype": "float16"}, "dtype", "dtype float16 instead of float32"),
+        ("shape", {"shape": (4, 1)}, "shape", "shape [4, 1] instead of [4]"),
+        ("device", {"device": "cuda"}, "device", "device cuda instead of cpu"),
+        ("type", {"type": "float"}, "type", "type float instead of Tensor"),
     ],
 )
-def test_a_wrong_trait_is_told_with_both_sides(
+def test_a_wrong_trait_is_named_with_both_values(
     differs: str, candidate: dict[str, Any], kind: str, words: str
 ) -> None:
     output = OutputStatistics(
@@ -179,8 +187,10 @@ def test_a_wrong_trait_is_told_with_both_sides(
     assert words in mismatch.message
 
 
-def test_outputs_that_one_side_lacks_are_named() -> None:
-    found = CaseStatistics(case="c", missing=("out[1]",), extra=("out[2]", "x after the call"), outputs=())
+def test_outputs_that_only_one_side_has_are_named() -> None:
+    found = CaseStatistics(
+        case="c", missing=("out[1]",), extra=("out[2]",), mutated={"x after the call": "x"}, outputs=()
+    )
     kinds = [(mismatch.output, mismatch.kind) for mismatch in mismatches_of(found)]
     assert kinds == [
         ("out[1]", "missing_output"),
@@ -213,17 +223,17 @@ def test_a_tail_that_starts_within_a_block_is_not_blamed_on_the_grid(first: int)
         (100.0, {"N": 100}, "The factor is N: a division by N is missing, or N is applied twice."),
         (0.01, {"N": 100}, "The factor is 1/N: N is missing, or divided by twice."),
         (100 / 128, {"N": 100}, "The factor is N / 128: a mean divides by the padded block"),
-        (99 / 100, {"N": 100}, "N stands where N - 1 is due."),
+        (99 / 100, {"N": 100}, "N is used where N - 1 is needed."),
         (0.125, {"D": 64}, "The factor is 1/sqrt(D)"),
         (0.3, {"alpha": 0.3}, "The factor is alpha"),
         (-1.0, {"N": 100}, "The sign is wrong."),
     ],
 )
-def test_a_factor_that_is_one_of_the_cases_own_numbers_tells_the_cause(
+def test_a_factor_that_is_one_of_the_cases_own_numbers_shows_the_cause(
     factor: float, known: dict[str, float], cause: str
 ) -> None:
-    [told] = causes(facts(factor=factor, factor_leaves=1e-6), **known)
-    assert told.startswith(cause)
+    [named] = causes(facts(factor=factor, factor_leaves=1e-6), **known)
+    assert named.startswith(cause)
 
 
 @pytest.mark.parametrize(
@@ -248,10 +258,10 @@ def test_a_few_scattered_elements_make_no_constant_factor() -> None:
     assert (mismatch.kind, mismatch.causes) == ("values", ())
 
 
-def test_an_offset_that_is_an_argument_tells_the_cause_and_another_none() -> None:
+def test_an_offset_that_is_an_argument_shows_the_cause_and_another_none() -> None:
     found = facts(offset=1e-5, offset_leaves=1e-6, factor=1.0, factor_leaves=0.9)
-    [told] = causes(found, eps=1e-5)
-    assert told == "The offset is eps: it is added once too often, or not subtracted."
+    [named] = causes(found, eps=1e-5)
+    assert named == "The offset is eps: it is added once too often, or not subtracted."
     [missing] = causes(found, eps=-1e-5)
     assert missing.startswith("The offset is -eps: it is not added")
     assert causes(found, eps=1e-6) == ()

@@ -1,4 +1,4 @@
-"""A verdict can be had again, bit for bit: its case, its smallest case, its command."""
+"""A verdict can be repeated, bit for bit: its case, its smallest case, its command."""
 
 import shlex
 from pathlib import Path
@@ -46,7 +46,7 @@ async def test_a_case_comes_again_bit_for_bit_with_the_seed_of_the_verdict(
     telling, _ = most_wrong(found)
     again = await judge(drops_from_32, seed=found.seed, cases=(telling.name,))
     assert again.cases == (telling,)
-    assert again.summary.removeprefix("1 of 1 case is wrong") in found.summary
+    assert again.summary.removeprefix("1 of 1 case is wrong. ") in found.summary
     other = await judge(drops_from_32, seed=found.seed ^ 1, cases=(telling.name,))
     assert other.cases[0].mismatches[0].first != telling.mismatches[0].first
 
@@ -147,7 +147,7 @@ def test_the_command_reads_back_as_the_request(request_: ValidationRequest, name
     assert read["case"] == ([named] if named else [])
 
 
-async def test_the_command_of_a_passed_verdict_names_the_cases_that_were_asked_for(
+async def test_the_command_of_a_passed_verdict_names_the_cases_that_were_requested(
     judge: Judge, tmp_path: Path
 ) -> None:
     verdict = await judge(double_file(tmp_path), cases=("N=4", "N=5"))

@@ -1,4 +1,4 @@
-"""Which cases run under compute-sanitizer, and what its hazards make of a candidate."""
+"""Which cases run under compute-sanitizer, and what its hazards mean."""
 
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ def elements(case: Case) -> int:
 
 
 def hazard(**fields: Any) -> Hazard:
-    told = {"kind": "read", "space": "global", "kernel": "k", "file": "san.py", "line": 4, "size_bytes": 16}
-    return Hazard(**{**told, **fields})
+    usual = {"kind": "read", "space": "global", "kernel": "k", "file": "san.py", "line": 4, "size_bytes": 16}
+    return Hazard(**{**usual, **fields})
 
 
 def recorded(name: str) -> tuple[Hazard, ...]:
@@ -57,23 +57,25 @@ def test_one_small_case_of_each_sort_is_chosen_in_the_plans_order() -> None:
 
 @pytest.mark.parametrize("rows", [[1], [128], [0, 2], [3, 5000, 100_000]])
 @pytest.mark.parametrize("columns", [[1], [7], [16, 4096], [100_000]])
-def test_chosen_cases_are_few_small_and_neither_far_nor_repeated(rows: list[int], columns: list[int]) -> None:
+def test_chosen_cases_are_few_small_and_neither_strided_far_nor_repeated(
+    rows: list[int], columns: list[int]
+) -> None:
     inputs: dict[str, object] = {"x": "float32|bfloat16[M, N]", "y": "float32|bfloat16[N, M]"}
     picked = chosen(planned(inputs, {"M": rows, "N": columns}))
     assert len(picked) <= 10
     assert len(set(names(picked))) == len(picked)
     assert all(elements(case) <= ELEMENTS for case in picked)
     assert {case.group for case in picked} <= {"declared", "odd", "power_of_two", "one", "layout", "dtype"}
-    assert all(tensor.layout != "far" for case in picked for tensor in tensors_in(case.arguments))
+    assert all(tensor.layout != "large_stride" for case in picked for tensor in tensors_in(case.arguments))
 
 
-def test_a_target_that_draws_its_own_inputs_is_chosen_as_it_is() -> None:
+def test_a_target_that_generates_its_own_inputs_is_chosen_as_it_is() -> None:
     case = Case(name="base", group="declared", dims={}, arguments=())
     assert chosen([case]) == [case]
     assert chosen([]) == []
 
 
-def test_a_read_past_the_end_is_told_with_its_place_its_distance_and_how_many() -> None:
+def test_a_read_past_the_end_is_reported_with_its_place_its_distance_and_how_many() -> None:
     read, write = violations(recorded("overrun"))
     assert (read.kind, read.file, read.line) == ("load_outside", "scale.py", 14)
     assert read.message == (
@@ -96,7 +98,7 @@ def test_an_access_gigabytes_away_is_put_down_to_narrow_offsets() -> None:
     assert "int64" in violation.suggestion
 
 
-def test_a_misaligned_access_is_not_told_to_be_outside() -> None:
+def test_a_misaligned_access_is_not_reported_as_outside() -> None:
     (violation,) = violations(recorded("misaligned"))
     assert "at a misaligned address, inside the nearest allocation" in violation.message
     assert "multiple_of" in violation.suggestion
@@ -112,11 +114,11 @@ def test_a_race_between_a_write_and_a_read_is_a_violation() -> None:
 def test_what_honest_reductions_and_the_compiler_cause_is_remarked_only() -> None:
     hazards = [*recorded("races"), *recorded("shared"), hazard(kind="leak", space="", kernel="")]
     assert len(violations(hazards)) == 1
-    told = remarks(hazards)
-    assert len(told) == len(hazards) - 1
-    assert "total (" in told[0]
-    assert "write race in shared memory" in told[0]
-    assert all("stage.py:30" not in remark for remark in told)
+    remarked = remarks(hazards)
+    assert len(remarked) == len(hazards) - 1
+    assert "total (" in remarked[0]
+    assert "write race in shared memory" in remarked[0]
+    assert all("stage.py:30" not in remark for remark in remarked)
 
 
 @pytest.mark.parametrize("report", sorted(path.stem for path in REPORTS.glob("*.txt")))

@@ -24,14 +24,14 @@ async def test_the_reference_cannot_be_imported(judge: Judge, tmp_path: Path) ->
     path = double_file(tmp_path, body("from kernel import reference", "return reference(x)"))
     verdict = await judge(path, cases=CASE)
     assert case(verdict, "N=9").status == "raised"
-    assert "the reference is not there while the candidate runs" in verdict.summary
+    assert "the reference is not available while the candidate runs" in verdict.summary
 
 
 async def test_the_reference_cannot_be_called_where_it_stood_beside_it(judge: Judge, tmp_path: Path) -> None:
     path = double_file(tmp_path, body("return reference(x)"))
     verdict = await judge(path, cases=CASE)
     assert case(verdict, "N=9").status == "raised"
-    assert "the reference is not there while the candidate runs" in verdict.summary
+    assert "the reference is not available while the candidate runs" in verdict.summary
 
 
 @pytest.mark.parametrize("how", ["open(KERNEL).read()", "__import__('pathlib').Path(KERNEL).read_text()"])
@@ -45,14 +45,14 @@ async def test_the_file_that_was_named_cannot_be_opened(how: str, judge: Judge, 
     assert (refused.file, refused.line) == (str(tmp_path / "kernel.py"), line_of(tmp_path, read))
 
 
-async def test_an_attempt_that_is_hidden_by_the_candidate_is_told(judge: Judge, tmp_path: Path) -> None:
+async def test_an_attempt_that_is_hidden_by_the_candidate_is_reported(judge: Judge, tmp_path: Path) -> None:
     secret = repr(str(tmp_path / "kernel.py"))
     hidden = body("try:", f"    open({secret})", "except Exception:", "    pass", "return double(x)")
     verdict = await judge(double_file(tmp_path, hidden), cases=CASE)
     assert verdict.verdict == "failed"
     assert "but the rules are broken: The candidate opens" in verdict.summary
     assert verdict.summary.count("The candidate opens") == 1
-    assert verdict.next_step.startswith("Keep to the inputs")
+    assert verdict.next_step.startswith("Fix: Use only the inputs")
 
 
 async def test_the_staged_copy_that_python_shows_has_no_reference(judge: Judge, tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ class Looking:
 
     def look(self) -> None:
         held = {file: file.read_bytes() for file in self._exchange.rglob("*") if file.is_file()}
-        drawn = [
+        inputs = [
             bytearray(data) for file, data in held.items() if "inputs" in file.parts and data[:1] != b"{"
         ]
-        expected = {(2 * torch.frombuffer(data, dtype=torch.float32)).numpy().tobytes() for data in drawn}
+        expected = {(2 * torch.frombuffer(data, dtype=torch.float32)).numpy().tobytes() for data in inputs}
         self.looked += len(expected)
         self.found += [str(file) for file, data in held.items() if data in expected]
 

@@ -8,7 +8,7 @@ from pytorch_to_triton.errors import BadInput, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus
+from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult
 from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 
@@ -16,23 +16,29 @@ REFERENCE = Target(path=Path("/a/ref.py"), name="f")
 RAISED = "The reference raised ValueError at ref.py:6: bad shape"
 
 
-def result(name: str, status: CaseStatus, why: str = RAISED, group: Group = "declared") -> CaseResult:
-    return CaseResult(name=name, group=group, status=status, why=why if status != "passed" else "")
+def result(
+    name: str, status: CaseStatus, why: str = RAISED, reason: NoResult = "raised", group: Group = "declared"
+) -> CaseResult:
+    if status == "passed":
+        return CaseResult(name=name, group=group, status=status, why="")
+    return CaseResult(name=name, group=group, status=status, why=why, reason=reason)
 
 
 @pytest.mark.parametrize(
-    ("why", "hint"),
+    ("reason", "why", "hint"),
     [
-        (RAISED, "Correct the function"),
-        ("The reference ended its process: killed by SIGSEGV", "crashes the process"),
-        ("The reference did not return within 4 s", "--timeout"),
+        ("raised", RAISED, "Correct the function"),
+        ("crashed", "The reference ended its process: killed by SIGSEGV", "crashes the process"),
+        ("timed_out", "The reference did not return within 4 s", "--timeout"),
     ],
 )
-def test_a_reference_that_fails_at_the_middle_is_told_with_case_and_cause(why: str, hint: str) -> None:
-    results = [result("N=8", "reference_raised", why), result("N=3", "passed")]
+def test_a_reference_that_fails_at_the_middle_is_refused_with_case_and_cause(
+    reason: NoResult, why: str, hint: str
+) -> None:
+    results = [result("N=8", "reference_raised", why, reason), result("N=3", "passed")]
     with pytest.raises(TargetBroken) as refusal:
         refuse_unrunnable_reference(results, REFERENCE)
-    assert why.removeprefix("The reference ") in refusal.value.message
+    assert f"ref.py:f cannot be used. {why}" in refusal.value.message
     assert "at N=8 and in 1 of 2 declared cases" in refusal.value.message
     assert hint in refusal.value.hint
     assert refusal.value.exit_code == 2
@@ -43,15 +49,13 @@ def test_a_reference_that_fails_at_a_corner_is_left_to_the_verdict() -> None:
     refuse_unrunnable_reference(results, REFERENCE)
 
 
-def test_a_case_that_was_asked_for_by_name_is_left_to_the_verdict() -> None:
+def test_a_case_that_was_requested_by_name_is_left_to_the_verdict() -> None:
     refuse_unrunnable_reference([result("N=1", "reference_raised")], REFERENCE, ("N=1",))
 
 
-@pytest.mark.parametrize(
-    "why", ["The reference was not run: the machine was busy", "The reference raised NoGradient: x"]
-)
-def test_what_is_not_about_the_reference_s_own_code_is_left_to_the_verdict(why: str) -> None:
-    refuse_unrunnable_reference([result("N=8", "reference_raised", why)], REFERENCE)
+@pytest.mark.parametrize("reason", ["not_run", "no_gradient"])
+def test_what_is_not_about_the_reference_s_own_code_is_left_to_the_verdict(reason: NoResult) -> None:
+    refuse_unrunnable_reference([result("N=8", "reference_raised", reason=reason)], REFERENCE)
 
 
 def test_a_plan_without_a_case_is_refused_with_the_reason() -> None:

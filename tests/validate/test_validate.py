@@ -19,50 +19,19 @@ from .verdicts import ANY, Judge, case, most_wrong, statuses
 pytestmark = pytest.mark.anyio
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-HONEST = ["row_mean", "silu", "square"]
 MODULES = KERNELS / "linear_norm_module.py"
 
-KINDS = {
-    "wrong/accumulates_in_float16": ("low_precision", "everywhere"),
-    "wrong/constant_offset": ("constant_offset", "everywhere"),
-    "wrong/divides_by_block": ("constant_factor", "everywhere"),
-    "wrong/drops_tail": ("all_zero", "tail"),
-    "wrong/every_fourth_column_wrong": ("values", "every_nth"),
-    "wrong/ignores_nan": ("not_propagated", None),
-    "wrong/mutates_its_input": ("mutates_input", None),
-    "wrong/nan_in_masked_lanes": ("nan_only", "everywhere"),
-    "wrong/one_column_wrong": ("all_zero", "one_index"),
-    "wrong/one_row_wrong": ("values", "one_index"),
-    "cheating/returns_its_input": ("equals_input", "everywhere"),
-    "cheating/returns_zeros": ("all_zero", "everywhere"),
-    "wrong/rounds_to_float16": ("low_precision", "everywhere"),
-    "wrong/transposed_output": ("transposed", "everywhere"),
-    "wrong/wrong_dtype": ("dtype", None),
-    "wrong/wrong_shape": ("shape", None),
-}
 
-
-@pytest.mark.parametrize("name", HONEST)
-async def test_an_honest_kernel_passes_cases_of_every_group(name: str, judge: Judge) -> None:
-    verdict = await judge(KERNELS / "honest" / f"{name}.py")
+async def test_an_honest_kernel_passes_cases_of_every_group(judge: Judge) -> None:
+    verdict = await judge(KERNELS / "honest" / "row_mean.py")
     assert verdict.verdict == "passed", verdict.summary
     assert statuses(verdict) == {"passed"}
     groups = {result.group for result in verdict.cases}
     assert groups >= {"declared", "odd", "one", "empty", "layout", "special"}
 
 
-@pytest.mark.parametrize("name", KINDS)
-async def test_a_wrong_kernel_fails_with_its_kind_and_place(name: str, judge: Judge) -> None:
-    verdict = await judge(KERNELS / f"{name}.py")
-    assert verdict.verdict == "failed"
-    kind, where = KINDS[name]
-    _, mismatch = most_wrong(verdict)
-    assert mismatch.kind == kind, verdict.summary
-    assert where is None or mismatch.where == where, verdict.summary
-
-
-async def test_a_tail_is_told_with_its_indices_and_values(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "wrong" / "drops_tail.py")
+async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge) -> None:
+    verdict = await judge(KERNELS / "wrong" / "drops_tail.py", cases=("N=100", "N=5"))
     result, mismatch = most_wrong(verdict)
     assert result.name == "N=100"
     assert "elements 96 to 99 of 100" in mismatch.message
@@ -73,28 +42,31 @@ async def test_a_tail_is_told_with_its_indices_and_values(judge: Judge) -> None:
 
 
 async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "wrong" / "ignores_strides.py")
+    labels = ("", " x transposed", " x sliced", " x rows far apart", " nan in x", " called again")
+    cases = tuple(f"M=5 N=9{label}" for label in labels)
+    verdict = await judge(KERNELS / "wrong" / "ignores_strides.py", cases=cases)
     failed = {result.group for result in verdict.cases if result.status == "failed"}
-    assert failed == {"layout", "far"}
+    assert failed == {"layout", "large_stride"}
     assert "memory layouts" in verdict.next_step
 
 
 async def test_a_candidate_that_aborts_is_a_crash_of_one_case(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "aborts.py", allow_torch=ANY)
+    cases = ("N=4", "N=9", "N=5", "N=4 nan in x")
+    verdict = await judge(KERNELS / "aborts.py", allow_torch=ANY, cases=cases)
     assert verdict.verdict == "failed"
     assert case(verdict, "N=9").status == "crashed"
     assert "SIGABRT" in case(verdict, "N=9").why
-    assert {r.status for r in verdict.cases if "N=9" not in r.name} == {"passed"}
+    assert {r.status for r in verdict.cases if r.name != "N=9"} == {"passed"}
 
 
 async def test_a_candidate_that_never_ends_is_timed_out_in_that_case(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "spins.py", seconds=4.0, allow_torch=ANY)
+    verdict = await judge(KERNELS / "spins.py", seconds=4.0, allow_torch=ANY, cases=("N=4", "N=0", "N=5"))
     assert case(verdict, "N=0").status == "timed_out"
     assert {r.status for r in verdict.cases if r.name != "N=0"} == {"passed"}
 
 
-async def test_an_exception_is_told_with_its_line(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "raises.py", allow_torch=ANY)
+async def test_an_exception_is_reported_with_its_line(judge: Judge) -> None:
+    verdict = await judge(KERNELS / "raises.py", allow_torch=ANY, cases=("N=4", "N=1"))
     assert case(verdict, "N=1").status == "raised"
     assert "ValueError at raises.py:" in case(verdict, "N=1").why
     assert "one element is too few" in verdict.summary
@@ -103,16 +75,17 @@ async def test_an_exception_is_told_with_its_line(judge: Judge) -> None:
 async def test_after_three_crashes_the_rest_is_not_run(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text((KERNELS / "aborts.py").read_text().replace("x.numel() == 9", "x.numel() > 0"))
-    statuses = [result.status for result in (await judge(path, allow_torch=ANY)).cases]
-    assert statuses.count("crashed") == 3
-    assert statuses.count("skipped") == len(statuses) - 3
+    cases = ("N=4", "N=9", "N=5", "N=13", "N=1")
+    verdict = await judge(path, allow_torch=ANY, cases=cases)
+    assert [result.status for result in verdict.cases] == [*["crashed"] * 3, *["skipped"] * 2]
+    assert {result.reason for result in verdict.cases} == {"crashed", "not_run"}
 
 
 async def test_a_reference_that_raises_on_a_declared_size_leaves_it_undecided(
     judge: Judge, tmp_path: Path
 ) -> None:
     path = plain_file(tmp_path, "return x.view(2, -1).sum()", "return x.view(2, -1).sum()")
-    verdict = await judge(path, allow_torch=ANY)
+    verdict = await judge(path, allow_torch=ANY, cases=("N=4", "N=9"))
     assert verdict.verdict == "undecided"
     assert case(verdict, "N=9").status == "reference_raised"
     assert "RuntimeError" in case(verdict, "N=9").why
@@ -134,19 +107,25 @@ async def test_a_reference_that_raises_on_a_generated_size_skips_it(judge: Judge
 
 
 async def test_an_input_that_the_reference_writes_to_is_an_output(judge: Judge, tmp_path: Path) -> None:
-    right = await judge(plain_file(tmp_path, "return x.mul_(2)", "return x.mul_(2)"), allow_torch=ANY)
+    right = await judge(
+        plain_file(tmp_path, "return x.mul_(2)", "return x.mul_(2)"), allow_torch=ANY, cases=("N=4", "N=9")
+    )
     assert right.verdict == "passed"
     assert "x after the call" in [output.path for output in right.cases[0].outputs]
-    wrong = await judge(plain_file(tmp_path, "return x.mul_(2)", "return x * 2"), allow_torch=ANY)
+    wrong = await judge(
+        plain_file(tmp_path, "return x.mul_(2)", "return x * 2"), allow_torch=ANY, cases=("N=4", "N=9")
+    )
     assert wrong.verdict == "failed"
     assert most_wrong(wrong)[1].output == "x after the call"
 
 
-async def test_a_reference_that_computes_in_float32_is_still_held_against_float64(
+async def test_a_reference_that_computes_in_float32_is_still_compared_with_float64(
     judge: Judge, tmp_path: Path
 ) -> None:
     reference = "return (x.float() / 3).to(x.dtype)"
-    verdict = await judge(plain_file(tmp_path, reference, "return x / 3"), allow_torch=ANY)
+    verdict = await judge(
+        plain_file(tmp_path, reference, "return x / 3"), allow_torch=ANY, cases=("N=4", "N=9")
+    )
     assert verdict.verdict == "passed"
     assert {result.truth for result in verdict.cases} == {"float64"}
     assert max(o.pytorch_error for r in verdict.cases for o in r.outputs) > 0
@@ -155,34 +134,40 @@ async def test_a_reference_that_computes_in_float32_is_still_held_against_float6
 async def test_nested_results_are_compared_path_by_path(judge: Judge, tmp_path: Path) -> None:
     reference = 'return {"sum": x.sum(), "parts": [x + 1, (x * 2, 3)]}'
     candidate = 'return {"sum": x.sum(), "parts": [x + 1, (x * 3, 3)]}'
-    verdict = await judge(plain_file(tmp_path, reference, candidate), allow_torch=ANY)
+    verdict = await judge(plain_file(tmp_path, reference, candidate), allow_torch=ANY, cases=("N=4", "N=9"))
     _, mismatch = most_wrong(verdict)
     assert mismatch.output == "out.parts[1][0]"
     assert mismatch.kind == "constant_factor"
 
 
-async def test_a_wrong_number_is_told(judge: Judge, tmp_path: Path) -> None:
+async def test_a_wrong_number_is_found(judge: Judge, tmp_path: Path) -> None:
     verdict = await judge(
-        plain_file(tmp_path, "return x.sum(), x.numel()", "return x.sum() * 2, 1"), allow_torch=ANY
+        plain_file(tmp_path, "return x.sum(), x.numel()", "return x.sum() * 2, 1"),
+        allow_torch=ANY,
+        cases=("N=4",),
     )
     wrong = {mismatch.output for mismatch in case(verdict, "N=4").mismatches}
     assert wrong == {"out[0]", "out[1]"}
 
 
 async def test_a_missing_output_is_named(judge: Judge, tmp_path: Path) -> None:
-    verdict = await judge(plain_file(tmp_path, "return x, x + 1", "return (x,)"), allow_torch=ANY)
+    verdict = await judge(
+        plain_file(tmp_path, "return x, x + 1", "return (x,)"), allow_torch=ANY, cases=("N=4", "N=9")
+    )
     _, mismatch = most_wrong(verdict)
     assert (mismatch.kind, mismatch.output) == ("missing_output", "out[1]")
 
 
 async def test_a_random_reference_is_undecided_rather_than_passed(judge: Judge, tmp_path: Path) -> None:
     reference = "return torch.randn(x.shape, dtype=x.dtype)"
-    verdict = await judge(plain_file(tmp_path, reference, "return torch.zeros_like(x)"), allow_torch=ANY)
+    verdict = await judge(
+        plain_file(tmp_path, reference, "return torch.zeros_like(x)"), allow_torch=ANY, cases=("N=4", "N=9")
+    )
     assert verdict.verdict != "passed"
 
 
 ROUNDS_BADLY = "return (x + 2048.0) - 2048.0"
-"""In float16 nothing but even numbers comes of it."""
+"""In float16 this gives even numbers only."""
 
 
 @pytest.mark.parametrize(
@@ -208,19 +193,21 @@ async def test_where_pytorch_and_float64_are_far_apart_only_pytorchs_own_result_
 async def test_a_candidate_gets_the_parameters_of_the_reference_module(
     name: str | None, judge: Judge
 ) -> None:
+    cases = () if name is None else ("get_inputs()",)
     reference = Target(path=MODULES, name="Model")
-    verdict = await judge(MODULES, name, reference=reference, allow_torch=ANY)
+    verdict = await judge(MODULES, name, reference=reference, allow_torch=ANY, cases=cases)
     assert verdict.verdict == "passed", verdict.summary
     assert verdict.cases[0].name == "get_inputs()"
 
 
 async def test_a_bias_that_is_zero_at_first_is_missed_when_it_is_left_out(judge: Judge) -> None:
-    verdict = await judge(MODULES, "forgets_the_bias", reference=Target(path=MODULES), allow_torch=ANY)
+    request = {"reference": Target(path=MODULES), "allow_torch": ANY, "cases": ("get_inputs()",)}
+    verdict = await judge(MODULES, "forgets_the_bias", **request)
     assert verdict.verdict == "failed"
     assert case(verdict, "get_inputs()").status == "failed"
 
 
-async def test_a_file_may_draw_its_own_inputs(judge: Judge, tmp_path: Path) -> None:
+async def test_a_file_may_generate_its_own_inputs(judge: Judge, tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(
         "import torch\n"
@@ -243,11 +230,13 @@ async def test_lists_of_tensors_and_options_reach_both_sides(judge: Judge, tmp_p
     )
     options: Options = parse_options(["xs=[float32[N],float32[N]]", "scale=0.5"], ["N=4,9"])
     slow = Target(path=path, name="slow")
-    verdict = await judge(path, "fast", reference=slow, options=options, allow_torch=ANY)
+    verdict = await judge(
+        path, "fast", reference=slow, options=options, allow_torch=ANY, cases=("N=4", "N=9")
+    )
     assert verdict.verdict == "passed", verdict.summary
 
 
-async def test_the_same_seed_draws_the_same_inputs_and_another_draws_others(judge: Judge) -> None:
+async def test_the_same_seed_gives_the_same_inputs_and_another_gives_others(judge: Judge) -> None:
     path = KERNELS / "wrong" / "one_column_wrong.py"
     largest = ("M=6 N=20",)
     first, second, other = [most_wrong(await judge(path, seed=s, cases=largest))[1].first for s in (1, 1, 2)]
@@ -256,7 +245,7 @@ async def test_the_same_seed_draws_the_same_inputs_and_another_draws_others(judg
 
 
 async def test_no_tensors_are_left_behind(judge: Judge, cache: Path) -> None:
-    await judge(KERNELS / "wrong" / "one_column_wrong.py")
+    await judge(KERNELS / "wrong" / "one_column_wrong.py", cases=("M=6 N=20",))
     assert list((cache / "exchange").iterdir()) == []
 
 

@@ -15,13 +15,13 @@ def case(verdict: Verdict, name: str) -> CaseResult:
 
 
 def most_wrong(verdict: Verdict) -> tuple[CaseResult, Mismatch]:
-    """The failed case that the summary tells about."""
-    result = next(r for r in verdict.cases if f"as in {r.name}: " in verdict.summary)
+    """The failed case that the summary shows."""
+    result = next(r for r in verdict.cases if f"For example, {r.name}: " in verdict.summary)
     return result, result.mismatches[0]
 
 
 def violations(verdict: Verdict) -> dict[str, Violation]:
-    """The first violation of each breach, in a case or of the whole process."""
+    """The first violation of each kind, in a case or of the whole process."""
     found = [*verdict.violations, *(v for result in verdict.cases for v in result.violations)]
     return {violation.kind: violation for violation in reversed(found)}
 

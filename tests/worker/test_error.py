@@ -81,7 +81,7 @@ def test_where_pytorch_overflows_nothing_is_judged() -> None:
     assert not found.judged[truth.half().isinf()].any()
 
 
-def test_where_pytorch_is_finite_and_far_off_it_is_told_whom_the_candidate_agrees_with() -> None:
+def test_where_pytorch_is_finite_and_far_off_the_candidate_is_compared_with_both() -> None:
     truth = row()
     pytorch = truth.clone()
     pytorch[0, :4] += 50.0
@@ -114,14 +114,14 @@ def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
     assert exact_errors(outputs).failing.tolist() == [False, True, False, False]
 
 
-def test_facts_of_a_single_number_are_plain() -> None:
+def test_diagnostics_of_a_single_number_are_plain() -> None:
     outputs = {"candidate": torch.tensor(2.0), "truth": torch.tensor(3.0)}
     failing = torch.tensor(True)
     assert where_it_fails(failing)["first"] == []
     assert what_it_looks_like(outputs, failing, {})["factor"] is None
 
 
-def test_facts_name_the_factor_the_transposition_and_the_input() -> None:
+def test_diagnostics_name_the_factor_the_transposition_and_the_input() -> None:
     truth = row()
     failing = torch.ones(3, 200, dtype=torch.bool)
 
@@ -157,13 +157,13 @@ def test_no_tolerance_is_met_where_a_nan_is_wrong() -> None:
     assert (found.meets_strict, found.meets_loose) == (False, False)
 
 
-def test_a_result_of_one_value_is_told_from_one_of_several() -> None:
+def test_a_result_of_one_value_is_marked_as_constant() -> None:
     assert errors(torch.full((3, 4), 2.0), torch.full((3, 4), 2.0, dtype=torch.float64)).constant
     assert not errors(row().float(), row()).constant
     assert not errors(torch.ones(1), torch.ones(1, dtype=torch.float64)).constant
 
 
-def test_failing_elements_of_one_diagonal_are_told_by_column_minus_row() -> None:
+def test_failing_elements_of_one_diagonal_are_given_by_column_minus_row() -> None:
     def diagonal(offset: int) -> object:
         return where_it_fails(torch.eye(5, dtype=torch.bool).roll(offset, 1).triu(offset))["diagonal"]
 

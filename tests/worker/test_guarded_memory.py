@@ -1,4 +1,4 @@
-"""Guarded memory looks like torch's own and tells who wrote where nothing may be written."""
+"""Guarded memory behaves like torch's own, and reports writes to where nothing may be written."""
 
 import ctypes
 import json
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -60,22 +61,22 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("layout", get_args(Layout))
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_a_placed_tensor_is_laid_out_as_the_original_was(
-    shape: str, layout: Layout, dtype: torch.dtype, memory: GuardedMemory
-) -> None:
-    base = SHAPES[shape]()
-    flat = torch.as_strided(base, (base.untyped_storage().nbytes() // 8,), (1,), 0).to(dtype)
-    tensor = laid_out(flat.as_strided(base.shape, base.stride(), base.storage_offset()), layout)
-    placed = memory.placed(tensor, "x")
-    assert (placed.dtype, placed.shape, placed.stride()) == (dtype, tensor.shape, tensor.stride())
-    assert placed.storage_offset() == tensor.storage_offset()
-    assert placed.untyped_storage().size() == tensor.untyped_storage().size()
-    assert raw(placed) == raw(tensor)
-    assert placed.untyped_storage().data_ptr() % 64 == 0
+def test_a_placed_tensor_is_laid_out_as_the_original_was(memory: GuardedMemory) -> None:
+    for shape, layout, dtype in product(SHAPES, get_args(Layout), DTYPES):
+        base = SHAPES[shape]()
+        flat = torch.as_strided(base, (base.untyped_storage().nbytes() // 8,), (1,), 0).to(dtype)
+        tensor = laid_out(flat.as_strided(base.shape, base.stride(), base.storage_offset()), layout)
+        placed = memory.placed(tensor, "x")
+        assert form_of(placed) == form_of(tensor), (shape, layout, dtype)
+        assert raw(placed) == raw(tensor), (shape, layout, dtype)
+        assert placed.untyped_storage().data_ptr() % 64 == 0
     assert memory.overruns() == []
+
+
+def form_of(tensor: torch.Tensor) -> tuple[object, ...]:
+    """Everything of a tensor but its place and its values."""
+    size = tensor.untyped_storage().size()
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), size
 
 
 def test_rows_of_an_expanded_tensor_are_one_row(memory: GuardedMemory) -> None:
@@ -92,19 +93,17 @@ def test_a_placed_tensor_is_a_copy_without_gradient(memory: GuardedMemory) -> No
     assert not placed.requires_grad
 
 
-@pytest.mark.parametrize(
-    ("element", "side", "offset"), [(12, "after", 12), (40, "after", 40), (-1, "before", -1)]
-)
-def test_a_write_outside_is_found_with_its_offset(
-    element: int, side: str, offset: int, memory: GuardedMemory
-) -> None:
-    placed = memory.placed(torch.zeros(3, 4), "x")
-    memory.placed(torch.zeros(5), "y")
-    write_element(placed, element)
-    assert memory.overruns() == [{"tensor": "x", "side": side, "offset": offset, "elements": 1, "size": 12}]
+def test_a_write_outside_is_found_with_its_offset() -> None:
+    for element, side in ((12, "after"), (40, "after"), (-1, "before")):
+        memory = GuardedMemory("cpu", Poison.FIRST)
+        placed = memory.placed(torch.zeros(3, 4), "x")
+        memory.placed(torch.zeros(5), "y")
+        write_element(placed, element)
+        found = {"tensor": "x", "side": side, "offset": element, "elements": 1, "size": 12}
+        assert memory.overruns() == [found]
 
 
-def test_several_writes_on_both_sides_are_counted_and_the_nearest_is_told(memory: GuardedMemory) -> None:
+def test_several_writes_on_both_sides_are_counted_and_the_nearest_is_reported(memory: GuardedMemory) -> None:
     placed = memory.placed(torch.zeros(12), "x")
     for element in (-9, -3, 14, 15, 16):
         write_element(placed, element)
@@ -121,14 +120,14 @@ def test_offsets_count_from_the_storage_not_from_the_tensor(memory: GuardedMemor
     assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -1), ("after", 10)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("which", Poison)
-def test_one_byte_too_far_is_found_in_every_dtype(dtype: torch.dtype, which: Poison) -> None:
-    memory = GuardedMemory("cpu", which)
-    placed = memory.placed(torch.zeros(7, dtype=dtype), "x")
-    last = placed.data_ptr() + 8 * dtype.itemsize - 1
-    ctypes.c_uint8.from_address(last).value ^= 1
-    assert memory.overruns() == [{"tensor": "x", "side": "after", "offset": 7, "elements": 1, "size": 7}]
+def test_one_byte_too_far_is_found_in_every_dtype() -> None:
+    for dtype, which in product(DTYPES, Poison):
+        memory = GuardedMemory("cpu", which)
+        placed = memory.placed(torch.zeros(7, dtype=dtype), "x")
+        last = placed.data_ptr() + 8 * dtype.itemsize - 1
+        ctypes.c_uint8.from_address(last).value ^= 1
+        found = {"tensor": "x", "side": "after", "offset": 7, "elements": 1, "size": 7}
+        assert memory.overruns() == [found], (dtype, which)
 
 
 def test_writes_inside_are_no_overrun(memory: GuardedMemory) -> None:
@@ -145,15 +144,17 @@ def test_what_lies_beside_a_float_tensor_is_not_a_number(memory: GuardedMemory) 
     assert math.isnan(ctypes.c_float.from_address(placed.data_ptr() - 4).value)
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.complex64, torch.complex128, torch.uint32], ids=str)
-def test_the_two_poisons_differ_and_the_first_is_nan_where_there_is_one(dtype: torch.dtype) -> None:
-    first, second = (torch.frombuffer(bytearray(poison_bytes(dtype, which)), dtype=dtype) for which in Poison)
-    wide = torch.complex128 if dtype.is_complex else torch.float64
-    if dtype.is_floating_point or dtype.is_complex:
-        assert first.to(wide).isnan().all()
-        assert second.to(wide).isfinite().all()
-    else:
-        assert first.item() != second.item()
+def test_the_two_poisons_differ_and_the_first_is_nan_where_there_is_one() -> None:
+    for dtype in (*DTYPES, torch.complex64, torch.complex128, torch.uint32):
+        first, second = (
+            torch.frombuffer(bytearray(poison_bytes(dtype, which)), dtype=dtype) for which in Poison
+        )
+        wide = torch.complex128 if dtype.is_complex else torch.float64
+        if dtype.is_floating_point or dtype.is_complex:
+            assert first.to(wide).isnan().all(), dtype
+            assert second.to(wide).isfinite().all(), dtype
+        else:
+            assert first.item() != second.item(), dtype
 
 
 ALLOCATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -176,24 +177,20 @@ ALLOCATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("make", ALLOCATIONS.values(), ids=ALLOCATIONS)
-@pytest.mark.parametrize("which", Poison)
-def test_what_is_allocated_uninitialised_is_poison(
-    make: Callable[[torch.Tensor], torch.Tensor], which: Poison
-) -> None:
+def test_what_is_allocated_uninitialised_is_poison() -> None:
     x = torch.zeros(6, 4)
-    plain = make(x)
-    memory = GuardedMemory("cpu", which)
-    with memory.intercepting():
-        guarded = make(x)
-    assert is_poisoned(guarded, which)
-    assert (guarded.dtype, guarded.shape, guarded.stride()) == (plain.dtype, plain.shape, plain.stride())
-    assert guarded.untyped_storage().size() == plain.untyped_storage().size()
-    assert (guarded.requires_grad, guarded.is_leaf) == (plain.requires_grad, True)
-    assert not guarded._is_view()
-    end = guarded.data_ptr() + guarded.untyped_storage().size()
-    ctypes.c_uint8.from_address(end).value ^= 1
-    assert [o["side"] for o in memory.overruns()] == ["after"]
+    for name, which in product(ALLOCATIONS, Poison):
+        plain = ALLOCATIONS[name](x)
+        memory = GuardedMemory("cpu", which)
+        with memory.intercepting():
+            guarded = ALLOCATIONS[name](x)
+        assert is_poisoned(guarded, which), name
+        assert form_of(guarded) == form_of(plain), name
+        assert (guarded.requires_grad, guarded.is_leaf) == (plain.requires_grad, True), name
+        assert not guarded._is_view(), name
+        end = guarded.data_ptr() + guarded.untyped_storage().size()
+        ctypes.c_uint8.from_address(end).value ^= 1
+        assert [o["side"] for o in memory.overruns()] == ["after"], name
 
 
 INITIALISED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -209,19 +206,17 @@ INITIALISED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("make", INITIALISED.values(), ids=INITIALISED)
-def test_what_is_allocated_with_values_keeps_them_and_is_guarded(
-    make: Callable[[torch.Tensor], torch.Tensor], memory: GuardedMemory
-) -> None:
+def test_what_is_allocated_with_values_keeps_them_and_is_guarded() -> None:
     x = torch.arange(12.0).view(3, 4)
-    with memory.intercepting():
-        guarded = make(x)
-    plain = make(x)
-    assert torch.equal(guarded, plain)
-    assert (guarded.dtype, guarded.stride()) == (plain.dtype, plain.stride())
-    assert guarded.requires_grad == plain.requires_grad
-    ctypes.c_uint8.from_address(guarded.data_ptr() - 1).value ^= 1
-    assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -1)]
+    for name, make in INITIALISED.items():
+        memory = GuardedMemory("cpu", Poison.FIRST)
+        with memory.intercepting():
+            guarded = make(x)
+        plain = make(x)
+        assert torch.equal(guarded, plain), name
+        assert (form_of(guarded), guarded.requires_grad) == (form_of(plain), plain.requires_grad), name
+        ctypes.c_uint8.from_address(guarded.data_ptr() - 1).value ^= 1
+        assert [(o["side"], o["offset"]) for o in memory.overruns()] == [("before", -1)], name
 
 
 def test_empty_meta_and_subclass_tensors_are_left_alone(memory: GuardedMemory) -> None:
@@ -314,7 +309,7 @@ def test_a_storage_that_grew_is_known_at_its_new_size(memory: GuardedMemory) -> 
     assert [end - start for start, end, _, _ in memory.ranges()] == [8000]
 
 
-def test_a_temporary_that_turns_out_to_be_the_output_is_told_by_that_name(memory: GuardedMemory) -> None:
+def test_a_temporary_that_turns_out_to_be_the_output_is_reported_by_that_name(memory: GuardedMemory) -> None:
     with memory.intercepting():
         out = torch.empty(4)
         write_element(out, 4)
@@ -445,19 +440,17 @@ def bare() -> Iterator[GuardedMemory]:
     memory.close()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_without_red_zones_a_tensor_begins_with_its_allocation(
-    dtype: torch.dtype, bare: GuardedMemory
-) -> None:
-    original = torch.arange(15).to(dtype).view(3, 5)
-    placed = bare.placed(original.T[1:], "x")
-    with bare.intercepting():
-        made = torch.empty(7, dtype=dtype)
-    assert placed.untyped_storage().data_ptr() % mmap.PAGESIZE == 0
-    assert made.data_ptr() % mmap.PAGESIZE == 0
-    assert raw(placed) == raw(original)
-    assert (placed.stride(), placed.storage_offset()) == ((1, 5), 1)
-    assert is_poisoned(made)
+def test_without_red_zones_a_tensor_begins_with_its_allocation(bare: GuardedMemory) -> None:
+    for dtype in DTYPES:
+        original = torch.arange(15).to(dtype).view(3, 5)
+        placed = bare.placed(original.T[1:], "x")
+        with bare.intercepting():
+            made = torch.empty(7, dtype=dtype)
+        assert placed.untyped_storage().data_ptr() % mmap.PAGESIZE == 0
+        assert made.data_ptr() % mmap.PAGESIZE == 0
+        assert raw(placed) == raw(original)
+        assert (placed.stride(), placed.storage_offset()) == ((1, 5), 1)
+        assert is_poisoned(made)
 
 
 def test_without_red_zones_nothing_is_an_overrun_and_ranges_are_known(bare: GuardedMemory) -> None:

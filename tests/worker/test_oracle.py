@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pytorch_to_triton.worker.calls.generate import draw_arguments
+from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.loading.target import load
 
@@ -32,39 +32,42 @@ def x_of(dtype: torch.dtype) -> Tensor:
     return torch.randn(7, 16, generator=torch.Generator().manual_seed(1)).to(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=named)
 @pytest.mark.parametrize("row", ROWS, ids=named)
-def test_the_truth_takes_the_branches_of_the_case_s_dtype(
-    row: Row, dtype: torch.dtype, tmp_path: Path
-) -> None:
-    x, w = x_of(dtype), torch.linspace(0.5, 2, 16)
-    truth = truth_of(row.reference, {"x": x, "w": w}, tmp_path)
-    by_hand = row.formula(x.double(), w.double(), dtype)
-    assert truth.precision == "float64"
-    assert torch.allclose(values(truth), by_hand, rtol=1e-11, atol=1e-11)
-    eager = truth.pytorch["out"].tensor
-    assert eager is not None
-    error = (eager.double() - by_hand).abs() / (1 + by_hand.abs())
-    assert float(error.max()) < 8 * torch.finfo(dtype).eps
+def test_the_truth_takes_the_branches_of_the_case_s_dtype(row: Row, tmp_path: Path) -> None:
+    for dtype in DTYPES:
+        x, w = x_of(dtype), torch.linspace(0.5, 2, 16)
+        truth = truth_of(row.reference, {"x": x, "w": w}, tmp_path / named(dtype))
+        by_hand = row.formula(x.double(), w.double(), dtype)
+        assert truth.precision == "float64", dtype
+        assert torch.allclose(values(truth), by_hand, rtol=1e-11, atol=1e-11), dtype
+        eager = truth.pytorch["out"].tensor
+        assert eager is not None
+        error = (eager.double() - by_hand).abs() / (1 + by_hand.abs())
+        assert float(error.max()) < 8 * torch.finfo(dtype).eps, dtype
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=named)
+def inputs_of_many(dtype: torch.dtype) -> dict[str, Tensor]:
+    """What the references of many operators take."""
+    x, index = x_of(dtype)[:6, :8].contiguous(), torch.tensor([3, 1, 4, 1, 5, 0])
+    return {"x": x, "y": x_of(dtype).flatten()[-48:].view(8, 6), "w": x[1] + 0.5, "index": index}
+
+
 @pytest.mark.parametrize("reference", MANY, ids=named)
 def test_a_reference_that_is_the_same_at_every_dtype_is_run_in_float64(
-    reference: Reference, dtype: torch.dtype, tmp_path: Path
+    reference: Reference, tmp_path: Path
 ) -> None:
-    x, index = x_of(dtype)[:6, :8].contiguous(), torch.tensor([3, 1, 4, 1, 5, 0])
-    given = {"x": x, "y": x_of(dtype).flatten()[-48:].view(8, 6), "w": x[1] + 0.5, "index": index}
-    made = oracle(reference, given, tmp_path)
-    precise, _ = made.followed(CASE, made.run_as_it_is(CASE, SEED), SEED)
-    wide = [t.double() if t.is_floating_point() else t for t in given.values()]
-    plain = dict(leaves(reference(*wide)))
-    assert set(plain) <= set(precise)
-    for path, leaf in plain.items():
-        if isinstance(leaf, Tensor):
-            found = precise[path].tensor
-            assert found is not None
-            assert torch.allclose(found.double(), leaf.double(), rtol=1e-11, atol=1e-11), path
+    for dtype in DTYPES:
+        given = inputs_of_many(dtype)
+        made = oracle(reference, given, tmp_path / named(dtype))
+        precise, _ = made.followed(CASE, made.run_as_it_is(CASE, SEED), SEED)
+        wide = [t.double() if t.is_floating_point() else t for t in given.values()]
+        plain = dict(leaves(reference(*wide)))
+        assert set(plain) <= set(precise)
+        for path, leaf in plain.items():
+            if isinstance(leaf, Tensor):
+                found = precise[path].tensor
+                assert found is not None
+                assert torch.allclose(found.double(), leaf.double(), rtol=1e-11, atol=1e-11), (dtype, path)
 
 
 @pytest.mark.gpu
@@ -73,9 +76,8 @@ def test_a_reference_that_is_the_same_at_every_dtype_is_run_in_float64(
 @pytest.mark.parametrize("reference", [*MANY, *(row.reference for row in ROWS[:-1])], ids=named)
 async def test_on_a_gpu_references_are_followed_too(reference: Callable[..., Any], tmp_path: Path) -> None:
     dtype = torch.float16
-    x, index = x_of(dtype)[:6, :8].contiguous(), torch.tensor([3, 1, 4, 1, 5, 0])
-    many = {"x": x, "y": x_of(dtype).flatten()[-48:].view(8, 6), "w": x[1] + 0.5, "index": index}
-    given = many if reference in MANY else {"x": x_of(dtype), "w": torch.linspace(0.5, 2, 16)}
+    others = {"x": x_of(dtype), "w": torch.linspace(0.5, 2, 16)}
+    given = inputs_of_many(dtype) if reference in MANY else others
 
     @functools.wraps(reference)
     def on_the_gpu(**arguments: Any) -> Any:
@@ -212,8 +214,8 @@ def test_references_of_good_kernels_are_run_in_float64(path: Path, tmp_path: Pat
     contents = vars(reference.contents)
     plan = plan_of(contents["INPUTS"], contents["DIMS"], *contents.get("REQUIRES", ()), limit=2**12, seed=1)
     for case in [case for case in plan.cases if case.group in ("declared", "reduced", "dtype")][-2:]:
-        drawn = draw_arguments(case.model_dump(mode="json"), 1)
-        made = oracle(reference.call, drawn, tmp_path / case.name.replace("/", "_"))
+        given = generate_arguments(case.model_dump(mode="json"), 1)
+        made = oracle(reference.call, given, tmp_path / case.name.replace("/", "_"))
         own = made.run_as_it_is(CASE, SEED)
         precise, _ = made.followed(CASE, own, SEED)
         for output in precise.values():

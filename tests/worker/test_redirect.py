@@ -47,7 +47,7 @@ def loaded_candidate(path: Path, folder: Path, name: str | None = None) -> Loade
 
 
 def raises_gone() -> Any:
-    return pytest.raises(RuntimeError, match="the reference is not there while the candidate runs")
+    return pytest.raises(RuntimeError, match="the reference is not available while the candidate runs")
 
 
 def test_source_with_an_error_is_left_for_loading_to_report(tmp_path: Path) -> None:

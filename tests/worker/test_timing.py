@@ -1,4 +1,4 @@
-"""Timing without a device: members are processes that may fail, and inputs change from call to call."""
+"""Timing without a device: timed processes may fail, and inputs change from call to call."""
 
 import json
 import subprocess
@@ -14,86 +14,86 @@ from pytorch_to_triton.worker.timing.input_pool import Pool, rolled, variant
 from pytorch_to_triton.worker.timing.rounds import BATCH, batch_size
 from pytorch_to_triton.worker.timing.timed_process import union
 
-CREWS = Path(__file__).parent / "timing_checks" / "crews.py"
+PROCESSES = Path(__file__).with_name("timing_processes.py")
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What came of real processes."""
-    command = [sys.executable, str(CREWS), str(tmp_path_factory.mktemp("run"))]
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Results of real processes."""
+    command = [sys.executable, str(PROCESSES), str(tmp_path_factory.mktemp("run"))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
 
-def test_a_member_that_ends_is_lost_with_the_reason(told: dict[str, Any]) -> None:
-    assert told["endings"]["die"] == "killed by SIGSEGV"
-    assert told["endings"]["leave"] == "ended with exit code 3"
+def test_a_process_that_ends_is_lost_with_the_reason(found: dict[str, Any]) -> None:
+    assert found["endings"]["die"] == "killed by SIGSEGV"
+    assert found["endings"]["leave"] == "ended with exit code 3"
 
 
-def test_a_member_that_hangs_is_killed(told: dict[str, Any]) -> None:
-    assert told["endings"]["hang"] == "not done within 0.2 s"
-    assert told["endings"]["alive after a time-out"] is False
+def test_a_process_that_hangs_is_killed(found: dict[str, Any]) -> None:
+    assert found["endings"]["hang"] == "not done within 0.2 s"
+    assert found["endings"]["alive after a time-out"] is False
 
 
-def test_a_member_that_raises_can_be_told_more(told: dict[str, Any]) -> None:
-    assert told["endings"]["raise"] == "ValueError: not today"
-    assert told["endings"]["alive after an exception"] is True
-    assert told["endings"]["then"] == [1.0]
+def test_a_process_that_raises_takes_more_commands(found: dict[str, Any]) -> None:
+    assert found["endings"]["raise"] == "ValueError: not today"
+    assert found["endings"]["alive after an exception"] is True
+    assert found["endings"]["then"] == [1.0]
 
 
-def test_each_member_is_timed_in_a_process_of_its_own(told: dict[str, Any]) -> None:
-    assert told["rounds"]["processes"] == 3
-    assert told["rounds"]["here"] is False
+def test_each_callable_is_timed_in_a_process_of_its_own(found: dict[str, Any]) -> None:
+    assert found["rounds"]["processes"] == 3
+    assert found["rounds"]["here"] is False
 
 
 WANTED = 300
-"""Samples that timing_checks/crews.py asks for."""
+"""Samples that timing_processes.py asks for."""
 
 
-def test_all_members_get_as_many_samples_of_the_same_inputs(told: dict[str, Any]) -> None:
-    samples, seen = told["rounds"]["samples"], told["rounds"]["seen"]
+def test_all_processes_get_as_many_samples_of_the_same_inputs(found: dict[str, Any]) -> None:
+    samples, seen = found["rounds"]["samples"], found["rounds"]["seen"]
     assert set(samples) == {"slow", "fast"}
     assert len(samples["slow"]) == len(samples["fast"]) >= WANTED
     assert set(samples["slow"]) == {3.0}
     assert seen["slow"] == seen["fast"]
-    assert len(set(seen["slow"])) == told["rounds"]["batch"]
-    assert seen["slow"][-1] == told["rounds"]["last"]
+    assert len(set(seen["slow"])) == found["rounds"]["batch"]
+    assert seen["slow"][-1] == found["rounds"]["last"]
 
 
-def test_every_batch_is_timed_by_the_coordinator_too(told: dict[str, Any]) -> None:
-    batches = len(told["rounds"]["samples"]["slow"]) / told["rounds"]["batch"]
-    assert told["rounds"]["outside"] == {"slow": batches, "fast": batches}
+def test_every_batch_is_timed_from_outside_too(found: dict[str, Any]) -> None:
+    batches = len(found["rounds"]["samples"]["slow"]) / found["rounds"]["batch"]
+    assert found["rounds"]["outside"] == {"slow": batches, "fast": batches}
 
 
-def test_a_member_that_failed_at_one_size_takes_part_in_the_next(told: dict[str, Any]) -> None:
-    assert told["rounds"]["lost"] == {"unlucky": "ValueError: not today"}
-    assert told["rounds"]["later"]["unlucky"] == told["rounds"]["later"]["fast"] > 0
+def test_a_process_that_failed_at_one_size_takes_part_in_the_next(found: dict[str, Any]) -> None:
+    assert found["rounds"]["lost"] == {"unlucky": "ValueError: not today"}
+    assert found["rounds"]["later"]["unlucky"] == found["rounds"]["later"]["fast"] > 0
 
 
-def test_a_member_that_could_not_be_loaded_stays_out_with_its_own_reason(told: dict[str, Any]) -> None:
-    assert told["dismissed"] == {"members": ["fine"], "lost": {"unlucky": "ValueError: not today"}}
+def test_a_process_that_could_not_be_loaded_stays_out_with_its_reason(found: dict[str, Any]) -> None:
+    assert found["ended"] == {"running": ["fine"], "lost": {"unlucky": "ValueError: not today"}}
 
 
 def started(**changes: float) -> dict[str, float]:
     return {"input_bytes": 1e6, "output_bytes": 1e6, "free_bytes": 1e12, "call_ms": 0.1, **changes}
 
 
-def test_a_batch_is_as_large_as_memory_and_patience_allow() -> None:
+def test_a_batch_is_as_large_as_memory_and_time_allow() -> None:
     assert batch_size({"a": started()}) == BATCH
     assert batch_size({"a": started(free_bytes=120e6), "b": started()}) == 5
     assert batch_size({"a": started(), "b": started(call_ms=50.0)}) == 4
     assert batch_size({"a": started(call_ms=5000.0)}) == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.float8_e4m3fn])
-def test_inputs_of_another_call_are_the_same_values_elsewhere(dtype: torch.dtype) -> None:
-    tensor = torch.arange(12, dtype=torch.float32).view(3, 4).to(dtype)
-    moved = rolled(tensor, 5)
-    assert (moved.shape, moved.dtype) == (tensor.shape, tensor.dtype)
-    assert not moved.float().equal(tensor.float())
-    assert moved.float().flatten().sort().values.equal(tensor.float().flatten().sort().values)
+def test_inputs_of_another_call_are_the_same_values_elsewhere() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float64, torch.float8_e4m3fn):
+        tensor = torch.arange(12, dtype=torch.float32).view(3, 4).to(dtype)
+        moved = rolled(tensor, 5)
+        assert (moved.shape, moved.dtype) == (tensor.shape, tensor.dtype)
+        assert not moved.float().equal(tensor.float())
+        assert moved.float().flatten().sort().values.equal(tensor.float().flatten().sort().values)
 
 
 def test_integers_stay_where_they_are_since_they_may_be_offsets() -> None:
@@ -111,9 +111,9 @@ def test_a_slot_keeps_its_address_and_version_when_it_gets_other_values() -> Non
     assert pool.filled(1, 2).arguments["x"].data_ptr() != place
 
 
-def test_inputs_that_a_file_draws_itself_are_taken_as_they_were_drawn() -> None:
-    draws = [CallInputs({"x": torch.full((4,), float(n))}, {}) for n in range(3)]
-    assert [variant(draws, n).arguments["x"][0].item() for n in range(4)] == [0.0, 1.0, 2.0, 0.0]
+def test_inputs_that_a_file_makes_itself_are_taken_as_they_are() -> None:
+    bases = [CallInputs({"x": torch.full((4,), float(n))}, {}) for n in range(3)]
+    assert [variant(bases, n).arguments["x"][0].item() for n in range(4)] == [0.0, 1.0, 2.0, 0.0]
 
 
 def test_kernels_that_overlap_are_counted_once() -> None:

@@ -19,7 +19,7 @@ ROOT = Path("/repository")
 SOFTMAX = ROOT / "kernels" / "softmax.py"
 SUMS = ROOT / "kernels" / "row sums.py"
 HOSTILE = "</script></pre><img src=x onerror=alert(1)> | ``` **bold** `tick` &lt; \u202e"
-"""What a file may say to break a report."""
+"""Text in a file that may break a report."""
 
 SOURCE = f"""import torch
 import triton
@@ -166,7 +166,7 @@ TIMING = Benchmark(
 
 SAMPLE = AuditReport(
     summary="5 findings (1 critical, 1 high, 1 medium, 1 low, 1 info) in 2 Triton functions in 2 files.",
-    next_step="Mend softmax.py:10 first: use 1024 and mask what lies beyond the end.",
+    next_step="Fix softmax.py:10 first: use 1024 and mask what lies beyond the end.",
     verdict="faulty",
     date="2026-11-21T22:30:00Z",
     categories=(

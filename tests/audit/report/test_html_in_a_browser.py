@@ -34,11 +34,11 @@ WRAPPER = """<!DOCTYPE html>
 %s
 <script>
 addEventListener("load", () => {
-  const told = [...document.querySelectorAll("iframe")].map(measured);
+  const pages = [...document.querySelectorAll("iframe")].map(measured);
   setTimeout(() => {
     const result = document.createElement("pre");
-    result.id = "told";
-    result.textContent = JSON.stringify(told);
+    result.id = "result";
+    result.textContent = JSON.stringify(pages);
     document.body.append(result);
   }, 500);
 });
@@ -47,7 +47,7 @@ function measured(frame) {
   const page = frame.contentDocument;
   const shows = (one) => one.checkVisibility() ? one.dataset.severity : null;
   const seen = () => [...page.querySelectorAll("article")].map(shows).filter(Boolean);
-  const told = {
+  const result = {
     width: page.documentElement.clientWidth,
     scrolls: page.documentElement.scrollWidth,
     badge: getComputedStyle(page.querySelector(".badge.critical")).backgroundColor,
@@ -61,11 +61,11 @@ function measured(frame) {
   };
   page.getElementById("show-low").click();
   page.getElementById("show-correctness").click();
-  told.filtered = seen();
-  page.addEventListener("securitypolicyviolation", (one) => told.refused.push(one.effectiveDirective));
+  result.filtered = seen();
+  page.addEventListener("securitypolicyviolation", (one) => result.refused.push(one.effectiveDirective));
   page.body.append(Object.assign(page.createElement("img"), { src: "http://127.0.0.1:9/x.png" }));
   page.body.append(Object.assign(page.createElement("script"), { textContent: "0" }));
-  return told;
+  return result;
 }
 </script>
 </body></html>
@@ -74,7 +74,7 @@ function measured(frame) {
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Any]:
-    """By width, what a browser says of the page."""
+    """By width, what a browser measures."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("needs Chromium")
@@ -83,22 +83,22 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Any]:
     frames = "\n".join(f'<iframe width="{width}" height="800" srcdoc="{page}"></iframe>' for width in WIDTHS)
     wrapper = folder / "wrapper.html"
     wrapper.write_text(WRAPPER % frames, encoding="utf-8")
-    return dict(zip(WIDTHS, told_by(browser, wrapper, folder / "profile"), strict=True))
+    return dict(zip(WIDTHS, measured_by(browser, wrapper, folder / "profile"), strict=True))
 
 
-def told_by(browser: str, page: Path, profile: Path) -> Any:
+def measured_by(browser: str, page: Path, profile: Path) -> Any:
     """What the script of a page left in it."""
     command = [browser, *QUIET, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-    (told,) = re.findall(r'<pre id="told">(.*?)</pre>', done.stdout, re.DOTALL)
-    return json.loads(unescape(told))
+    (result,) = re.findall(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
+    return json.loads(unescape(result))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_page_fits_and_only_code_and_tables_scroll(measured: dict[int, Any], width: int) -> None:
-    told = measured[width]
-    assert told["scrolls"] <= told["width"] <= width
-    assert told["unscrolled"] == []
+    result = measured[width]
+    assert result["scrolls"] <= result["width"] <= width
+    assert result["unscrolled"] == []
 
 
 def test_the_policy_lets_the_style_work(measured: dict[int, Any]) -> None:
@@ -111,6 +111,6 @@ def test_unticked_boxes_hide_their_findings(measured: dict[int, Any]) -> None:
 
 
 def test_the_page_asks_for_nothing_and_may_not(measured: dict[int, Any]) -> None:
-    told = measured[1280]
-    assert [name for name in told["requests"] if not name.startswith("data:")] == []
-    assert sorted(told["refused"]) == ["img-src", "script-src-elem"]
+    result = measured[1280]
+    assert [name for name in result["requests"] if not name.startswith("data:")] == []
+    assert sorted(result["refused"]) == ["img-src", "script-src-elem"]

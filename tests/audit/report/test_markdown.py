@@ -46,7 +46,7 @@ def test_findings_stand_by_category_then_severity() -> None:
 def test_a_finding_says_how_bad_it_is_and_what_it_rests_on() -> None:
     found = section(markdown(SAMPLE), "Findings")
     assert "**critical**, evidence: source\n" in found
-    assert "**medium**, evidence: source, known to the baseline\n" in found
+    assert "**medium**, evidence: source, in the baseline\n" in found
     assert "**low**, evidence: source, suspected\n" in found
 
 
@@ -104,7 +104,7 @@ def test_a_fence_holds_any_fence() -> None:
 def test_the_summary_counts_by_category_and_severity_and_the_known_ones() -> None:
     summary = section(markdown(SAMPLE), "Summary")
     assert "| correctness | faulty | 1 | 1 | 0 | 0 | 0 |" in summary
-    assert "The baseline has 1 of these 5 findings." in summary
+    assert "1 of these 5 findings is in the baseline." in summary
 
 
 def test_recommendations_keep_their_order() -> None:
@@ -116,8 +116,8 @@ def test_recommendations_keep_their_order() -> None:
 
 def test_a_recommendation_names_some_places_and_counts_the_rest() -> None:
     many = SAMPLE.recommendations[0].model_copy(update={"places": tuple(f"k.py:{n}" for n in range(12))})
-    told = section(markdown(SAMPLE.model_copy(update={"recommendations": (many,)})), "Recommendations")
-    assert told.endswith("k.py:6, k.py:7 and 4 more)")
+    found = section(markdown(SAMPLE.model_copy(update={"recommendations": (many,)})), "Recommendations")
+    assert found.endswith("k.py:6, k.py:7 and 4 more)")
 
 
 def test_figures_and_timings_have_tables() -> None:
@@ -128,24 +128,24 @@ def test_figures_and_timings_have_tables() -> None:
     assert "| M=8192 N=4096 | bfloat16 | 0.0367 | 0.0363 to 0.0371 | 0.1096 | 2.99 |" in report
 
 
-def test_what_was_set_aside_or_not_read_is_told_with_the_reason() -> None:
+def test_suppressed_findings_and_unread_files_have_their_reasons() -> None:
     report = markdown(SAMPLE)
     assert "| softmax.py:52 | deprecated_api | medium | needed &#124; until 3.8 |" in report
-    assert section(report, "Not read") == "- old.py: old.py is not Python 3: line 2 says print x | y."
+    assert section(report, "Files not read") == "- old.py: old.py is not Python 3: line 2 says print x | y."
 
 
-def test_what_was_not_measured_is_said() -> None:
+def test_what_was_not_measured_is_listed() -> None:
     bare = SAMPLE.model_copy(update={"examined": (), "compiled": (), "timings": ()})
     assert [line.split(":")[0] for line in section(markdown(bare), "What was not measured").splitlines()] == [
         "- No kernel was compiled",
         "- Nothing was run",
         "- No times were measured.",
-        "- Suspicions that nothing measured has settled",
+        "- 1 suspicion neither confirmed nor cleared by a run.",
     ]
 
 
 def test_each_command_is_there() -> None:
-    assert section(markdown(SAMPLE), "Again").splitlines()[1:-1] == [
+    assert section(markdown(SAMPLE), "Reproduce").splitlines()[1:-1] == [
         "pytorch-to-triton audit kernels",
         "pytorch-to-triton benchmark softmax.py --seed 7",
         "pytorch-to-triton validate softmax.py --seed 7",
@@ -163,5 +163,5 @@ def test_a_clean_report_has_no_empty_sections() -> None:
     }
     clean: AuditReport = SAMPLE.model_copy(update={**nothing, "verdict": "clean"})
     report = markdown(clean)
-    assert "- Verdict: **clean** (no finding of severity medium or worse)." in report
-    assert not {"Findings", "Recommendations", "Rules", "Set aside"} & set(headings(report))
+    assert "- Verdict: **clean** (no findings of severity medium or worse)." in report
+    assert not {"Findings", "Recommendations", "Rules", "Suppressed"} & set(headings(report))

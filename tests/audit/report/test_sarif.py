@@ -65,7 +65,7 @@ def test_what_a_comment_sets_aside_is_suppressed_with_its_reason() -> None:
     ]
 
 
-def test_states_are_told_where_there_is_a_baseline_and_only_there() -> None:
+def test_only_a_report_with_a_baseline_has_states() -> None:
     states = [result["baselineState"] for result in run_of(SAMPLE)["results"]]
     assert states == ["new", "new", "unchanged", "new", "new", "new"]
     fresh = SAMPLE.model_copy(update={"findings": FINDINGS[:1]})

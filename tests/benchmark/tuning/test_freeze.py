@@ -75,7 +75,7 @@ def refusal(source: str, configs: list[TunedConfig] | None = None) -> str:
 async def blocks(
     worker: WorkerClient, runtime: Runtime, folder: Path, source: str, sizes: list[tuple[int, str]]
 ) -> list[list[Any]]:
-    """For each size and dtype: whether the copy is one, and what the kernel file says of the launch."""
+    """For each size and dtype: whether the copy is one, and what the kernel file chooses for the launch."""
     job, kernel = folder / "copies.py", folder / "k.py"
     job.write_text(COPIES, encoding="utf-8")
     kernel.write_text(source, encoding="utf-8")
@@ -218,34 +218,32 @@ def test_a_comment_above_the_kernel_stays_with_it() -> None:
     assert "}\n\n\n# Copies.\n@triton.heuristics(" in written
 
 
-@pytest.mark.parametrize(
-    ("imports", "decorator", "heuristics"),
-    [
-        ("from triton import autotune as tune", "@tune", "@triton.heuristics"),
-        ("from triton import autotune, heuristics", "@autotune", "@heuristics"),
-        ("import triton as tr", "@tr.autotune", "@tr.heuristics"),
-        ("from triton.runtime.autotuner import autotune", "@autotune", "@triton.heuristics"),
-    ],
-)
-def test_aliases_are_followed(imports: str, decorator: str, heuristics: str) -> None:
-    source = f"from triton import Config, jit\n{imports}\n\n{decorator}([Config({{'BLOCK': 1}})], key=['n'])"
-    source += BODY.replace("@triton.jit", "@jit").replace(": tl.constexpr", "")
-    written = frozen(source, MEASURED, WHERE)
-    assert autotuned(source) == ("copy_kernel",)
-    assert f"{heuristics}(as_measured(" in written
-    assert ("import triton\n" in written) == (heuristics == "@triton.heuristics")
-    assert written.startswith("import torch\n")
-    assert "autotune(" not in written
+ALIASES = [
+    ("from triton import autotune as tune", "@tune", "@triton.heuristics"),
+    ("from triton import autotune, heuristics", "@autotune", "@heuristics"),
+    ("import triton as tr", "@tr.autotune", "@tr.heuristics"),
+    ("from triton.runtime.autotuner import autotune", "@autotune", "@triton.heuristics"),
+]
 
 
-@pytest.mark.parametrize(
-    "configs",
-    ["CONFIGS", "make_configs()", "[c for c in CONFIGS if c.num_warps < 8]"],
-)
-def test_however_the_configurations_are_made_the_table_takes_their_place(configs: str) -> None:
+def test_aliases_are_followed() -> None:
+    body = BODY.replace("@triton.jit", "@jit").replace(": tl.constexpr", "")
+    for imports, decorator, heuristics in ALIASES:
+        head = f"{decorator}([Config({{'BLOCK': 1}})], key=['n'])"
+        source = f"from triton import Config, jit\n{imports}\n\n{head}{body}"
+        written = frozen(source, MEASURED, WHERE)
+        assert autotuned(source) == ("copy_kernel",)
+        assert f"{heuristics}(as_measured(" in written
+        assert ("import triton\n" in written) == (heuristics == "@triton.heuristics")
+        assert written.startswith("import torch\n")
+        assert "autotune(" not in written
+
+
+def test_however_the_configurations_are_made_the_table_takes_their_place() -> None:
     made = f"CONFIGS = {CONFIGS}\n\ndef make_configs():\n    return CONFIGS\n\n"
-    source = KERNEL.replace(TUNED, f"{made}@triton.autotune(\n    {configs},\n    key=['n'],\n)")
-    assert frozen(source, MEASURED, WHERE).count("@triton.") == 2
+    for configs in ("CONFIGS", "make_configs()", "[c for c in CONFIGS if c.num_warps < 8]"):
+        source = KERNEL.replace(TUNED, f"{made}@triton.autotune(\n    {configs},\n    key=['n'],\n)")
+        assert frozen(source, MEASURED, WHERE).count("@triton.") == 2
 
 
 def test_an_autotuner_with_a_name_of_its_own_is_found() -> None:
@@ -289,32 +287,32 @@ def test_kernels_of_other_files_are_left_out() -> None:
 LINE = KERNEL.split("\n").index(TUNED) + 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "'BLOCK': size}",
-            "'BLOCK': size}, pre_hook=print",
-            f"k.py:{LINE}: a configuration of copy_kernel has",
-        ),
-        (
-            TUNED,
-            f"C = {CONFIGS} + [triton.Config({{}}, pre_hook=f)]\n@triton.autotune(C, ['n'])",
-            "pre_hook",
-        ),
-        ("return out, *seen", "return copy_kernel.best_config", "copy_kernel.best_config is the tuner's"),
-        ("key=['n']", "key=['n'], **options", "whether options gives copy_kernel an early_config_prune"),
-        ("key=['n']", "key=['n'], prune_configs_by=make()", "whether make() gives copy_kernel"),
-        (TUNED, "@tuned_elsewhere(7)", f"k.py:{LINE + 2}: the decorators of copy_kernel do not show"),
-        (TUNED, "COPY_KERNEL_MEASURED = 1\n" + TUNED, "is taken"),
-        (TUNED, "def as_measured():\n    pass\n\n" + TUNED, "as_measured, which chooses"),
-        ("out_ptr, n", "out_ptr, m", "has no parameter called n"),
-        ("def run(x):", f"{TUNED}{BODY}\ndef run(x):", "autotuned in 2 places"),
-        ("def run(x):", "def run(x:", "k.py:13: "),
-    ],
-)
-def test_what_cannot_be_frozen_is_refused_with_its_line(old: str, new: str, message: str) -> None:
-    assert message in refusal(KERNEL.replace(old, new))
+REFUSED = [
+    (
+        "'BLOCK': size}",
+        "'BLOCK': size}, pre_hook=print",
+        f"k.py:{LINE}: a configuration of copy_kernel has",
+    ),
+    (
+        TUNED,
+        f"C = {CONFIGS} + [triton.Config({{}}, pre_hook=f)]\n@triton.autotune(C, ['n'])",
+        "pre_hook",
+    ),
+    ("return out, *seen", "return copy_kernel.best_config", "copy_kernel.best_config is the tuner's"),
+    ("key=['n']", "key=['n'], **options", "whether options gives copy_kernel an early_config_prune"),
+    ("key=['n']", "key=['n'], prune_configs_by=make()", "whether make() gives copy_kernel"),
+    (TUNED, "@tuned_elsewhere(7)", f"k.py:{LINE + 2}: the decorators of copy_kernel do not show"),
+    (TUNED, "COPY_KERNEL_MEASURED = 1\n" + TUNED, "is already defined"),
+    (TUNED, "def as_measured():\n    pass\n\n" + TUNED, "as_measured, which chooses"),
+    ("out_ptr, n", "out_ptr, m", "has no parameter called n"),
+    ("def run(x):", f"{TUNED}{BODY}\ndef run(x):", "autotuned in 2 places"),
+    ("def run(x):", "def run(x:", "k.py:13: "),
+]
+
+
+def test_what_cannot_be_frozen_is_refused_with_its_line() -> None:
+    for old, new, message in REFUSED:
+        assert message in refusal(KERNEL.replace(old, new))
 
 
 def test_a_kernel_that_is_autotuned_by_a_call_is_refused() -> None:
@@ -326,7 +324,7 @@ def test_a_kernel_that_is_autotuned_by_a_call_is_refused() -> None:
 
 def test_a_kernel_that_a_function_makes_is_refused() -> None:
     source = KERNEL.replace(TUNED + BODY, "def make():" + textwrap.indent(f"\n{TUNED}{BODY}", "    "))
-    assert "copy_kernel is made anew by each call of make" in refusal(source)
+    assert "copy_kernel is made again by each call of make" in refusal(source)
 
 
 def test_configurations_that_differ_in_their_parameters_are_refused() -> None:
@@ -336,7 +334,7 @@ def test_configurations_that_differ_in_their_parameters_are_refused() -> None:
 
 def test_a_value_that_no_table_can_hold_is_refused() -> None:
     opaque = config(5, 16).model_copy(update={"config": {"BLOCK": {"repr": "triton.language.float32"}}})
-    assert "BLOCK of copy_kernel holds what no table can" in refusal(KERNEL, [opaque])
+    assert "BLOCK of copy_kernel cannot be written to a table" in refusal(KERNEL, [opaque])
 
 
 def test_the_chooser_tells_dtypes_flags_and_missing_arguments_apart() -> None:

@@ -33,19 +33,19 @@ class MadeUp:
         self.now = 0.0
         self.crash_after = crash_after
 
-    def settle(self):
+    def synchronize(self):
         pass
 
-    def compiled(self, site, candidates):
-        return {c: KernelResources(shared_bytes=500 * dict(c.meta)["BLOCK"], spills=0) for c in candidates}
+    def compiled(self, site, configs):
+        return {c: KernelResources(shared_bytes=500 * dict(c.meta)["BLOCK"], spills=0) for c in configs}
 
-    def round(self, site, candidates, ready):
+    def round(self, site, configs, ready):
         self.now += 1
         if self.now > self.crash_after:
             raise SystemExit(3)
-        for candidate in candidates:
-            ready(candidate)()
-        return [abs(dict(c.meta)["BLOCK"] - 64) + c.num_warps + c.num_stages for c in candidates]
+        for config in configs:
+            ready(config)()
+        return [abs(dict(c.meta)["BLOCK"] - 64) + c.num_warps + c.num_stages for c in configs]
 
 
 def work(report, target, reference, case, seed, seconds, crash_after=1e9):
@@ -130,8 +130,8 @@ async def test_the_fastest_that_computes_the_same_wins_and_its_neighbours_are_tr
     assert best.key == {"n": 100, "x_ptr dtype": "float32"}
     # From 32 the search goes on to 64, to fewer warps and to fewer stages, step by step.
     assert best.config == {"BLOCK": 64, "STEP": 1, "num_warps": 1, "num_stages": 1}
-    assert dropped(tuning)[64, 2, 4].startswith("out has other values than with the first configuration")
-    assert "2 ms a call" in tuning.summary
+    assert dropped(tuning)[64, 2, 4].startswith("out differs from the first configuration's")
+    assert "2 ms per call" in tuning.summary
     assert (tuning.device, tuning.triton, tuning.dims) == ("made up", "3.0", {"N": 100})
 
 
@@ -170,7 +170,7 @@ async def test_a_crash_keeps_what_was_found_before(made_up: Tuned) -> None:
     assert outcome.status == "raised"
     assert tuning.verdict == "stopped"
     assert [one.config["BLOCK"] for one in tuning.tuned] == [32]
-    assert tuning.summary.startswith("Tuning was ended early during timing increment_kernel")
+    assert tuning.summary.startswith("Tuning ended early during timing increment_kernel")
 
 
 @pytest.mark.anyio
@@ -197,7 +197,7 @@ async def test_a_pre_hook_runs_at_every_launch(made_up: Tuned) -> None:
     hook = "\ndef double(named):\n    named['x_ptr'].mul_(2)\n\n"
     source = KERNEL.replace("@triton.autotune", f"{hook}\n@triton.autotune")
     tuning, _ = await made_up([config(32, options="pre_hook=double"), config(64)], source)
-    assert dropped(tuning)[64, 1, 4].startswith("out has other values")
+    assert dropped(tuning)[64, 1, 4].startswith("out differs from the first")
     assert all(isinstance(one.config["pre_hook"], dict) for one in tuning.tuned)
 
 
@@ -218,41 +218,41 @@ async def test_the_interpreter_tunes_nothing(
         await tune(worker, requested(tmp_path / "kernel.py"), interpreter)
 
 
-def candidate(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> TuningConfig:
+def tuning_config(block: int = 64, num_warps: int = 4, num_stages: int = 3) -> TuningConfig:
     return TuningConfig((("BLOCK_M", block), ("GROUP", 8)), num_warps, num_stages)
 
 
 def test_neighbours_are_one_step_away() -> None:
-    found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(candidate())]
+    found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config())]
     assert found == [(64, 2, 3), (64, 8, 3), (64, 4, 2), (64, 4, 4), (32, 4, 3), (128, 4, 3)]
-    assert all(dict(c.meta)["GROUP"] == 8 for c in neighbours(candidate()))
+    assert all(dict(c.meta)["GROUP"] == 8 for c in neighbours(tuning_config()))
 
 
 def test_neighbours_stay_where_a_launch_is_possible() -> None:
-    found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(candidate(1, 1, 1))]
+    found = [(dict(c.meta)["BLOCK_M"], c.num_warps, c.num_stages) for c in neighbours(tuning_config(1, 1, 1))]
     assert found == [(1, 2, 1), (1, 1, 2), (2, 1, 1)]
-    assert max(c.num_warps for c in neighbours(candidate(1, 32, 8))) == 32
+    assert max(c.num_warps for c in neighbours(tuning_config(1, 32, 8))) == 32
 
 
 def test_a_block_is_held_against_its_own_size_else_against_the_largest_key() -> None:
-    large = candidate(256)
-    assert too_large([large, candidate()], {"M": 40, "N": 9000}, ["N"]) == {
+    large = tuning_config(256)
+    assert too_large([large, tuning_config()], {"M": 40, "N": 9000}, ["N"]) == {
         large: "BLOCK_M=256 is more than twice what M=40 fills"
     }
-    assert too_large([large, candidate()], {"n_rows": 40, "n_cols": 9000}, ["n_rows", "n_cols"]) == {}
-    assert too_large([large, candidate()], {"n_rows": 40}, []) == {}
+    assert too_large([large, tuning_config()], {"n_rows": 40, "n_cols": 9000}, ["n_rows", "n_cols"]) == {}
+    assert too_large([large, tuning_config()], {"n_rows": 40}, []) == {}
 
 
 def test_blocks_that_products_need_are_never_too_large() -> None:
-    assert too_large([candidate(32), candidate(16)], {"M": 1}, []) == {}
+    assert too_large([tuning_config(32), tuning_config(16)], {"M": 1}, []) == {}
 
 
 def test_of_blocks_that_are_all_too_large_the_smallest_stays() -> None:
-    assert [*too_large([candidate(256), candidate(128)], {"M": 3}, [])] == [candidate(256)]
+    assert [*too_large([tuning_config(256), tuning_config(128)], {"M": 3}, [])] == [tuning_config(256)]
 
 
 def test_what_does_not_fit_the_device_is_left_out() -> None:
-    fits, shared, registers = candidate(), candidate(128), candidate(256)
+    fits, shared, registers = tuning_config(), tuning_config(128), tuning_config(256)
     found = {
         fits: KernelResources(100, 64, 0, 1024),
         shared: KernelResources(101, 64, 0, 1024),
@@ -264,7 +264,7 @@ def test_what_does_not_fit_the_device_is_left_out() -> None:
 
 
 def test_what_spills_is_left_out_where_others_do_not() -> None:
-    spilling, sound, too_much = candidate(128), candidate(), candidate(256)
+    spilling, sound, too_much = tuning_config(128), tuning_config(), tuning_config(256)
     limits = DeviceLimits(shared_bytes=100)
     found = {spilling: KernelResources(100, 255, 12, 128), too_much: KernelResources(200, 90, 0, 128)}
     assert [*over_budget(found, limits)] == [too_much]
@@ -273,11 +273,11 @@ def test_what_spills_is_left_out_where_others_do_not() -> None:
 
 
 def test_unknown_figures_leave_nothing_out() -> None:
-    assert over_budget({candidate(): KernelResources()}, DeviceLimits(shared_bytes=1, registers=1)) == {}
+    assert over_budget({tuning_config(): KernelResources()}, DeviceLimits(shared_bytes=1, registers=1)) == {}
 
 
 class Track:
-    """A bench on which each configuration takes a fixed time, and a log of what the search says."""
+    """A bench on which each configuration takes a fixed time, and a log of what the search reports."""
 
     limits = DeviceLimits()
 
@@ -291,49 +291,49 @@ class Track:
         self.bests: list[TuningConfig] = []
         self.out: dict[TuningConfig, str] = {}
 
-    def compiled(self, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
+    def compiled(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
         known: dict[TuningConfig, KernelResources | str] = {
-            c: KernelResources() for c in candidates if c in self.times
+            c: KernelResources() for c in configs if c in self.times
         }
-        return {**dict.fromkeys(candidates, "unknown"), **known}
+        return {**dict.fromkeys(configs, "unknown"), **known}
 
-    def disagreement(self, candidate: TuningConfig) -> str:
-        return "other values" if candidate in self.wrong else ""
+    def disagreement(self, config: TuningConfig) -> str:
+        return "other values" if config in self.wrong else ""
 
-    def round(self, candidates: Sequence[TuningConfig]) -> list[float]:
+    def round(self, configs: Sequence[TuningConfig]) -> list[float]:
         self.rounds += 1
-        for one in candidates:
+        for one in configs:
             self.calls[one] = self.calls.get(one, 0) + 1
-        return [self.times[c][self.rounds % len(self.times[c])] for c in candidates]
+        return [self.times[c][self.rounds % len(self.times[c])] for c in configs]
 
-    def dropped(self, candidate: TuningConfig, why: str) -> None:
-        self.out[candidate] = why
+    def dropped(self, config: TuningConfig, why: str) -> None:
+        self.out[config] = why
 
-    def timed(self, candidate: TuningConfig, median_ms: float, calls: int) -> None:
-        assert calls == self.calls[candidate]
+    def timed(self, config: TuningConfig, median_ms: float, calls: int) -> None:
+        assert calls == self.calls[config]
 
-    def best(self, candidate: TuningConfig, median_ms: float) -> None:
-        self.bests.append(candidate)
+    def best(self, config: TuningConfig, median_ms: float) -> None:
+        self.bests.append(config)
 
     def search(self, most_rounds: int = 1000) -> ConfigSearch:
-        return ConfigSearch(self, self, lambda: self.rounds >= most_rounds, lambda candidates: {})
+        return ConfigSearch(self, self, lambda: self.rounds >= most_rounds, lambda configs: {})
 
 
 def test_the_slower_half_is_left_behind_and_the_rest_called_twice_as_often() -> None:
     blocks = [16, 256, 1024, 4096]
-    track = Track({candidate(block): [float(block)] for block in blocks})
-    assert track.search().run([candidate(block) for block in blocks]) == candidate(16)
-    assert [track.calls[candidate(block)] for block in blocks] == [35, 15, 5, 5]
+    track = Track({tuning_config(block): [float(block)] for block in blocks})
+    assert track.search().run([tuning_config(block) for block in blocks]) == tuning_config(16)
+    assert [track.calls[tuning_config(block)] for block in blocks] == [35, 15, 5, 5]
 
 
 def test_a_single_slow_call_decides_nothing() -> None:
-    steady, shaken = candidate(16), candidate(256)
+    steady, shaken = tuning_config(16), tuning_config(256)
     track = Track({steady: [2.0], shaken: [1.0, 1.0, 1.0, 1.0, 50.0]})
     assert track.search().run([steady, shaken]) == shaken
 
 
 def test_a_wrong_configuration_never_runs_against_the_clock() -> None:
-    right, wrong = candidate(16), candidate(256)
+    right, wrong = tuning_config(16), tuning_config(256)
     track = Track({right: [2.0], wrong: [1.0]}, wrong=[wrong])
     assert track.search().run([right, wrong]) == right
     assert wrong not in track.calls
@@ -341,14 +341,14 @@ def test_a_wrong_configuration_never_runs_against_the_clock() -> None:
 
 
 def test_a_neighbour_that_is_hardly_faster_does_not_win() -> None:
-    best = candidate(64)
-    hardly, clearly = candidate(128), candidate(32)
+    best = tuning_config(64)
+    hardly, clearly = tuning_config(128), tuning_config(32)
     assert Track({best: [1.0], hardly: [0.995]}).search().run([best]) == best
     assert Track({best: [1.0], clearly: [0.9]}).search().run([best]) == clearly
 
 
 def test_nothing_is_tried_twice() -> None:
-    first, second = candidate(64), candidate(32)
+    first, second = tuning_config(64), tuning_config(32)
     track = Track({first: [1.0], second: [0.5]})
     assert track.search().run([first, first]) == second
     assert track.bests == [first, second]
@@ -357,18 +357,18 @@ def test_nothing_is_tried_twice() -> None:
 
 def test_late_searches_give_every_configuration_one_call() -> None:
     blocks = [16, 64, 256]
-    track = Track({candidate(block): [float(block)] for block in blocks})
-    assert track.search(most_rounds=0).run([candidate(block) for block in blocks]) == candidate(16)
+    track = Track({tuning_config(block): [float(block)] for block in blocks})
+    assert track.search(most_rounds=0).run([tuning_config(block) for block in blocks]) == tuning_config(16)
     assert [*track.calls.values()] == [1, 1, 1]
 
 
 def test_configurations_that_there_is_no_time_to_compile_are_dropped() -> None:
-    many = [candidate(2**n) for n in range(20)]
+    many = [tuning_config(2**n) for n in range(20)]
     track = Track({one: [1.0] for one in many})
     track.search(most_rounds=0).run(many)
     assert len(track.calls) == 16
-    assert {track.out[one] for one in many[16:]} == {"the time was up before it was compiled"}
+    assert {track.out[one] for one in many[16:]} == {"time ran out before it was compiled"}
 
 
 def test_without_a_configuration_that_works_there_is_no_winner() -> None:
-    assert Track({}).search().run([candidate()]) is None
+    assert Track({}).search().run([tuning_config()]) is None

@@ -1,8 +1,9 @@
 """The text of a draft is kept: whoever changes the drafter sees what becomes of whole files.
 
-`REWRITE_GOLDEN=1 pytest tests/convert/draft/test_golden.py` writes the files in golden/ anew; read the diff.
+`REWRITE_GOLDEN=1 pytest tests/convert/draft/test_golden.py` writes the files in golden/ again; read the diff.
 """
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -13,15 +14,13 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.read_source import read
-from pytorch_to_triton.convert.convert import declared, reference_of
 from pytorch_to_triton.convert.draft.kernel import Stage
-from pytorch_to_triton.convert.draft.module import Source, draft
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.convert.draft.module import draft
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from ..drafting import sourced
 
 pytestmark = pytest.mark.anyio
 
@@ -40,12 +39,8 @@ def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
 
     async def drafted(name: str) -> dict[Stage, str]:
         target = Target(path=EXAMPLES / f"{name}.py", name=name)
-        description = await describe(worker, target, "reference", interpreter)
-        declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(worker, target, declaration, interpreter)
-        reference = reference_of(target, description, traced)
-        origin = f"examples/{name}.py:{name}"
-        source = Source(origin, reference, declared(declaration, traced), traced.output_dtypes)
+        traced, source = await sourced(worker, interpreter, target)
+        source = dataclasses.replace(source, target=f"examples/{name}.py:{name}")
         return {stage: draft(traced.graph, source, stage).text for stage in STAGES}
 
     return drafted

@@ -8,23 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import declared, reference_of
-from pytorch_to_triton.convert.draft.kernel import Stage
-from pytorch_to_triton.convert.draft.module import Source, draft
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.tracing import trace
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from ..drafting import drafted as drafts
 
 pytestmark = pytest.mark.anyio
 
 BESIDE_EAGER = Path(__file__).parent / "jobs" / "beside_eager.py"
 HEAD = "import math\nfrom math import sqrt as root\n\nimport torch\nimport torch.nn.functional as F\n\n"
 DECLARED = 'INPUTS = {{"x": "{dtype}[M, N]"{constants}}}\nDIMS = {{"M": [5], "N": [9]}}\nEPS = 1e-3\n\n\n'
-STAGES: tuple[Stage, ...] = (1, 2, 3)
 
 ARGUMENTS = {
     "selu": "return F.selu(x)",
@@ -85,19 +80,11 @@ def drafted(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Draft
         stem = name.replace(" ", "_")
         target = Target(path=tmp_path / f"{stem}.py", name="f")
         target.path.write_text(text, encoding="utf-8")
-        description = await describe(worker, target, "reference", interpreter)
-        declaration = declaration_of(description, description, NO_OPTIONS)
-        traced = await trace(worker, target, declaration, interpreter)
-        reference = reference_of(target, description, traced)
-        origin = Source("f", reference, declared(declaration, traced), traced.output_dtypes)
-        drafts = []
-        for stage in STAGES:
-            drafts.append(tmp_path / f"{stem}_{stage}.py")
-            drafts[-1].write_text(draft(traced.graph, origin, stage).text, encoding="utf-8")
+        files = await drafts(worker, interpreter, target, tmp_path)
         return {
             "name": name,
             "source": str(target.path),
-            "drafts": [str(path) for path in drafts],
+            "drafts": files,
             "dims": {"M": [5], "N": [9, 33]},
             "inputs": {"x": ["M", "N"]},
         }

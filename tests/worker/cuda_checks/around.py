@@ -1,11 +1,11 @@
-"""Outside of `standing_in()` torch is as it was; code that asks for no device computes the same inside."""
+"""Outside of `fake_gpu()` torch is as it was; code that asks for no device computes the same inside."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+from run_checks import loaded
 from torch import Tensor
 from torch._library.custom_ops import CustomOpDef
 from torch.autograd.function import BackwardCFunction
@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.validate.cases import plan_cases
-from pytorch_to_triton.worker.calls.generate import draw_arguments
+from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver
-from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, standing_in
+from pytorch_to_triton.worker.interpreter.fake_cuda import device_of, fake_gpu
 
 ROOT = Path(__file__).parents[3]
 AGNOSTIC = [
@@ -35,21 +35,12 @@ OWNERS = (
 )  # fmt: skip
 
 
-def kernel_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def inputs_of(contents: ModuleType) -> list[dict[str, Any]]:
     """The arguments of the first small cases that the file declares."""
     declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
     cases = plan_cases(declaration, limit_elements=LIMIT_ELEMENTS).cases[:CASES]
     assert cases
-    return [draw_arguments(case.model_dump(mode="json"), seed=1) for case in cases]
+    return [generate_arguments(case.model_dump(mode="json"), seed=1) for case in cases]
 
 
 def outputs(contents: ModuleType, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -66,30 +57,30 @@ def assert_same(actual: Any, expected: Any) -> None:
 def code_that_asks_for_no_device_computes_the_same_inside() -> None:
     assert len(AGNOSTIC) > 10
     for path in AGNOSTIC:
-        contents = kernel_file(path)
+        contents = loaded(path)
         for arguments in inputs_of(contents):
             for name in ("reference", "run"):
                 outside = outputs(contents, name, arguments)
-                with standing_in():
-                    inside = outputs(kernel_file(path), name, arguments)
+                with fake_gpu():
+                    inside = outputs(loaded(path), name, arguments)
                     assert {v.device.type for v in inside.values() if isinstance(v, Tensor)} == {"cuda"}, path
                 assert_same(inside, outside)
 
 
 def code_for_a_gpu_alone_computes_what_its_reference_does() -> None:
-    with standing_in():
-        contents = kernel_file(CUDA_ONLY)
+    with fake_gpu():
+        contents = loaded(CUDA_ONLY)
     for arguments in inputs_of(contents):
         expected = contents.reference(**arguments)
-        with standing_in():
+        with fake_gpu():
             actual = contents.run(**arguments)
         torch.testing.assert_close(actual, expected)
 
 
-def torch_is_as_before_even_after_an_exception() -> None:
+def torch_is_unchanged_afterwards_even_after_an_exception() -> None:
     before = [dict(vars(owner)) for owner in OWNERS]
     try:
-        with standing_in():
+        with fake_gpu():
             torch.set_default_device("cuda")
             raise KeyError
     except KeyError:
@@ -107,7 +98,7 @@ def torch_is_as_before_even_after_an_exception() -> None:
 
 
 def where_an_output_lies_is_known_afterwards() -> None:
-    with standing_in():
+    with fake_gpu():
         on_gpu, on_host = torch.zeros(3, device="cuda"), torch.zeros(3)
     assert on_gpu.device == on_host.device == torch.device("cpu")
     assert device_of(on_gpu) == torch.device("cuda:0")
@@ -137,7 +128,7 @@ class Widened(TorchFunctionMode):
 
 
 def other_modes_work_around_it_and_within_it() -> None:
-    with Devices() as outer, standing_in(), Widened(), Devices() as inner:
+    with Devices() as outer, fake_gpu(), Widened(), Devices() as inner:
         x = torch.ones(4, device="cuda", dtype=torch.float32)
         assert x.is_cuda
         assert (x.cpu() + 1).device.type == "cpu"

@@ -1,4 +1,4 @@
-"""What torch.cuda and triton's driver answer where a CPU stands in for a GPU."""
+"""What torch.cuda and triton's driver answer on the fake GPU."""
 
 import torch
 import triton
@@ -29,15 +29,15 @@ def there_is_one_gpu_and_it_is_current() -> None:
 
 
 def torch_and_the_driver_describe_the_same_gpu() -> None:
-    seen, told = torch.cuda.get_device_properties("cuda"), driver.active.utils.get_device_properties(0)
-    assert seen.multi_processor_count == told["multiprocessor_count"]
-    assert seen.shared_memory_per_block == told["max_shared_mem"]
-    assert seen.warp_size == told["warpSize"] == driver.active.get_current_target().warp_size
-    assert (seen.major, seen.minor) == torch.cuda.get_device_capability() == (8, 0)
+    device, limits = torch.cuda.get_device_properties("cuda"), driver.active.utils.get_device_properties(0)
+    assert device.multi_processor_count == limits["multiprocessor_count"]
+    assert device.shared_memory_per_block == limits["max_shared_mem"]
+    assert device.warp_size == limits["warpSize"] == driver.active.get_current_target().warp_size
+    assert (device.major, device.minor) == torch.cuda.get_device_capability() == (8, 0)
     assert driver.active.get_current_target().backend == "cuda"
     assert driver.active.get_current_target().arch == 80
-    assert seen.name == torch.cuda.get_device_name(0)
-    assert seen.total_memory == torch.cuda.mem_get_info()[1] > 1 << 30
+    assert device.name == torch.cuda.get_device_name(0)
+    assert device.total_memory == torch.cuda.mem_get_info()[1] > 1 << 30
     assert driver.active.get_active_torch_device() == torch.empty(1, device="cuda").device
 
 
@@ -63,7 +63,7 @@ def nothing_is_timed_or_captured() -> None:
     assert "CUDA graph" in refusal(torch.cuda.CUDAGraph)
 
 
-def a_generator_of_the_gpu_draws_the_same_numbers_for_the_same_seed() -> None:
+def a_generator_of_the_gpu_gives_the_same_numbers_for_the_same_seed() -> None:
     generator = torch.Generator(device="cuda").manual_seed(3)
     assert generator.device == torch.device("cuda:0")
     assert isinstance(generator, torch.Generator)

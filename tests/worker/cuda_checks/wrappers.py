@@ -1,4 +1,4 @@
-"""Wrappers written for a GPU run as they are, and what lies on the host is told from what does not."""
+"""Wrappers written for a GPU run as they are; memory on the host and on the GPU is distinguished."""
 
 import numpy as np
 import torch
@@ -89,7 +89,7 @@ def memory_that_was_not_asked_for_on_the_gpu_lies_on_the_host() -> None:
     assert [tensor.get_device() for tensor in (x, x.cpu())] == [0, -1]
 
 
-def an_output_allocated_on_the_host_is_told_even_after_a_kernel_wrote_it() -> None:
+def an_output_allocated_on_the_host_is_noticed_even_after_a_kernel_wrote_it() -> None:
     x = torch.randn(40, device="cuda")
     forgotten = doubled(x, torch.empty(x.shape))
     assert device_of(forgotten).type == "cpu"
@@ -182,7 +182,7 @@ def a_meta_tensor_stays_one() -> None:
 
 
 def an_operator_registered_for_gpus_runs() -> None:
-    @torch.library.custom_op("stand_in::double", mutates_args=(), device_types="cuda")
+    @torch.library.custom_op("fake_cuda::double", mutates_args=(), device_types="cuda")
     def double(x: Tensor) -> Tensor:
         assert x.is_cuda
         return doubled(x, torch.empty(x.shape, device="cuda"))
@@ -191,17 +191,17 @@ def an_operator_registered_for_gpus_runs() -> None:
     def _(x):
         raise AssertionError("the CPU's kernel was taken")
 
-    library = torch.library.Library("stand_in", "FRAGMENT")
+    library = torch.library.Library("fake_cuda", "FRAGMENT")
     library.define("twice(Tensor x) -> Tensor")
     library.impl("twice", lambda x: doubled(x, torch.empty(x.shape, device=x.device)), "CUDA")
     x = torch.randn(20, device="cuda")
     assert torch.equal(double(x), x * 2)
-    assert torch.equal(torch.ops.stand_in.twice(x), x * 2)
+    assert torch.equal(torch.ops.fake_cuda.twice(x), x * 2)
     assert double(x).is_cuda
 
 
 def a_triton_operator_runs() -> None:
-    @torch.library.triton_op("stand_in::triton_double", mutates_args=())
+    @torch.library.triton_op("fake_cuda::triton_double", mutates_args=())
     def double(x: Tensor) -> Tensor:
         out = torch.empty(x.shape, device="cuda")
         torch.library.wrap_triton(double_kernel)[(2,)](x, out, x.numel(), BLOCK=16)

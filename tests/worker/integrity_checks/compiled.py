@@ -1,7 +1,7 @@
 """Compiling for a GPU, which starts Triton's assembler; Triton is not interpreted in this process."""
 
 import triton
-from watched import Author
+from author import Author
 
 from pytorch_to_triton.worker.integrity.launches import Launches, uses_atomics
 from pytorch_to_triton.worker.integrity.operators import Operators
@@ -27,15 +27,15 @@ def act():
 """
 
 
-def compiling_leaves_no_fact() -> None:
+def compiling_is_no_violation() -> None:
     with triton.knobs.cache.scope(), triton.knobs.compilation.scope():
         triton.knobs.compilation.always_compile = True
         author, operators, patches = Author(SOURCE), Operators(), Patches()
         triton.knobs.cache.dir = str(author.folder / "cache")
-        with author.behavior.watching(), operators, Launches(operators) as launches:
+        with author.sandbox.watching(), operators, Launches(operators) as launches:
             assert author.load().act().asm["cubin"]
             assert patches.changed() == []
-        assert author.behavior.facts == []
+        assert author.sandbox.violations == []
         assert launches.launched == []
         assert patches.changed() == []
 

@@ -323,13 +323,13 @@ def shared_memory_is_named() -> None:
     ]
 
 
-def a_second_watch_is_refused() -> None:
-    behavior = Sandbox([], [], lambda fact: None)
-    with behavior.watching():
+def a_second_sandbox_is_refused() -> None:
+    sandbox = Sandbox([], [], lambda record: None)
+    with sandbox.watching():
         try:
-            with Sandbox([], [], lambda fact: None).watching():
-                raise AssertionError("two watches at once")
+            with Sandbox([], [], lambda record: None).watching():
+                raise AssertionError("two sandboxes at once")
         except RuntimeError:
             pass
-    with behavior.watching():
+    with sandbox.watching():
         pass

@@ -1,6 +1,5 @@
-"""Honest candidates leave no fact, however they are written."""
+"""Honest candidates violate nothing, however they are written."""
 
-import importlib.util
 import json
 import tempfile
 from collections.abc import Callable
@@ -8,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from watched import Author, act
+from author import Author, act
+from run_checks import loaded
 
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.leftovers import Leftovers
@@ -35,17 +35,17 @@ def scaled(x):
 """
 
 
-def facts_of(run: Callable[[], Any]) -> dict[str, Any]:
-    """What all watchers find about one call, inside and after the watch; empty lists where all is well."""
+def observations_of(run: Callable[[], Any]) -> dict[str, Any]:
+    """What all observers find about one call, inside and afterwards; empty lists where all is well."""
     with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
         patches, flags, leftovers, operators = Patches(), Settings(), Leftovers(), Operators()
-        behavior = Sandbox([Path(secret)], [Path(kept), KERNELS], lambda fact: None)
-        with behavior.watching(), operators, Launches(operators) as launches:
+        sandbox = Sandbox([Path(secret)], [Path(kept), KERNELS], lambda record: None)
+        with sandbox.watching(), operators, Launches(operators) as launches:
             result = run()
             inside = patches.changed()
         outputs = [("out", result)]
         return {
-            "conduct": behavior.facts,
+            "violations": sandbox.violations,
             "patches inside": inside,
             "patches": patches.changed(),
             "flags": flags.changed(),
@@ -59,23 +59,14 @@ def facts_of(run: Callable[[], Any]) -> dict[str, Any]:
 
 
 def assert_honest(run: Callable[[], Any]) -> dict[str, Any]:
-    facts = facts_of(run)
-    for name in ("conduct", "patches inside", "patches", "flags", "leftovers", "aliases"):
-        assert facts[name] == [], (name, facts[name])
-    assert facts["plain"] == [None], facts["plain"]
-    assert facts["made"], facts
-    assert facts["launched"], facts
-    json.dumps(facts)
-    return facts
-
-
-def loaded(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    observed = observations_of(run)
+    for name in ("violations", "patches inside", "patches", "flags", "leftovers", "aliases"):
+        assert observed[name] == [], (name, observed[name])
+    assert observed["plain"] == [None], observed["plain"]
+    assert observed["made"], observed
+    assert observed["launched"], observed
+    json.dumps(observed)
+    return observed
 
 
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
@@ -101,7 +92,7 @@ def every_reference_kernel_is_honest() -> None:
 
 
 def candidate(source: str, call: Callable[[Any], Any]) -> dict[str, Any]:
-    """The facts about an author's file, which is loaded inside the watch too."""
+    """The observed about an author's file, which is loaded inside the watch too."""
     author = Author(source)
     return assert_honest(lambda: call(author.load()))
 
@@ -115,8 +106,8 @@ def an_nn_module_is_honest() -> None:
         "    def forward(self, x):\n"
         "        return scaled(x * self.weight)\n"
     )
-    facts = candidate(source, lambda module: module.ModelNew()(torch.randn(100)).detach())
-    assert "aten.mul" in facts["computed"]
+    observed = candidate(source, lambda module: module.ModelNew()(torch.randn(100)).detach())
+    assert "aten.mul" in observed["computed"]
 
 
 def ordinary_python_is_honest() -> None:
@@ -167,9 +158,9 @@ def autotuned_and_heuristic_kernels_are_honest() -> None:
         "    return out\n"
     )
     x = torch.randn(100)
-    facts = candidate(source, lambda module: module.run(x))
-    assert facts["launched"] == ["scale_kernel"]
-    assert facts["computed"] == ["aten.empty_like"], facts["computed"]
+    observed = candidate(source, lambda module: module.run(x))
+    assert observed["launched"] == ["scale_kernel"]
+    assert observed["computed"] == ["aten.empty_like"], observed["computed"]
 
 
 def an_autograd_function_is_honest() -> None:
@@ -199,4 +190,4 @@ def a_sibling_module_in_a_kept_folder_is_imported() -> None:
     author = Author("import sys\nsys.path.insert(0, KEPT)\n" + act("import integrity_sibling"))
     (author.kept / "integrity_sibling.py").write_text("SIZE = 3\n")
     author.act()
-    assert author.behavior.facts == []
+    assert author.sandbox.violations == []

@@ -1,4 +1,4 @@
-"""Replaced pieces of Triton's interpreter are found, also those put back; the watch over kernels is none."""
+"""Replaced pieces of Triton's interpreter are found, also those put back; the memory guard is none."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,7 +84,7 @@ def a_replacement_for_one_launch_is_found_after_it() -> None:
     assert names(patches) == ["triton.runtime.interpreter.interpreter_builder.create_exp"]
 
 
-def the_watch_over_kernels_is_no_patch() -> None:
+def the_memory_guard_is_no_patch() -> None:
     patches, x, out = Patches(), torch.ones(1), torch.empty(1)
     guard = MemoryGuard(lambda: iter(()))
     with Operators() as operators, Launches(operators, patches.note_interpreter), guard.watching():

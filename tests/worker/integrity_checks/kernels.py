@@ -1,4 +1,4 @@
-"""What kernels' sources say: Python that no compiler accepts, and atomic operations whose result is used."""
+"""What kernels' sources contain: Python that no compiler accepts, and used results of atomic operations."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,10 +8,10 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from author import Author
 from triton.language.extra import libdevice
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
-from watched import Author
 
 from pytorch_to_triton.worker.integrity.kernel_source import orders_by_atomics
 from pytorch_to_triton.worker.integrity.launches import Launches

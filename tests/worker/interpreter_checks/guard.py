@@ -1,4 +1,4 @@
-"""The guard: what leaves a tensor is told, with its line, and does not happen."""
+"""The guard: what leaves a tensor is reported, with its line, and does not happen."""
 
 import contextlib
 import inspect
@@ -148,7 +148,7 @@ def an_address_far_away_belongs_to_the_argument_it_was_computed_from() -> None:
         assert (fault["tensor"], fault["offset"], fault["count"]) == ("x_ptr", 1 << 33, 64)
 
 
-def masked_lanes_are_not_looked_at() -> None:
+def masked_lanes_are_not_checked() -> None:
     zones = Zones()
     x, out = zones.place(torch.randn(1)), zones.place(torch.zeros(1))
     assert zones.faults(copy[(1000,)], x, out, 0, 1, 1, 1024) == []
@@ -279,7 +279,7 @@ def exchanged(out_ptr, seen_ptr, BLOCK: tl.constexpr):
     tl.store(seen_ptr + i, tl.atomic_cas(out_ptr + i, tl.zeros([BLOCK], tl.int32), i + 5))
 
 
-def compare_and_swap_outside_is_told_and_the_rest_takes_place() -> None:
+def compare_and_swap_outside_is_reported_and_the_rest_runs() -> None:
     zones = Zones()
     out, seen = (zones.place(torch.zeros(n, dtype=torch.int32)) for n in (6, 8))
     fault = only(zones.faults(exchanged[(1,)], out, seen, 8))
@@ -312,7 +312,7 @@ def failing(x_ptr):
     tl.device_assert(tl.load(x_ptr) > 0)
 
 
-def faults_outlive_a_kernel_that_raises_and_nothing_is_watched_afterwards() -> None:
+def faults_outlive_a_kernel_that_raises_and_the_guard_ends() -> None:
     zones = Zones()
     x = zones.place(torch.zeros(8))
     with contextlib.suppress(InterpreterError):

@@ -194,7 +194,7 @@ def libdevice_functions_of_two_arguments_agree_with_torch() -> None:
         assert_close(name, actual, expected(x, y))
 
 
-def libdevice_rounds_as_each_name_says() -> None:
+def libdevice_rounds_by_name() -> None:
     x = torch.tensor([0.5, -0.5, 1.5, 2.5, 0.49999997, -2.4, 8388609.0, 0.0])
     assert applied(libdevice.llrint, x).tolist() == [0.0, 0.0, 2.0, 2.0, 0.0, -2.0, 8388609.0, 0.0]
     assert applied(libdevice.float2int_ru, x).tolist() == [1.0, 0.0, 2.0, 3.0, 1.0, -2.0, 8388609.0, 0.0]
@@ -249,5 +249,5 @@ def using_an_undefined_name(x_ptr):
     tl.store(x_ptr, np.float32(1.0))  # noqa: F821
 
 
-def a_name_that_the_module_lacks_is_not_found() -> None:
+def a_name_missing_in_the_module_is_not_found() -> None:
     assert "np" in refusal(using_an_undefined_name[(1,)], torch.ones(1))

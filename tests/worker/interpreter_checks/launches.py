@@ -1,4 +1,4 @@
-"""Arguments, grids, autotuning, heuristics, asserts, descriptors and the stand-in driver."""
+"""Arguments, grids, autotuning, heuristics, asserts, descriptors and the interpreter's driver."""
 
 import warnings
 

@@ -73,7 +73,7 @@ def bfloat16_fma_rounds_once() -> None:
     assert_same(computed("fma", x, y), (x.double() * y + x).bfloat16())
 
 
-def minimum_and_maximum_drop_nan_unless_told_to_propagate_it() -> None:
+def minimum_and_maximum_drop_nan_unless_asked_to_propagate_it() -> None:
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         x = torch.tensor([1.0, float("nan"), float("nan"), -2.0], dtype=dtype)
         y = torch.tensor([float("nan"), 3.0, float("nan"), 5.0], dtype=dtype)
@@ -176,7 +176,7 @@ def clamped(x_ptr, out_ptr, NAN: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, tl.clamp(x, lowest, highest, propagate_nan=NAN))
 
 
-def clamp_sends_nan_to_the_lower_bound_unless_told_to_propagate_it() -> None:
+def clamp_sends_nan_to_the_lower_bound_unless_asked_to_propagate_it() -> None:
     x = torch.tensor([-3.0, 0.5, 3.0, float("nan")])
     out = torch.empty_like(x)
     clamped[(1,)](x, out, tl.PropagateNan.NONE, 4)
@@ -205,7 +205,7 @@ def dot_of_16_and_8_bit_floats_accumulates_in_float32() -> None:
         torch.testing.assert_close(multiplied(a, b), a.float() @ b.float(), rtol=1e-5, atol=1e-5)
 
 
-def dot_of_float32_loses_bits_to_tf32_unless_told_otherwise() -> None:
+def dot_of_float32_loses_bits_to_tf32_unless_asked_otherwise() -> None:
     a, b = torch.randn(2, 64, 64, generator=torch.Generator().manual_seed(3))
     exact = a.double() @ b.double()
     for precision in ("ieee", "tf32x3", "bf16x6"):

@@ -1,4 +1,4 @@
-"""Races between the programs of a launch are told; programs that keep out of each other's way are not."""
+"""Races between the programs of a launch are reported; programs on separate elements do not race."""
 
 import inspect
 from collections.abc import Callable
@@ -180,7 +180,7 @@ def neighbours(x_ptr, n, BLOCK: tl.constexpr):
     tl.store(x_ptr + i, x + right, mask=i < n)
 
 
-def a_stencil_in_place_is_told_however_many_loads_there_are() -> None:
+def a_stencil_in_place_is_reported_however_many_loads_there_are() -> None:
     x, limit = torch.randn(1000), races.LOGGED_LANES
     expected = only(faults(neighbours[(8,)], x, 1000, 128))
     assert (expected["count"], expected["offset"], expected["program"]) == (7, 128, [1, 0, 0])

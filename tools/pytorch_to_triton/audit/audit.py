@@ -6,18 +6,18 @@ from pathlib import Path
 from anyio import to_thread
 
 from pytorch_to_triton import places
-from pytorch_to_triton.audit.build_report import concluded, delivered
+from pytorch_to_triton.audit.build_report import build_report, deliver
 from pytorch_to_triton.audit.examine import (
-    Examined,
+    Examinations,
     Examiner,
     compile_target,
     declares_inputs,
     run_target,
 )
-from pytorch_to_triton.audit.find_files import legible
-from pytorch_to_triton.audit.read_source import SourceReading, finished, read_all
+from pytorch_to_triton.audit.find_files import printable
+from pytorch_to_triton.audit.read_source import SourceReading, completed, read_all
 from pytorch_to_triton.audit.registry import all_rules
-from pytorch_to_triton.audit.request import AuditPlan, AuditRequest, Choose, planned
+from pytorch_to_triton.audit.request import AuditPlan, AuditRequest, Choose, make_plan
 from pytorch_to_triton.audit.source import SourceFile, parse
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -27,22 +27,24 @@ from pytorch_to_triton.schema.target import Target
 
 __all__ = ["AuditRequest", "audit"]
 
-NO_INPUTS = "Not run: it declares no INPUTS. Declare them in the file or with the call, and name a reference."
+NO_INPUTS = (
+    "Not run: it declares no INPUTS. Declare them in the file or in the request, and name a reference."
+)
 
 
 async def audit(
     worker: WorkerClient, request: AuditRequest, choose: Choose, listener: ProgressListener
 ) -> AuditReport:
-    """Hold the rules against Triton code.
+    """Apply the rules to Triton code.
 
-    A file is audited as it is, a folder for every *.py file below it that imports triton. `choose` is asked
-    for the mode where something is to be run: never with evidence `source`. Raises TargetNotFound where a
-    path does not exist, BadInput where a named file is not Python, or a setting, rule or baseline cannot be
-    used.
+    A named file is always audited; of a folder, every *.py file below it that imports triton. `choose`
+    decides the runtime, and is only called where something is run: never with evidence `source`. Raises
+    TargetNotFound where a path does not exist, BadInput where a named file is not Python, or a setting, rule
+    or baseline cannot be used.
     """
-    plan = await to_thread.run_sync(planned, request)
+    plan = await to_thread.run_sync(make_plan, request)
     readings = await read_files(plan, listener)
-    examined = Examined()
+    examined = Examinations()
     targets = await to_thread.run_sync(lambda: list(targets_of(plan, readings, examined)))
     if targets:
         examiner = Examiner(
@@ -56,25 +58,25 @@ async def audit(
         )
         await examine(targets, plan, examiner, examined)
     found = await to_thread.run_sync(findings_of, examined, readings)
-    report = await to_thread.run_sync(concluded, plan, readings, found, examined)
-    return await to_thread.run_sync(delivered, plan, report)
+    report = await to_thread.run_sync(build_report, plan, readings, found, examined)
+    return await to_thread.run_sync(deliver, plan, report)
 
 
 async def read_files(plan: AuditPlan, listener: ProgressListener) -> list[SourceReading]:
-    """What source says of each file, in the order of the search.
+    """The findings of the source rules, file by file.
 
     Raises BadInput for a named file that cannot be read, and where there is nothing to audit. One that is
-    nested too deeply is told as unread where there are others.
+    nested too deeply is reported as unread where there are others.
     """
     files = (*plan.files.named, *plan.files.found)
     done = 0
 
-    async def tell(reading: SourceReading) -> None:
+    async def report_progress(reading: SourceReading) -> None:
         nonlocal done
-        await listener.progress(done, len(files), f"auditing {legible(reading.file).name}")
+        await listener.progress(done, len(files), f"auditing {printable(reading.file).name}")
         done += 1
 
-    readings = await read_all(files, tell)
+    readings = await read_all(files, report_progress)
     none_read = all(reading.refusal for reading in readings)
     for reading in readings:
         if reading.refusal and reading.file in plan.files.named and (none_read or not reading.too_deep):
@@ -87,27 +89,29 @@ async def read_files(plan: AuditPlan, listener: ProgressListener) -> list[Source
     return kept
 
 
-def targets_of(plan: AuditPlan, readings: Sequence[SourceReading], examined: Examined) -> Iterator[Target]:
-    """What can be compiled and run; of what is asked for and cannot be, why goes into `examined`."""
+def targets_of(
+    plan: AuditPlan, readings: Sequence[SourceReading], examined: Examinations
+) -> Iterator[Target]:
+    """What can be compiled and run; `examined` notes why the rest of what is asked for cannot."""
     request = plan.request
     if request.evidence == "source":
         return
     named: dict[Path, list[Target]] = {}
     for target in request.targets:
         named.setdefault(target.path.resolve(), []).append(target)
-    told = bool(request.reference or request.options.inputs)
+    has_inputs = bool(request.reference or request.options.inputs)
     for reading in readings:
         is_named = reading.file in plan.files.named
         if reading.refusal or (request.evidence == "auto" and not is_named):
             continue
         parsed = parsed_or_none(reading.file)
-        if parsed and ((is_named and told) or declares_inputs(parsed)):
+        if parsed and ((is_named and has_inputs) or declares_inputs(parsed)):
             yield from named.get(reading.file, [Target(path=reading.file)])
         elif (is_named or reading.kernels) and request.evidence != "auto":
             examined.note(Target(path=reading.file), "measured", NO_INPUTS)
 
 
-async def examine(targets: Sequence[Target], plan: AuditPlan, examiner: Examiner, into: Examined) -> None:
+async def examine(targets: Sequence[Target], plan: AuditPlan, examiner: Examiner, into: Examinations) -> None:
     """Compiles, and where that is asked for runs, the targets."""
     depth: EvidenceKind = "compiled" if plan.request.evidence == "compiled" else "measured"
     for target in targets:
@@ -117,23 +121,23 @@ async def examine(targets: Sequence[Target], plan: AuditPlan, examiner: Examiner
             await run_target(examiner, target, file, into)
 
 
-def findings_of(examined: Examined, readings: Sequence[SourceReading]) -> list[Finding]:
-    """All findings: of source, and one a rule and line of what was compiled and run."""
+def findings_of(examined: Examinations, readings: Sequence[SourceReading]) -> list[Finding]:
+    """All findings: of source, and one per rule and line of what was compiled and run."""
     found = [finding for rule in all_rules() for piece in examined.evidence for finding in rule.find(piece)]
     sources = {path: parsed_or_none(path) for path in {finding.file for finding in found}}
-    whole = [finished(f, source) if (source := sources[f.file]) else f for f in found]
+    whole = [completed(f, source) if (source := sources[f.file]) else f for f in found]
     return [*(finding for reading in readings for finding in reading.findings), *merged(whole)]
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding a rule, line and pointer, however many configurations and GPUs it was seen for."""
-    told: dict[tuple[str, Path, int, str], Finding] = {}
+    """One finding per rule, line and pointer, for all configurations and GPUs that show it."""
+    found: dict[tuple[str, Path, int, str], Finding] = {}
     for finding in findings:
         place = (finding.rule, finding.file, finding.line, finding.pointer)
-        first = told.setdefault(place, finding)
+        first = found.setdefault(place, finding)
         if finding.proof not in first.proof:
-            told[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})
-    return list(told.values())
+            found[place] = first.model_copy(update={"proof": f"{first.proof}\n{finding.proof}"})
+    return list(found.values())
 
 
 def parsed_or_none(path: Path) -> SourceFile | None:

@@ -1,4 +1,4 @@
-"""What findings come to: counts, what to do first, in words."""
+"""The conclusions from findings: counts, recommendations, the summary and the next step."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from pytorch_to_triton.audit.baseline import name_of
+from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.registry import Rule
 from pytorch_to_triton.command_line import typed
 from pytorch_to_triton.schema.finding import (
@@ -20,7 +20,7 @@ from pytorch_to_triton.schema.finding import (
 
 
 def ranked(findings: Sequence[Finding]) -> list[Finding]:
-    """The worst first; what is certain before what is suspected; then by place."""
+    """The worst first; certain ones before suspected ones; then by place."""
     return sorted(
         findings,
         key=lambda f: (SEVERITIES.index(f.severity), f.suspected, f.file, f.line, f.column, f.rule),
@@ -40,46 +40,46 @@ def failing(findings: Sequence[Finding], fail_on: Severity) -> list[Finding]:
 def statuses(
     findings: Sequence[Finding], fail_on: Severity, not_run: Sequence[Path]
 ) -> tuple[CategoryStatus, ...]:
-    """One a category, in the order of Category."""
-    told = []
+    """One per category, in the order of Category."""
+    found = []
     for category in get_args(Category):
         own = [finding for finding in findings if finding.category == category]
         counts = Counter(finding.severity for finding in own)
         empty: Literal["nothing found", "clean"] = "nothing found" if not_run else "clean"
-        told.append(
+        found.append(
             CategoryStatus(
                 category=category,
                 status="faulty" if failing(own, fail_on) else "worth a look" if own else empty,
                 counts={severity: counts[severity] for severity in SEVERITIES if counts[severity]},
             )
         )
-    return tuple(told)
+    return tuple(found)
 
 
 def recommendations(
     findings: Sequence[Finding], rules: Sequence[Rule], root: Path
 ) -> tuple[Recommendation, ...]:
-    """One a rule: by its worst finding, then by how many there are. Known findings are left out."""
+    """One per rule: by its worst finding, then by how many there are. Known findings are left out."""
     titles = {rule.name: rule.title for rule in rules}
     by_rule: dict[str, list[Finding]] = {}
     for finding in ranked([finding for finding in findings if not finding.known]):
         by_rule.setdefault(finding.rule, []).append(finding)
-    told = [
+    found = [
         Recommendation(
             rule=name,
             severity=own[0].severity,
             title=titles.get(name, name),
             suggestion=own[0].suggestion,
-            places=tuple(f"{name_of(f.file, root)}:{f.line}" for f in own),
+            places=tuple(f"{relative(f.file, root)}:{f.line}" for f in own),
         )
         for name, own in by_rule.items()
     ]
-    return tuple(sorted(told, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
+    return tuple(sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -len(one.places), one.rule)))
 
 
 @dataclass(frozen=True)
 class AuditScope:
-    """What was looked at, and how far."""
+    """What was audited, and by which evidence."""
 
     kernels: int
     files: int
@@ -92,23 +92,25 @@ class AuditScope:
 
     @property
     def proviso(self) -> str:
-        """What nobody may conclude; empty where all kernels were run."""
+        """The limits of the verdict; empty where all kernels were run."""
         if not self.not_run:
             return ""
+        done = "run" if self.is_compiled else "compiled or run"
+        if len(self.not_run) == self.files:
+            return f" Nothing was {done}: the code may still be wrong."
         one = len(self.not_run) == 1
-        which = "" if len(self.not_run) == self.files else f" ({len(self.not_run)} of {self.files} files)"
-        compiled = "compiled" if self.is_compiled else "not compiled"
-        return f" Source read, {compiled}, not run{which}: {'it' if one else 'they'} may still be wrong."
+        left = f"{len(self.not_run)} of {self.files} files {'was' if one else 'were'} not {done}"
+        return f" {left}: {'it' if one else 'they'} may still be wrong."
 
 
 def summary_of(findings: Sequence[Finding], scope: AuditScope) -> str:
-    """How many of what, where, and what was not run."""
+    """How many findings, in how much code, and what was not run."""
     counts = Counter(finding.severity for finding in findings)
-    told = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
+    by_severity = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
     where = f"{counted(scope.kernels, 'Triton function')} in {counted(scope.files, 'file')}"
-    found = f"{counted(len(findings), 'finding')} ({told})" if findings else "No findings"
+    found = f"{counted(len(findings), 'finding')} ({by_severity})" if findings else "No findings"
     known = sum(finding.known for finding in findings)
-    old = f" The baseline has {known} of them." if known else ""
+    old = f" {known} of them {'is' if known == 1 else 'are'} in the baseline." if known else ""
     left = f" {counted(scope.unread, 'file')} could not be read." if scope.unread else ""
     return f"{found} in {where}.{old}{left}{scope.proviso}"
 
@@ -118,7 +120,7 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
     new = [finding for finding in findings if not finding.known]
     if new and (failing(new, fail_on) or not scope.not_run):
         first = new[0]
-        return f"First {name_of(first.file, root)}:{first.line}: {first.suggestion}"
+        return f"Fix {relative(first.file, root)}:{first.line} first: {first.suggestion}"
     if not scope.kernels:
         return "Name files that define @triton.jit functions."
     if scope.not_run:
@@ -127,8 +129,8 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
         beside = "" if first_file in scope.run_alone else ":FUNCTION --reference FILE.py:FUNCTION"
         return f"Run it: {validate}{beside}" + f" (and {len(others)} more)" * bool(others)
     if findings:
-        return "Nothing is new; mend what the baseline knows when there is time."
-    return "Nothing to mend; benchmark tells how close the kernel is to the GPU's limit."
+        return "No new findings; fix those in the baseline when there is time."
+    return "Nothing to fix. Benchmark the kernel to see how close it comes to the GPU's limit."
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Compiling and running what is audited, where its inputs are known."""
+"""Compiling and running audited code whose inputs are known."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.audit.evidence import CompiledCode, Evidence, MeasuredTarget, TimedTarget
-from pytorch_to_triton.audit.resolve import Ran
+from pytorch_to_triton.audit.resolve import FileRun
 from pytorch_to_triton.audit.source import SourceFile
 from pytorch_to_triton.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
@@ -28,8 +28,10 @@ from pytorch_to_triton.validate import validate
 from pytorch_to_triton.validate.request import ValidationRequest
 
 DECLARING = frozenset({"INPUTS", "inputs", "get_inputs"})
-"""A file that defines one of these says what its `run` is called with."""
-NO_GPU = "No GPU: nothing was timed; races that depend on scheduling and compiled precision were not seen."
+"""A file that defines one of these declares the inputs of its `run`."""
+NO_GPU = (
+    "No GPU: nothing was timed, and neither scheduling races nor the compiled code's precision were tested."
+)
 
 
 @dataclass(frozen=True)
@@ -46,23 +48,23 @@ class Examiner:
 
 
 @dataclass
-class Examined:
-    """What came of it."""
+class Examinations:
+    """What compiling and running showed."""
 
     evidence: list[Evidence] = field(default_factory=list)
     examinations: list[Examination] = field(default_factory=list)
     compiled: list[CompiledFigures] = field(default_factory=list)
     timings: list[Benchmark] = field(default_factory=list)
-    ran: dict[Path, Ran] = field(default_factory=dict)
+    ran: dict[Path, FileRun] = field(default_factory=dict)
     """Files whose kernels were run."""
     notes: list[str] = field(default_factory=list)
 
     def run(self, file: SourceFile, verdict: Verdict) -> None:
-        """Notes that a target of a file was run, and how it went."""
+        """Records that a target of a file was run, and with which verdict."""
         idle = idle_functions(file, verdict.behavior.kernels)
         clean = verdict.verdict == "passed"
-        before = self.ran.get(file.path, Ran(idle, clean))
-        self.ran[file.path] = Ran(before.idle & idle, before.clean and clean)
+        before = self.ran.get(file.path, FileRun(idle, clean))
+        self.ran[file.path] = FileRun(before.idle & idle, before.clean and clean)
 
     def note(
         self, target: Target, kind: EvidenceKind, summary: str, provenance: str = "", replay: str = ""
@@ -73,7 +75,7 @@ class Examined:
 
 
 def idle_functions(file: SourceFile, ran: Collection[str]) -> frozenset[str]:
-    """Kernels that are launched in the file and did not run, and functions that launch only such kernels."""
+    """Launched kernels that did not run, and functions that launch only such kernels."""
     kernels = {kernel.node.name for kernel in file.kernels if kernel.is_launched} - set(ran)
     launching: defaultdict[str, set[str]] = defaultdict(set)
     for kernel in file.kernels:
@@ -84,11 +86,11 @@ def idle_functions(file: SourceFile, ran: Collection[str]) -> frozenset[str]:
 
 
 def declares_inputs(file: SourceFile) -> bool:
-    """Whether a file says itself what its kernels are called with."""
+    """Whether a file itself declares what its kernels are called with."""
     return bool(DECLARING & file.scope.bindings.keys())
 
 
-async def compile_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
+async def compile_target(examiner: Examiner, target: Target, file: SourceFile, into: Examinations) -> None:
     """Each kernel that the target launches, for each GPU."""
     for arch in examiner.archs:
         wanted = inspect.InspectionRequest(
@@ -105,12 +107,12 @@ async def compile_target(examiner: Examiner, target: Target, file: SourceFile, i
             continue
         summary = found.summary if found.arch in found.summary else f"For {found.arch}: {found.summary}"
         into.note(target, "compiled", summary, found.provenance)
-        notes = (f"Of what was compiled: {note}" for note in found.notes)
+        notes = (f"Compilation: {note}" for note in found.notes)
         into.notes += [note for note in notes if note not in into.notes]
-        _take(found, arch, file, into)
+        _record(found, arch, file, into)
 
 
-def _take(found: Inspection, arch: str, file: SourceFile, into: Examined) -> None:
+def _record(found: Inspection, arch: str, file: SourceFile, into: Examinations) -> None:
     gpu = architecture(arch)
     for kernel in found.kernels:
         code = CompiledCode(kernel, gpu, file if kernel.compiled.file == file.path else None)
@@ -119,7 +121,7 @@ def _take(found: Inspection, arch: str, file: SourceFile, into: Examined) -> Non
 
 
 def figures_of(kernel: InspectedKernel, where: str) -> Sequence[CompiledFigures]:
-    """One row; none where the compiler refused."""
+    """One row; none where the kernel did not compile."""
     used = kernel.compiled.resources
     if used is None or kernel.instructions is None or kernel.occupancy is None:
         return ()
@@ -139,8 +141,8 @@ def figures_of(kernel: InspectedKernel, where: str) -> Sequence[CompiledFigures]
     )
 
 
-async def run_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
-    """Every case of a validation; on a GPU also its times beside PyTorch's."""
+async def run_target(examiner: Examiner, target: Target, file: SourceFile, into: Examinations) -> None:
+    """Runs every case of a validation; on a GPU, also times it against PyTorch."""
     wanted = ValidationRequest(
         candidate=target, reference=examiner.reference, options=examiner.options, seconds=examiner.seconds
     )
@@ -158,8 +160,8 @@ async def run_target(examiner: Examiner, target: Target, file: SourceFile, into:
         await time_target(examiner, target, file, into)
 
 
-async def time_target(examiner: Examiner, target: Target, file: SourceFile, into: Examined) -> None:
-    """Its times beside PyTorch's."""
+async def time_target(examiner: Examiner, target: Target, file: SourceFile, into: Examinations) -> None:
+    """Times it against PyTorch."""
     wanted = BenchmarkRequest(
         candidate=target,
         reference=examiner.reference,

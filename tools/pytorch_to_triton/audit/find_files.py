@@ -12,17 +12,17 @@ ROOT_MARKS = ("pyproject.toml", ".git")
 
 
 @dataclass(frozen=True)
-class Searched:
+class FilesToAudit:
     """Real paths, each once."""
 
     named: tuple[Path, ...]
-    """Files that were named themselves."""
+    """Files that the request names."""
     found: tuple[Path, ...]
-    """*.py files in the folders that were named."""
+    """*.py files in the folders that it names."""
 
 
-def search(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Searched:
-    """The files that are named, and those in the folders that are named.
+def find_files(paths: Sequence[Path], exclude: Sequence[str] = ()) -> FilesToAudit:
+    """The named files, and the Python files in the named folders.
 
     `exclude` holds patterns such as `tests/*` for paths below a named folder. Raises TargetNotFound.
     """
@@ -37,12 +37,17 @@ def search(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Searched:
             named[whole] = None
         else:
             raise TargetNotFound(f"{path} does not exist.", "Name Python files, or folders that hold them.")
-    return Searched(tuple(named), tuple(path for path in found if path not in named))
+    return FilesToAudit(tuple(named), tuple(path for path in found if path not in named))
 
 
-def legible(path: Path) -> Path:
-    """The path as it can be written in UTF-8: bytes that are no text as `\\udcff`."""
+def printable(path: Path) -> Path:
+    """The path as UTF-8 text; bytes that are not valid UTF-8 become `\\udcff` escapes."""
     return Path(str(path).encode(errors="backslashreplace").decode())
+
+
+def relative(path: Path, folder: Path) -> str:
+    """The path below `folder`, with forward slashes; the whole path where it lies elsewhere."""
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
 
 def root_of(path: Path) -> Path:
@@ -52,7 +57,7 @@ def root_of(path: Path) -> Path:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The *.py files in a folder and below, but for those in hidden folders and virtual environments."""
+    """The *.py files in and below a folder, except in hidden folders and virtual environments."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
             name

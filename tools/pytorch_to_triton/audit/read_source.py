@@ -1,4 +1,4 @@
-"""What the rules on source find in files: in several processes where there are many, and kept by content."""
+"""The findings of source rules: in several processes for many files, and cached by content."""
 
 import contextlib
 import hashlib
@@ -10,9 +10,9 @@ from pathlib import Path
 from anyio import CapacityLimiter, to_process, to_thread
 from pydantic import ValidationError
 
-from pytorch_to_triton import api, places
+from pytorch_to_triton import places, triton_api
 from pytorch_to_triton.audit.analysis.callers import BENCHMARKS, TESTS, files_near
-from pytorch_to_triton.audit.find_files import legible
+from pytorch_to_triton.audit.find_files import printable
 from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, TooDeep, parse
 from pytorch_to_triton.audit.suppress import Comment, comments_in
@@ -23,45 +23,45 @@ from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.surface import installed_version
 
 FEW = 12
-"""So many files are read at once: starting processes takes longer."""
+"""Up to this many files are read in this process: starting others would take longer."""
 CHUNK = 12
-"""Files that a process reads between two words about its progress."""
+"""Files that a process reads between two reports of progress."""
 RULES_PAGE = "references/auditing_rules.md"
 
 
 class SourceReading(Value):
-    """What source alone says of one file."""
+    """What the source of one file shows."""
 
     file: Path
     imports_triton: bool = False
     kernels: tuple[str, ...] = ()
     """Its @triton.jit functions."""
     is_kernel_file: bool = False
-    """It holds both a kernel's `run` and its `reference`."""
+    """It defines both `run` and `reference`."""
     findings: tuple[Finding, ...] = ()
     comments: tuple[Comment, ...] = ()
-    """Those that set findings aside."""
+    """Those that suppress findings."""
     notes: tuple[str, ...] = ()
     """Rules that failed on it."""
     refusal: str = ""
-    """Why it could not be read; empty: it was."""
+    """Why it could not be read; empty where it was."""
     hint: str = ""
-    """How to mend that."""
+    """How to fix that."""
     too_deep: bool = False
-    """It could not be read since it is nested too deeply: other files can."""
+    """It could not be read because it is nested too deeply; other files can."""
 
 
-Told = Callable[[SourceReading], Awaitable[None]]
+OnReading = Callable[[SourceReading], Awaitable[None]]
 
 
-async def read_all(files: Sequence[Path], tell: Told) -> list[SourceReading]:
-    """One reading a file, in the order of the files; `tell` hears of each as it is done."""
+async def read_all(files: Sequence[Path], on_reading: OnReading) -> list[SourceReading]:
+    """One reading per file, in the order of the files; `on_reading` is called with each when it is done."""
     readings: dict[Path, SourceReading] = {}
 
     async def take(done: Sequence[SourceReading]) -> None:
         for reading in done:
             readings[reading.file] = reading
-            await tell(reading)
+            await on_reading(reading)
 
     if len(files) <= FEW:
         for file in files:
@@ -72,7 +72,7 @@ async def read_all(files: Sequence[Path], tell: Told) -> list[SourceReading]:
     async def work(chunk: Sequence[Path]) -> None:
         await take(await to_process.run_sync(read_chunk, chunk, cancellable=True, limiter=processes))
 
-    async with together() as group:
+    async with task_group() as group:
         for start in range(0, len(files), CHUNK):
             group.start_soon(work, files[start : start + CHUNK])
     return [readings[file] for file in files]
@@ -85,16 +85,16 @@ def read_chunk(files: Sequence[Path]) -> tuple[SourceReading, ...]:
 
 def read(file: Path) -> SourceReading:
     """The findings of all rules on source, from the cache where the file was read before."""
-    if (name := legible(file)) != file:
+    if (name := printable(file)) != file:
         # A report could not name it.
         return SourceReading(
-            file=file, refusal=f"The name {name} is not text in UTF-8.", hint="Rename the file."
+            file=file, refusal=f"The file name {name} is not valid UTF-8.", hint="Rename the file."
         )
     try:
         source = places.read_regular(file)
     except OSError as error:
         refusal = f"{file} cannot be read: {error.strerror}."
-        return SourceReading(file=file, refusal=refusal, hint="Name files that you may read.")
+        return SourceReading(file=file, refusal=refusal, hint="Name readable files.")
     around = repr(files_near(file, *TESTS, *BENCHMARKS)).encode()
     key = hashlib.sha256(b"\0".join((_rules_key(), bytes(file), around, source))).hexdigest()
     kept = places.cache() / "audit" / f"{hashlib.sha256(bytes(file)).hexdigest()[:24]}.json"
@@ -105,8 +105,8 @@ def read(file: Path) -> SourceReading:
     return reading
 
 
-def finished(finding: Finding, file: SourceFile) -> Finding:
-    """A finding with what its place in the source adds."""
+def completed(finding: Finding, file: SourceFile) -> Finding:
+    """A finding with its excerpt, column, function and page."""
     lines = file.lines
     line = lines[finding.line - 1] if 0 < finding.line <= len(lines) else ""
     return finding.model_copy(
@@ -134,7 +134,7 @@ def _reading(file: Path, source: bytes) -> SourceReading:
             imports_triton=parsed.imports_triton,
             kernels=tuple(kernel.node.name for kernel in parsed.kernels),
             is_kernel_file={"run", "reference"} <= {function.name for function, _ in parsed.functions},
-            findings=tuple(finished(finding, parsed) for finding in found),
+            findings=tuple(completed(finding, parsed) for finding in found),
             comments=comments_in(parsed.text),
             notes=tuple(notes),
         )
@@ -148,7 +148,7 @@ def _reading(file: Path, source: bytes) -> SourceReading:
 
 
 def _found(file: SourceFile) -> tuple[list[Finding], list[str]]:
-    """What the rules find; a rule that fails on a file is told, and the others go on."""
+    """The findings of all rules; a rule that fails on a file becomes a note, and the others go on."""
     found: list[Finding] = []
     notes: list[str] = []
     for rule in all_rules():
@@ -177,14 +177,14 @@ def _kept(place: Path, key: str) -> SourceReading | None:
 
 
 def _keep(place: Path, key: str, reading: SourceReading) -> None:
-    """A cache that cannot be written costs time alone."""
+    """A cache that cannot be written only costs time."""
     with contextlib.suppress(OSError, ValueError):
         places.write_atomically(place, _Kept(key=key, reading=reading).model_dump_json())
 
 
 @cache
 def _rules_key() -> bytes:
-    """Of the code that reads, and of the Triton whose names it knows."""
+    """A digest of the code that reads, and of the Triton whose names it knows."""
     digest = hashlib.sha256(str(installed_version()).encode())
     for path in _code():
         digest.update(path.read_bytes())
@@ -192,5 +192,5 @@ def _rules_key() -> bytes:
 
 
 def _code() -> Iterator[Path]:
-    for folder in (Path(__file__).parent, *map(Path, api.__path__)):
+    for folder in (Path(__file__).parent, *map(Path, triton_api.__path__)):
         yield from sorted((*folder.rglob("*.py"), *folder.glob("*.json")))

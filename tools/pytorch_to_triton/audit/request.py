@@ -1,4 +1,4 @@
-"""What is asked of an audit, and what follows from it before anything is read."""
+"""The request for an audit, and the plan that follows from it before anything is read."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pytorch_to_triton.audit.baseline import Baseline, read_baseline
-from pytorch_to_triton.audit.find_files import Searched, root_of, search
+from pytorch_to_triton.audit.find_files import FilesToAudit, find_files, root_of
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.render import Format, format_of
 from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
@@ -21,13 +21,13 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 
 TOOL = "audit"
-"""As the marker beside a document names who wrote it."""
+"""The name of the writer in the marker beside a document."""
 ARCHS = ("sm_90", "gfx942")
-"""What is compiled for where nobody says: one GPU of each maker."""
+"""GPUs to compile for by default: one of each maker."""
 
 Depth = Literal["auto", "source", "compiled", "measured"]
-"""How far an audit goes; each includes the one before. auto: measured for files that are named and say what
-they are called with, or where a reference is named; else source."""
+"""How far an audit goes; each includes the one before. auto: measured for named files that declare their
+inputs, or where a reference is named; else source."""
 Choose = Callable[[], Awaitable[Runtime]]
 """Decides what kernels run on, which takes seconds."""
 
@@ -43,41 +43,41 @@ class AuditRequest(Value):
     rules: Annotated[tuple[str, ...], Option("rule")] = ()
     """Only these; none: all."""
     severity: Severity = "info"
-    """The least that is told; verdict, counts and baseline are of all."""
-    most: Annotated[int | None, NOT_REPEATED] = None
-    """Findings in the result; a document holds all, and verdict and counts are of all."""
+    """The least severity in the result; verdict, counts and baseline cover all."""
+    most: int | None = None
+    """At most this many findings in the result; document, verdict and counts cover all."""
     fail_on: Severity | None = None
-    """The least that makes the verdict faulty; None: as the project's settings say, else medium."""
+    """The least severity that makes the verdict faulty; None: the project's setting, else medium."""
     reference: Target | None = None
     """What kernels are compared with; None: the reference in their own file."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the files; they win."""
-    archs: Annotated[tuple[str, ...], Option("arch")] = ()
-    """GPUs to compile for; none: as the project's settings say, else one of each maker."""
+    archs: tuple[str, ...] = ()
+    """GPUs to compile for; none: the project's setting, else one of each maker."""
     baseline: Path | None = None
-    """A file of known findings; None: as the project's settings say."""
-    update_baseline: Annotated[bool, NOT_REPEATED] = False
-    """Write the baseline anew, with all that is found."""
-    format: Annotated[Format | None, NOT_REPEATED] = None
-    """Of the document to make; None: as the name in `into` says, else none."""
-    into: Annotated[Path | None, NOT_REPEATED] = None
+    """A file of known findings; None: the project's setting."""
+    update_baseline: bool = False
+    """Rewrite the baseline with all findings."""
+    format: Format | None = None
+    """Format of the document to write; None: by the suffix of `into`, else no document."""
+    into: Path | None = None
     """The file that the document is written to; None: it is in the report."""
     force: Annotated[bool, NOT_REPEATED] = False
     """Whether `into` may be a file that no audit wrote."""
-    seconds: Annotated[float, Option("timeout")] = 120.0
-    """How long one call may take."""
+    seconds: float = 120.0
+    """Time limit of one call."""
 
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """A request with all that it leaves open decided."""
+    """A request with its defaults resolved."""
 
     request: AuditRequest
     settings: Settings
     """Of the project that the first target lies in."""
     root: Path
-    """What paths are told from: the folder of the baseline's project, else of the first target's."""
-    files: Searched
+    """What paths are relative to: the folder of the baseline's project, else of the first target's."""
+    files: FilesToAudit
     rules: tuple[Rule, ...]
     archs: tuple[str, ...]
     fail_on: Severity
@@ -86,8 +86,8 @@ class AuditPlan:
     format: Format | None
 
 
-def planned(request: AuditRequest) -> AuditPlan:
-    """Decides what the request leaves open. Raises BadInput for what cannot be used, TargetNotFound."""
+def make_plan(request: AuditRequest) -> AuditPlan:
+    """Resolves the defaults. Raises BadInput for unusable settings, and TargetNotFound."""
     refuse_unknown(request.rules, "rule")
     paths = [target.path for target in request.targets]
     settings = settings_for(paths[0])
@@ -101,7 +101,7 @@ def planned(request: AuditRequest) -> AuditPlan:
         request=request,
         settings=settings,
         root=root_of(file.resolve()) if file else settings.root,
-        files=search(paths, settings.exclude),
+        files=find_files(paths, settings.exclude),
         rules=rules_of(request, settings),
         archs=archs,
         fail_on=request.fail_on or settings.fail_on,
@@ -112,7 +112,7 @@ def planned(request: AuditRequest) -> AuditPlan:
 
 
 def rules_of(request: AuditRequest, settings: Settings) -> tuple[Rule, ...]:
-    """Those that are asked for. Raises BadInput where there is none."""
+    """The requested rules. Raises BadInput where there is none."""
     rules = tuple(
         rule
         for rule in all_rules()
@@ -120,12 +120,14 @@ def rules_of(request: AuditRequest, settings: Settings) -> tuple[Rule, ...]:
         and (rule.name in request.rules if request.rules else rule.name not in settings.disable)
     )
     if not rules:
-        raise BadInput(f"No rule on {request.focus} is left.", "Name rules of that category, or no category.")
+        raise BadInput(
+            f"No enabled rule is about {request.focus}.", "Name rules of that category, or no category."
+        )
     return rules
 
 
 def baseline_of(request: AuditRequest, file: Path | None) -> Baseline:
-    """What is known; nothing where there is no file, or it is to be written for the first time."""
+    """The known findings; none where there is no file yet."""
     if file is None:
         if request.update_baseline:
             raise BadInput("There is no baseline to update.", "Name its file with --baseline.")

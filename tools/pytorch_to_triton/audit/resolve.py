@@ -1,4 +1,4 @@
-"""What runs say to what source only suspects."""
+"""Confirming and clearing suspicions by what runs showed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,67 +9,69 @@ from pytorch_to_triton.schema.finding import SEVERITIES, Finding
 
 
 @dataclass(frozen=True)
-class Ran:
+class FileRun:
     """A file whose kernels were run."""
 
     idle: frozenset[str]
-    """The functions in it that certainly did not take part."""
+    """Its functions that certainly did not take part."""
     clean: bool
     """Every case of every target passed."""
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """Findings after what was measured."""
+class ResolvedFindings:
+    """Findings after taking runs into account."""
 
     findings: tuple[Finding, ...]
     cleared: tuple[Finding, ...]
-    """Suspicions that a run would have confirmed, and did not."""
+    """Suspicions that the runs would have confirmed, but did not."""
 
 
-def settled(findings: Sequence[Finding], rules: Sequence[Rule], ran: Mapping[Path, Ran]) -> Resolved:
+def resolve(
+    findings: Sequence[Finding], rules: Sequence[Rule], ran: Mapping[Path, FileRun]
+) -> ResolvedFindings:
     """The findings with suspicions confirmed or cleared, in functions that took part in a run.
 
-    What was measured confirms the suspicions that it settles: those at its own line about the same pointer;
-    where it has no line of its own, the one in its file, if there is just one that it can mean. They take its
-    evidence, and it is not told again. Where every case passed, suspicions are cleared.
+    A measured finding confirms the suspicions at its own line about the same pointer; where it has no line
+    of its own, the one in its file, if there is just one that it can mean. They take over its evidence, and
+    it is not listed again. Where every case passed, suspicions are cleared.
     """
-    settling = {rule.name: rule for rule in rules if rule.settled_by}
+    confirmable = {rule.name: rule for rule in rules if rule.settled_by}
     open_ones = [
         finding
         for finding in findings
-        if finding.suspected and finding.rule in settling and finding.file in ran
+        if finding.suspected and finding.rule in confirmable and finding.file in ran
         if finding.kernel not in ran[finding.file].idle
     ]
     proofs: dict[Finding, Finding] = {}
     for proof in (finding for finding in findings if finding.evidence == "measured"):
-        meant = [finding for finding in open_ones if _confirms(proof, finding, settling[finding.rule])]
+        meant = [finding for finding in open_ones if _confirms(proof, finding, confirmable[finding.rule])]
         if proof.own_line or len(meant) == 1:
             for finding in meant:
                 proofs.setdefault(finding, proof)
     cleared = [finding for finding in open_ones if finding not in proofs and ran[finding.file].clean]
-    told = [
-        _confirmed(finding, proofs[finding], settling[finding.rule]) if finding in proofs else finding
+    remaining = [
+        _confirmed(finding, proofs[finding], confirmable[finding.rule]) if finding in proofs else finding
         for finding in findings
-        if finding not in cleared and not _is_told(finding, proofs)
+        if finding not in cleared and not _is_covered(finding, proofs)
     ]
-    return Resolved(tuple(told), tuple(cleared))
+    return ResolvedFindings(tuple(remaining), tuple(cleared))
 
 
-def _is_told(proof: Finding, proofs: Mapping[Finding, Finding]) -> bool:
-    """Whether suspicions have taken all that a finding says: one on two pointers needs two."""
+def _is_covered(proof: Finding, proofs: Mapping[Finding, Finding]) -> bool:
+    """Whether confirmed suspicions cover a finding: one on two pointers needs both."""
     taken = [finding for finding, found in proofs.items() if found == proof]
-    return bool(taken) and _subjects(proof) <= {name for one in taken for name in _subjects(one)}
+    return bool(taken) and _pointers(proof) <= {name for one in taken for name in _pointers(one)}
 
 
-def _subjects(finding: Finding) -> set[str]:
+def _pointers(finding: Finding) -> set[str]:
     return set(filter(None, finding.pointer.split(", ")))
 
 
 def _confirms(proof: Finding, finding: Finding, rule: Rule) -> bool:
     if proof.rule not in rule.settled_by or proof.file != finding.file:
         return False
-    mine, seen = _subjects(finding), _subjects(proof)
+    mine, seen = _pointers(finding), _pointers(proof)
     return not proof.own_line or (proof.line == finding.line and (not mine or not seen or bool(mine & seen)))
 
 

@@ -1,4 +1,4 @@
-"""What a project wants of its audits: the table [tool.pytorch-to-triton.audit] of its pyproject.toml.
+"""A project's settings for audits: the table [tool.pytorch-to-triton.audit] of its pyproject.toml.
 
 [tool.pytorch-to-triton.audit]
 fail_on = "high"
@@ -27,24 +27,24 @@ TABLE = ("tool", "pytorch-to-triton", "audit")
 
 
 class Settings(Value):
-    """What a project's audits are like; what a request says wins."""
+    """A project's settings; a request overrides them."""
 
     root: Path
     """The project's folder."""
     fail_on: Severity = "medium"
     disable: tuple[str, ...] = ()
-    """Rules that are left out."""
+    """Rules to leave out."""
     severity: dict[str, Severity] = Field(default_factory=dict)
-    """Of some rules, other than their own."""
+    """Severities that replace the rules' own."""
     exclude: tuple[str, ...] = ()
-    """Patterns of paths, below the folders that are audited, that are left out."""
+    """Patterns of paths to leave out, relative to the audited folders."""
     baseline: Path | None = None
     archs: tuple[str, ...] = ()
     """GPUs to compile for."""
 
 
 def settings_for(path: Path) -> Settings:
-    """Those of the project that a path lies in. Raises BadInput for a table that cannot be used."""
+    """The settings of the project around a path. Raises BadInput for an unusable table."""
     root = root_of(path.absolute())
     file = root / "pyproject.toml"
     try:
@@ -58,13 +58,13 @@ def settings_for(path: Path) -> Settings:
         settings = Settings.model_validate({**table, "root": root})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise BadInput(f"{file} cannot be read: {why}.", "Correct it, then audit again.") from error
+        raise BadInput(f"{file} cannot be read: {why}.", "Fix it, then audit again.") from error
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         known = ", ".join(field for field in Settings.model_fields if field != "root")
         raise BadInput(
-            f"{file}: [{'.'.join(TABLE)}] {name}: {first['msg']}.", f"The table may hold {known}."
+            f"{file}: [{'.'.join(TABLE)}] {name}: {first['msg']}.", f"The table's keys are {known}."
         ) from error
     refuse_unknown((*settings.disable, *settings.severity), str(file))
     if settings.baseline is not None:
@@ -73,7 +73,7 @@ def settings_for(path: Path) -> Settings:
 
 
 def refuse_unknown(names: tuple[str, ...], where: str) -> None:
-    """Raises BadInput where a name is no rule's, and says which rules' names are like it."""
+    """Raises BadInput for a name that is not a rule's, with similar names as the hint."""
     known = [rule.name for rule in all_rules()]
     for name in names:
         if name not in known:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
-from pytorch_to_triton.audit.analysis.flow import Flow
+from pytorch_to_triton.audit.call_arguments import argument, pointer_of
+from pytorch_to_triton.audit.flow import Flow
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.triton_api.check import Misuse, misuses
 from pytorch_to_triton.triton_api.history import history
@@ -29,7 +29,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _JIT = frozenset({"triton.jit", "triton.runtime.jit.jit"})
 _FORK = re.compile(r"(?:^|[_.])(?:ascend|npu|mlu|musa|gcu|kunlunxin|metax|iluvatar)(?:[_.]|$)")
-"""Of the folders and files that hold kernels for Triton's forks."""
+"""Folders and files that hold kernels for Triton's forks."""
 _FORK_MODULES = frozenset({"torch_npu", "torch_mlu", "torch_musa"})
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_triton"})
@@ -37,7 +37,7 @@ _WRAPPERS = frozenset({"torch.library.wrap_triton", "torch.library.capture_trito
 
 
 _TOO_DEEP = frozenset({"too many nested parentheses", "too many levels of indentation"})
-"""What the parser says of code that it does not follow further down."""
+"""The parser's messages for code that is nested too deeply."""
 
 
 class TooDeep(BadInput):
@@ -46,7 +46,7 @@ class TooDeep(BadInput):
     def __init__(self, path: Path) -> None:
         super().__init__(
             f"{path} is nested too deeply to be read.",
-            "Split what is nested there into functions, statements or loops.",
+            "Split the nested code into functions or statements.",
         )
 
 
@@ -71,6 +71,11 @@ class LaunchSite:
     def options(self) -> Mapping[str, ast.expr]:
         """Its keyword arguments: parameters of the kernel, num_warps and the like."""
         return {keyword.arg: keyword.value for keyword in self.call.keywords if keyword.arg}
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the launching function; none at the top of the file."""
+        return tuple(own_nodes(self.function.body)) if self.function else ()
 
     def given(self, kernel: "SourceKernel") -> Mapping[str, ast.expr]:
         """The arguments by the kernel's parameters; what `*` and `**` may pass is left out."""
@@ -217,6 +222,12 @@ class SourceFile:
         return tuple(_functions(self.tree.body, self.scope))
 
     @cached_property
+    def bodies(self) -> tuple[tuple[Function | None, NameScope, list[ast.stmt]], ...]:
+        """The statements at the top of the file, then those of each function, with their scopes."""
+        functions = ((function, scope, function.body) for function, scope in self.functions)
+        return ((None, self.scope, self.tree.body), *functions)
+
+    @cached_property
     def kernels(self) -> tuple[SourceKernel, ...]:
         """Every @triton.jit function."""
         return tuple(
@@ -228,11 +239,9 @@ class SourceFile:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Every call of the form `name[grid](...)` whose name is a kernel of this file."""
-        places: list[tuple[Function | None, NameScope, list[ast.stmt]]] = [(None, self.scope, self.tree.body)]
-        places += [(function, scope, function.body) for function, scope in self.functions]
         found = (
             LaunchSite(node, function, scope, flow)
-            for function, scope, body in places
+            for function, scope, body in self.bodies
             for flow in (Flow(body, scope),)
             for node in own_nodes(body)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
@@ -305,7 +314,9 @@ def parse(path: Path, source: bytes) -> SourceFile:
         if error.msg in _TOO_DEEP:
             raise TooDeep(path) from error
         where = f"{path}:{error.lineno}:{error.offset}" if error.lineno else str(path)
-        raise BadInput(f"{where}: {error.msg}.", "Mend the syntax; an audit needs the whole file.") from error
+        raise BadInput(
+            f"{where}: {error.msg}.", "Fix the syntax error; an audit needs the whole file."
+        ) from error
     except (ValueError, LookupError) as error:
         raise BadInput(f"{path} is not Python source: {error}.", "Name Python files or folders.") from error
     return SourceFile(path, tree, text)

@@ -1,7 +1,7 @@
-"""Comments that set findings aside: `# audit: ignore[rule, other_rule] why it is right here`.
+"""Comments that suppress findings: `# audit: ignore[rule, other_rule] why it is right here`.
 
-Beside code it holds for that statement, alone on a line for the next one (of a decorated function: up to its
-`def`), and `# audit: ignore-file[rule] why` for the whole file. Without a reason nothing is set aside.
+Beside code it covers that statement; on a line of its own, the next one (of a decorated function: up to its
+`def`); `# audit: ignore-file[rule] why` covers the whole file. Without a reason nothing is suppressed.
 """
 
 import io
@@ -27,15 +27,15 @@ class Comment(Value):
     rules: tuple[str, ...] = ()
     reason: str = ""
     first: int
-    """The lines that it holds for, the last one included."""
+    """The lines that it covers, the last one included."""
     last: int
 
-    def sets_aside(self, finding: Finding) -> bool:
+    def suppresses(self, finding: Finding) -> bool:
         return bool(self.reason) and finding.rule in self.rules and self.first <= finding.line <= self.last
 
 
 def comments_in(source: str) -> tuple[Comment, ...]:
-    """All of a file that parses, in source order."""
+    """All such comments of a file that parses, in source order."""
     if "audit:" not in source:
         return ()
     statements = tuple(_statements(source))
@@ -43,25 +43,25 @@ def comments_in(source: str) -> tuple[Comment, ...]:
     for token in _tokens(source):
         if token.type != tokenize.COMMENT or not (almost := ALMOST.search(token.string)):
             continue
-        line, told = token.start[0], COMMENT.match(token.string[almost.start() :])
-        if told is None:
+        line, parsed = token.start[0], COMMENT.match(token.string[almost.start() :])
+        if parsed is None:
             found.append(Comment(at=line, first=line, last=line))
             continue
-        names = tuple(name for one in told[2].split(",") if (name := one.strip()))
-        whole = told[1] == "ignore-file"
+        names = tuple(name for one in parsed[2].split(",") if (name := one.strip()))
+        whole = parsed[1] == "ignore-file"
         first, last = (1, len(source)) if whole else _covered(line, statements)
-        found.append(Comment(at=line, rules=names, reason=told[3].strip(), first=first, last=last))
+        found.append(Comment(at=line, rules=names, reason=parsed[3].strip(), first=first, last=last))
     return tuple(found)
 
 
-def set_aside(
+def suppress(
     findings: Sequence[Finding], comments: Sequence[Comment]
 ) -> tuple[list[Finding], list[Suppressed]]:
-    """A file's findings that remain, and those that a comment sets aside."""
+    """A file's findings that remain, and those that a comment suppresses."""
     kept: list[Finding] = []
     aside: list[Suppressed] = []
     for finding in findings:
-        reason = next((comment.reason for comment in comments if comment.sets_aside(finding)), None)
+        reason = next((comment.reason for comment in comments if comment.suppresses(finding)), None)
         if reason is None:
             kept.append(finding)
         else:
@@ -72,21 +72,21 @@ def set_aside(
 def notes_on(
     name: str, comments: Sequence[Comment], aside: Sequence[Suppressed], rules: Sequence[Rule]
 ) -> Iterator[str]:
-    """Comments of a file that do nothing, and why; those on rules that were not tried are left alone."""
+    """Comments without effect, and why; those on rules that were not applied are left alone."""
     every = {rule.name: rule for rule in rules}
     for comment in comments:
         unknown = [rule for rule in comment.rules if rule not in every]
         where, listed = f"{name}:{comment.at}", ", ".join(comment.rules)
         if not comment.rules:
-            yield f"{where}: this sets nothing aside; write `# audit: ignore[RULE] REASON`."
+            yield f"{where}: this comment suppresses nothing; write `# audit: ignore[RULE] REASON`."
         elif not comment.reason:
-            yield f"{where}: audit: ignore[{listed}] gives no reason, so it sets nothing aside."
+            yield f"{where}: audit: ignore[{listed}] gives no reason, so it suppresses nothing."
         elif unknown:
             yield f"{where}: there is no rule {', '.join(unknown)} to ignore."
-        elif any(comment.sets_aside(found.finding) for found in aside):
+        elif any(comment.suppresses(found.finding) for found in aside):
             continue
         elif all(KINDS[every[rule].needs] == "source" for rule in comment.rules):
-            yield f"{where}: audit: ignore[{listed}] sets nothing aside: nothing is found there."
+            yield f"{where}: audit: ignore[{listed}] suppresses nothing: there is no such finding."
 
 
 def _covered(line: int, statements: Sequence[tuple[int, int]]) -> tuple[int, int]:

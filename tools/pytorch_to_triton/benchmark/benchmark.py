@@ -1,4 +1,4 @@
-"""benchmark: is a kernel faster than what there is, and how near is it to what the device can do?"""
+"""benchmark: is a kernel faster than its baselines, and how near is it to the limit of the device?"""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def benchmark(
     runtime: Runtime,
     listener: ProgressListener | None = None,
 ) -> Benchmark:
-    """Time the kernel beside its baselines at every size, and set it against the device's limit.
+    """Time the kernel and its baselines at every size, and compare it with the device's limit.
 
     Writes report.md, report.json and pictures. Raises MissingRequirement without a device, BadInput where a
     target or its declaration cannot be used.
@@ -149,8 +149,8 @@ def freeze(request: BenchmarkRequest, configs: Sequence[TunedConfig], origin: Or
 def configs_in(measurement: Measurement) -> Iterator[TunedConfig]:
     """What the kernel's own autotuning chose."""
     for size in measurement.sizes:
-        if KERNEL in size.subjects:
-            yield from size.subjects[KERNEL].tuned
+        if KERNEL in size.implementations:
+            yield from size.implementations[KERNEL].tuned
 
 
 def distinct(configs: Iterable[TunedConfig]) -> list[TunedConfig]:
@@ -182,7 +182,7 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
 
 
 def destination_of(request: BenchmarkRequest) -> Destination:
-    """Where the results go: `benchmarks/NAME` below the working directory where nobody says."""
+    """Where the results go: `benchmarks/NAME` below the working directory by default."""
     target = request.candidate
     folder = request.into or Path("benchmarks") / (target.name or target.path.stem)
     return Destination(folder_for(folder), TOOL, target, request.force)
@@ -215,7 +215,7 @@ async def traced(
     Raises TargetBroken where the reference does not even run.
     """
     if not declaration.inputs:
-        return None, "the file draws its own inputs"
+        return None, "the file generates its own inputs"
     try:
         return await graph_of(worker, target, declaration, runtime, seconds=seconds), ""
     except Refusal as refusal:
@@ -247,7 +247,7 @@ class BenchmarkPlan:
     seed: int
 
     def trial(self, frozen: Path | None) -> TimingTrial:
-        """The kernel, its baselines, and whatever else it is compared with, a `frozen` copy among it."""
+        """The kernel, its baselines, and what else it is compared with, such as a `frozen` copy."""
         baselines = [Implementation(EAGER, self.reference, "reference")] * ("eager" in self.request.baselines)
         baselines += [
             Implementation(label, self.reference, "reference", compiled)
@@ -261,7 +261,7 @@ class BenchmarkPlan:
         ]
         return TimingTrial(
             reference=self.reference,
-            subjects=(
+            implementations=(
                 Implementation(KERNEL, self.request.candidate, "candidate"),
                 *baselines,
                 *others,
@@ -277,8 +277,8 @@ class BenchmarkPlan:
     def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
         forward = work_of(self.graph, case.dims, case.dtypes, self.declared())
-        if forward is None and seen and seen.subjects:
-            one = next(iter(seen.subjects.values()))
+        if forward is None and seen and seen.implementations:
+            one = next(iter(seen.implementations.values()))
             moved = one.input_bytes + one.output_bytes
             provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
             return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
@@ -317,7 +317,7 @@ class BenchmarkRun:
             device=self.where(),
             passes=request.passes,
             precision=precision_of(tf32=request.tf32),
-            provenance="measured with device events, in turn, each call with a cold L2 cache and new inputs",
+            provenance="measured with device events, with a cold L2 cache and new inputs for each call",
             tables=tables,
             flags=flags,
             ceilings=self.ceilings,
@@ -353,11 +353,13 @@ class BenchmarkRun:
 def not_reached(case: Case, why: str) -> SizeMeasured:
     """A size at which nothing was timed."""
     failed = {KERNEL: f"the run ended before: {why}"}
-    return SizeMeasured(case=case.name, batch=0, empty_ms=0.0, subjects={}, failed=failed, check_note="")
+    return SizeMeasured(
+        case=case.name, batch=0, empty_ms=0.0, implementations={}, failed=failed, check_note=""
+    )
 
 
 def labelled(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
-    """Each target with a short name, told apart by number where two have the same."""
+    """Each target with a short name, numbered where two have the same."""
     taken: set[str] = {KERNEL, FROZEN, EAGER, *COMPILED}
     for target in targets:
         wanted = f"{target.path.stem}:{target.name}" if target.name else target.path.stem

@@ -30,10 +30,10 @@ LEGEND_CHARACTERS = 29
 TICK_CHARACTERS = 16
 KEY_LINES = 24
 TITLE_CHARACTERS = 44
-"""Of the kernel's name; its end says most."""
+"""Of the kernel's name; its end matters most."""
 FOOT_CHARACTERS = 170
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart; markers tell them in grey, too.
+# Okabe and Ito's colours, distinct for people with any colour vision; markers distinguish them in grey, too.
 INK, PALE = "#222222", "#8a8a8a"
 LOOKS = {
     KERNEL: ("#0072B2", "o"),
@@ -58,7 +58,7 @@ def plain_matplotlib() -> Iterator[None]:
             matplotlib.rcdefaults()
             matplotlib.rcParams.update({"font.size": 12, "axes.edgecolor": PALE, "text.color": INK})
             matplotlib.rcParams["text.parse_math"] = False  # a $ in a name is a $
-            warnings.simplefilter("ignore", UserWarning)  # letters in names that its font lacks
+            warnings.simplefilter("ignore", UserWarning)  # letters missing in its font
             yield
     finally:
         log.setLevel(level)
@@ -84,8 +84,8 @@ def blank(benchmark: Benchmark, what: str, how_to_read: str) -> tuple[Figure, Ax
     if len(whose) > TITLE_CHARACTERS:
         whose = f"…{whose[-TITLE_CHARACTERS:]}"
     figure.text(0.03, 0.945, f"{whose}: {what}{mark}", fontsize=17, fontweight="bold")
-    told = f"{benchmark.tables[0].device}, {dtypes}, {PASSES[benchmark.passes]}; {how_to_read}"
-    figure.text(0.03, 0.91, textwrap.shorten(told, 140, placeholder=" …"), fontsize=12.5)
+    subtitle = f"{benchmark.tables[0].device}, {dtypes}, {PASSES[benchmark.passes]}; {how_to_read}"
+    figure.text(0.03, 0.91, textwrap.shorten(subtitle, 140, placeholder=" …"), fontsize=12.5)
     foot = f"{benchmark.device}. Precision: {benchmark.precision}. Figures {benchmark.provenance}."
     figure.text(0.03, 0.02, textwrap.fill(foot, FOOT_CHARACTERS, max_lines=3), fontsize=9.5, color="#444444")
     axes = figure.add_axes(PLOT)
@@ -115,7 +115,7 @@ def folded(label: str) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Lines of so many characters, all but the first indented."""
+    """Lines of at most this many characters, all but the first indented."""
     lines = [part for line in text.split("\n") for part in textwrap.wrap(line, width)]
     return "\n    ".join(lines)
 

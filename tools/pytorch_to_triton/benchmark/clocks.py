@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 OUTSIDE_SHARE = 0.7
-"""A callable's clock that says less than this share of the outside one's is not believed ..."""
+"""A callable's clock that shows less than this share of the outside one's is not believed ..."""
 OUTSIDE_MS = 0.03
 """... unless they differ by less: the outside clock sees the gaps between kernels too, some 0.01 ms."""
 BUSY_SHARE = 0.85
-"""A clock that says less than this share of the busy time is not believed: clock rates differ."""
+"""A clock that shows less than this share of the busy time is not believed: clock rates differ."""
 
 
 @dataclass(frozen=True)
@@ -16,21 +16,21 @@ class SlowerClock:
 
     ms: float
     clock: str
-    """Whose, in words."""
+    """Which one, as text."""
 
 
-def longer_elsewhere(
+def contradicting_clock(
     own_ms: float, *, outside_ms: float | None, busy_ms: float | None, empty_ms: float
 ) -> SlowerClock | None:
-    """The longest time by another clock, where it refutes a callable's own events.
+    """The longest time by another clock, where it contradicts a callable's own events.
 
     `outside_ms` comes from a process that loads no user code and waits for the whole device, `busy_ms` from
     the driver's record of every kernel on every stream, with a warm cache: with a cold one, and with the
     `empty_ms` that two events take by themselves, a call takes longer.
     """
-    refuting = []
+    contradicting = []
     if outside_ms is not None and own_ms < min(OUTSIDE_SHARE * outside_ms, outside_ms - OUTSIDE_MS):
-        refuting.append(SlowerClock(outside_ms, "the clock of another process"))
+        contradicting.append(SlowerClock(outside_ms, "the clock of another process"))
     if busy_ms and own_ms < BUSY_SHARE * (busy_ms + empty_ms):
-        refuting.append(SlowerClock(busy_ms + empty_ms, "the driver's record of all kernels"))
-    return max(refuting, key=lambda other: other.ms, default=None)
+        contradicting.append(SlowerClock(busy_ms + empty_ms, "the driver's record of all kernels"))
+    return max(contradicting, key=lambda other: other.ms, default=None)

@@ -1,4 +1,4 @@
-"""A benchmark without a device: what a GPU's data sheet says the least times are."""
+"""A benchmark without a device: the least times that follow from a GPU's data sheet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def estimated(setting: EstimateSetting, sheet: DataSheet, sizes: Sequence[Estima
         device=f"{sheet.name} ({sheet.arch}); nothing was run",
         passes=setting.passes,
         precision=precision_of(tf32=setting.tf32),
-        provenance=f"estimated: {sheet.ceilings.source}, whose memory bandwidth no copy reaches",
+        provenance=f"estimated from the {sheet.ceilings.source}; no copy reaches its memory bandwidth",
         tables=tuple(tables),
         flags=(),
         ceilings=sheet.ceilings,
@@ -72,10 +72,10 @@ def _least_times(tables: Sequence[TimingTable]) -> str:
     if not known:
         return "no limit is known, because the sheet has no rate for these dtypes"
     ends = known if len(known) == 1 else (known[0], known[-1])
-    return "no kernel takes less than " + ", or than ".join(_least_time(*end) for end in ends)
+    return "any kernel takes at least " + ", and at least ".join(_least_time(*end) for end in ends)
 
 
 def _least_time(size: str, limit: Roofline) -> str:
     if limit.ms < LAUNCH_MS:
-        return f"a launch, some microseconds, at {size}"
-    return f"{digits(limit.ms)} ms (estimated) at {size}, where {limit.binds} binds"
+        return f"a launch (a few microseconds) at {size}"
+    return f"{digits(limit.ms)} ms (estimated, {limit.binds}-bound) at {size}"

@@ -1,4 +1,4 @@
-"""Figures in words, and which timings a kernel is held against."""
+"""Figures as text, and which timings a kernel is compared with."""
 
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.schema.benchmark import FROZEN, KERNEL

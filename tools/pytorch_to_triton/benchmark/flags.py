@@ -1,4 +1,4 @@
-"""Red flags: what a reader must know before believing timings, or will want to mend."""
+"""Red flags: what a reader must know before believing timings, or will want to fix."""
 
 from collections.abc import Iterator, Sequence
 from typing import get_args
@@ -49,19 +49,19 @@ def slower(table: TimingTable) -> Iterator[RedFlag]:
                 kind=SLOWER_THAN.get(other.label, "slower_than_other"),
                 label=KERNEL,
                 message=f"The kernel takes {digits(kernel.median_ms)} ms, {ratio:.2f} times as long as "
-                f"{other.label} with {digits(other.median_ms)} ms.",
+                f"{other.label} ({digits(other.median_ms)} ms).",
             )
 
 
 def below_half(table: TimingTable) -> Iterator[RedFlag]:
-    """The kernel reaches less than half of the limit, where launching does not rule."""
+    """The kernel reaches less than half of the limit, where the launch does not dominate."""
     kernel, limit = table.of(KERNEL), table.limit
     if kernel and limit and limit.ms >= LAUNCH_MS and limit.ms / kernel.median_ms < HALF:
         yield RedFlag(
             kind="below_half_of_limit",
             label=KERNEL,
             message=f"The kernel reaches {percent(limit.ms / kernel.median_ms)} of the limit: it takes "
-            f"{digits(kernel.median_ms)} ms where {digits(limit.ms)} ms are possible; {limit.binds} binds.",
+            f"{digits(kernel.median_ms)} ms, and {digits(limit.ms)} ms is possible ({limit.binds}-bound).",
         )
 
 
@@ -78,9 +78,9 @@ def noisy(table: TimingTable) -> Iterator[RedFlag]:
 
 
 def grows_faster(smaller: TimingTable, larger: TimingTable) -> Iterator[RedFlag]:
-    """From one size to the next, the kernel's time grows beyond doubt faster than the least time does.
+    """From one size to the next, the kernel's time clearly grows faster than the limit.
 
-    Nothing is said where launching or caches rule, or where dtypes differ.
+    Nothing is reported where launches or caches dominate, or where dtypes differ.
     """
     before, now = smaller.of(KERNEL), larger.of(KERNEL)
     if not (before and now and _is_large(smaller) and _is_large(larger) and smaller.dtypes == larger.dtypes):
@@ -92,8 +92,8 @@ def grows_faster(smaller: TimingTable, larger: TimingTable) -> Iterator[RedFlag]
         yield RedFlag(
             kind="grows_faster_than_work",
             label=KERNEL,
-            message=f"From {size_of(smaller)} to here the least time grows {work:.2f} times, the kernel's "
-            f"{now.median_ms / before.median_ms:.2f} times.",
+            message=f"From {size_of(smaller)} to this size the kernel's time grows "
+            f"{now.median_ms / before.median_ms:.2f} times and the limit {work:.2f} times.",
         )
 
 
@@ -104,7 +104,7 @@ def _is_large(table: TimingTable) -> bool:
 
 
 def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
-    """What the state of the device says against the whole run."""
+    """What in the state of the device casts doubt on the whole run."""
     if conditions.throttled_by:
         yield RedFlag(kind="throttled", label="", message=_throttled(conditions))
     if conditions.other_processes:
@@ -112,7 +112,7 @@ def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
         yield RedFlag(
             kind="shared_device",
             label="",
-            message=f"The device was not ours alone: {others}. Others' work may be in these times.",
+            message=f"Other processes used the GPU: {others}. Their work may be included in these times.",
         )
 
 
@@ -122,7 +122,7 @@ def _throttled(conditions: Conditions) -> str:
         low, high = conditions.sm_clock_mhz
         most = f" of at most {conditions.max_sm_clock_mhz:,}" if conditions.max_sm_clock_mhz else ""
         clocks = f" It ran at {low:,} to {high:,}{most} MHz."
-    return f"The GPU held its clocks down while timing ({', '.join(conditions.throttled_by)}).{clocks}"
+    return f"The GPU reduced its clocks while timing ({', '.join(conditions.throttled_by)}).{clocks}"
 
 
 def all_flags(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> list[tuple[str, RedFlag]]:
@@ -132,6 +132,9 @@ def all_flags(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> list[t
     return sorted(found, key=lambda pair: WORST_FIRST.index(pair[1].kind))
 
 
-def told(size: str, flag: RedFlag) -> str:
+def flag_text(size: str, flag: RedFlag) -> str:
     """A flag with its size."""
     return f"at {size}: {flag.message}" if size else flag.message
+
+
+told = flag_text

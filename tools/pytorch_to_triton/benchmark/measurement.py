@@ -64,7 +64,7 @@ class SizeMeasured(Value):
     """Calls that one process made in a row."""
     empty_ms: float
     """Between two events with nothing in between: what every figure holds at least."""
-    subjects: dict[str, MeasuredCallable]
+    implementations: dict[str, MeasuredCallable]
     failed: dict[str, str]
     check_note: str
     """Why what was returned could not be checked."""

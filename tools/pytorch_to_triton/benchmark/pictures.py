@@ -1,7 +1,7 @@
 """Pictures of a benchmark as PNG: the speed-up against the size, and the roofline.
 
 matplotlib is imported when the first is drawn, and no window or pyplot state is involved. Sizes are numbered;
-a key beside the plot says which is which, so that long names of dims never cover data.
+a key beside the plot explains the numbers, so that long names of dims never cover data.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def bars_figure(benchmark: Benchmark, table: TimingTable) -> Figure:
         error = [[timing.median_ms - timing.low_ms], [timing.high_ms - timing.median_ms]]
         colour, _ = colours[timing.label]
         axes.barh(row, timing.median_ms, xerr=error, color=colour, height=0.6, capsize=5, ecolor=INK)
-        words = f"{digits(timing.median_ms)} ms"
+        text = f"{digits(timing.median_ms)} ms"
         if timing is not kernel:
-            words += f"\nkernel {timing.median_ms / kernel.median_ms:.2f} times as fast"
-        axes.annotate(words, (timing.high_ms, row), (8, 0), textcoords="offset points", va="center")
+            text += f"\nkernel {timing.median_ms / kernel.median_ms:.2f} times as fast"
+        axes.annotate(text, (timing.high_ms, row), (8, 0), textcoords="offset points", va="center")
     if table.limit:
         axes.axvline(table.limit.ms, color=INK, linestyle="--", linewidth=1.2)
-        mark = f"limit {digits(table.limit.ms)} ms, {table.limit.binds} binds"
+        mark = f"limit {digits(table.limit.ms)} ms ({table.limit.binds}-bound)"
         axes.annotate(mark, (table.limit.ms, 1.0), (-4, 6), xycoords=("data", "axes fraction"),
                       textcoords="offset points", fontsize=11)  # fmt: skip
     axes.set_yticks(range(len(shown)), [folded(timing.label) for timing in shown])
@@ -236,8 +236,8 @@ def reached(table: TimingTable) -> str:
     if limit is None:
         return "limit not known"
     if kernel is None:
-        return f"{digits(limit.ms)} ms (estimated), {limit.binds}" if not table.timings else "not timed"
-    return f"{percent(limit.ms / kernel.median_ms)} of the limit, {limit.binds} binds"
+        return f"{digits(limit.ms)} ms (estimated), {limit.binds}-bound" if not table.timings else "not timed"
+    return f"{percent(limit.ms / kernel.median_ms)} of the limit, {limit.binds}-bound"
 
 
 def roofs_of(ceilings: Ceilings, tables: Sequence[TimingTable], *, tf32: bool) -> dict[str, float]:
@@ -278,10 +278,10 @@ def draw_roofs(axes: Axes, ceilings: Ceilings, roofs: Mapping[str, float]) -> No
     end = min(highest / slope, right)
     axes.plot([bottom / slope, end], [bottom, end * slope], color=INK, linewidth=2)
     what = "copy" if ceilings.provenance == "measured" else "memory"
-    words = f"{what} {ceilings.copy_gbytes_per_s:,.0f} GB/s ({ceilings.provenance})"
+    text = f"{what} {ceilings.copy_gbytes_per_s:,.0f} GB/s ({ceilings.provenance})"
     x = math.sqrt(max(left, bottom / slope) * end)
     across, up = PLOT[2] * INCHES[0] / math.log(right / left), PLOT[3] * INCHES[1] / math.log(top / bottom)
-    axes.annotate(words, (x, x * slope), (-7, 7), textcoords="offset points", ha="center", va="bottom",
+    axes.annotate(text, (x, x * slope), (-7, 7), textcoords="offset points", ha="center", va="bottom",
                   rotation=math.degrees(math.atan(up / across)), rotation_mode="anchor")  # fmt: skip
     for name, level in roofs.items():
         axes.plot([level / slope, right], [level, level], color=INK, linewidth=2)

@@ -20,7 +20,7 @@ SAME_RATE = {"float8_e5m2": "float8_e4m3fn"}
 
 @dataclass(frozen=True)
 class DeclaredWork:
-    """What a kernel file says of itself: `BYTES` and `FLOPS`, expressions over its dims and `itemsize`."""
+    """What a kernel file declares: `BYTES` and `FLOPS`, expressions over its dims and `itemsize`."""
 
     source: str
     """The file's name."""
@@ -83,12 +83,12 @@ def _main(products: Mapping[str, int], dtypes: Mapping[str, str]) -> str:
 
 
 def _how(graph: Graph | None, declared: DeclaredWork | None) -> str:
-    given = {"bytes": declared.bytes_moved, "operations": declared.flops} if declared else {}
-    names = " and ".join(name for name, text in given.items() if text is not None)
-    told = f"{names} declared in {declared.source}" if declared and names else ""
+    texts = {"bytes": declared.bytes_moved, "operations": declared.flops} if declared else {}
+    names = " and ".join(name for name, text in texts.items() if text is not None)
+    given = f"{names} declared in {declared.source}" if declared and names else ""
     if names == "bytes and operations" or graph is None:
-        return told
-    return f"{told}, the rest counted in the traced graph" if told else "counted in the traced graph"
+        return given
+    return f"{given}, the rest counted in the traced graph" if given else "counted in the traced graph"
 
 
 def limit_of(work: MinimalWork, ceilings: Ceilings, *, tf32: bool) -> Roofline | None:
@@ -118,7 +118,7 @@ def limit_of(work: MinimalWork, ceilings: Ceilings, *, tf32: bool) -> Roofline |
 
 
 def precision_of(*, tf32: bool) -> str:
-    """What is set for everybody, in words."""
+    """The precision set for everybody."""
     return "float32 products in TF32" if tf32 else "float32 products in float32 (TF32 off)"
 
 

@@ -14,8 +14,8 @@ AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
 def sweep(declaration: Declaration, options: Options) -> tuple[Point, ...]:
     """The points to time, smallest inputs first.
 
-    Sizes that the caller named beside the file are taken as they are: one dimension varies at a time, the
-    others at their largest. Without such, the largest declared sizes, and larger ones. Raises BadInput where
+    Sizes that the caller named are taken as they are: one dimension varies at a time, the
+    others at their largest. Otherwise the largest declared sizes, and larger ones. Raises BadInput where
     no named sizes meet the requirements.
     """
     if not options.dims:
@@ -24,7 +24,7 @@ def sweep(declaration: Declaration, options: Options) -> tuple[Point, ...]:
     points = distinct(point for point in asked(declaration, options) if declaration.violated(point) is None)
     if not points:
         raise BadInput(
-            "None of the sizes that were named meets the requirements: " + "; ".join(declaration.requires),
+            "None of the named sizes meets the requirements: " + "; ".join(declaration.requires),
             "Name other sizes with --dim.",
         )
     return points

@@ -1,11 +1,11 @@
-"""A benchmark in writing: the Markdown report and what lies beside it."""
+"""A benchmark's folder: the Markdown report, the JSON and the pictures."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from pydantic import JsonValue
 
 from pytorch_to_triton.benchmark.figures import PASSES, digits, percent, size_of
-from pytorch_to_triton.benchmark.flags import all_flags, told
+from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.benchmark.verdict import best_baseline
 from pytorch_to_triton.results import Destination
@@ -40,7 +40,7 @@ def markdown(benchmark: Benchmark) -> str:
         ("Red flags", flags_section),
         ("Tuned configurations", tuned_section),
         ("Pictures", pictures_section),
-        ("Again", again_section),
+        ("To repeat", repeat_section),
     )
     lines = [f"# {benchmark.kernel}", "", benchmark.summary, "", benchmark.next_step, ""]
     for heading, section in sections:
@@ -51,12 +51,12 @@ def markdown(benchmark: Benchmark) -> str:
 
 
 def brief_table(benchmark: Benchmark) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Headings and rows for a terminal: each size with its times, how many times as fast as a baseline the
-    kernel is in brackets, and its share of the limit."""
+    """Headings and rows for a terminal: each size with its times, the speedup over each baseline
+    in brackets, and its share of the limit."""
     if benchmark.verdict == "estimated":
         limits = [(table, table.limit) for table in benchmark.tables]
         least = [(size_of(t), f"{digits(m.ms)} (estimated)", m.binds) for t, m in limits if m]
-        return ("size", "least ms", "binds"), [*least]
+        return ("size", "minimum ms", "bound by"), [*least]
     others = others_in(benchmark.tables)
     rows: list[tuple[str, ...]] = []
     for table in benchmark.tables:
@@ -66,32 +66,32 @@ def brief_table(benchmark: Benchmark) -> tuple[tuple[str, ...], list[tuple[str, 
         binds = table.limit.binds if table.limit else "not known"
         own = figure(kernel.median_ms if kernel else None)
         rows.append((size_of(table), own, *compared, share_of(kernel), binds))
-    return ("size", "kernel ms", *(f"{label} ms" for label in others), "of limit", "binds"), rows
+    return ("size", "kernel ms", *(f"{label} ms" for label in others), "of limit", "bound by"), rows
 
 
 def conditions_section(benchmark: Benchmark) -> Iterator[str]:
-    """Where, in what and how the figures came about."""
+    """Where and how the figures were taken."""
     yield f"- Device: {benchmark.device}."
-    yield f"- How the figures were obtained: {benchmark.provenance}."
+    yield f"- Figures: {benchmark.provenance}."
     if benchmark.conditions:
         yield f"- State while timing: {state_of(benchmark.conditions)}."
     yield f"- Ceilings: {ceilings_of(benchmark.ceilings)}."
     yield f"- Precision: {benchmark.precision}."
-    yield f"- Work of the {PASSES[benchmark.passes]}: {work_words(benchmark.tables)}."
+    yield f"- Work of the {PASSES[benchmark.passes]}: {work_source(benchmark.tables)}."
     if benchmark.seed is not None:
         yield f"- Seed: {benchmark.seed}."
 
 
 def state_of(conditions: Conditions) -> str:
     """Clocks and temperature, or why they are not known."""
-    facts = [f"driver {conditions.driver}" if conditions.driver else ""]
+    parts = [f"driver {conditions.driver}" if conditions.driver else ""]
     if conditions.sm_clock_mhz:
         low, high = conditions.sm_clock_mhz
         most = f" of at most {conditions.max_sm_clock_mhz:,}" if conditions.max_sm_clock_mhz else ""
-        facts.append(f"clocks {low:,} to {high:,}{most} MHz")
+        parts.append(f"clocks {low:,} to {high:,}{most} MHz")
     if conditions.temperature_celsius is not None:
-        facts.append(f"up to {conditions.temperature_celsius} °C")
-    return f"{', '.join(fact for fact in facts if fact) or MISSING} ({conditions.provenance})"
+        parts.append(f"up to {conditions.temperature_celsius} °C")
+    return f"{', '.join(filter(None, parts)) or MISSING} ({conditions.provenance})"
 
 
 def ceilings_of(ceilings: Ceilings | None) -> str:
@@ -104,7 +104,7 @@ def ceilings_of(ceilings: Ceilings | None) -> str:
     return f"{bandwidth}; products in TFLOP/s: {rates} ({ceilings.provenance}, {ceilings.source})"
 
 
-def work_words(tables: Sequence[TimingTable]) -> str:
+def work_source(tables: Sequence[TimingTable]) -> str:
     """Where bytes and operations come from."""
     how = dict.fromkeys(table.work.provenance for table in tables if table.work)
     return "; ".join(how) or "not known"
@@ -115,17 +115,17 @@ def speed_section(benchmark: Benchmark) -> Iterator[str]:
     if benchmark.verdict == "estimated":
         yield from estimate_table(benchmark.tables)
         return
-    yield "Medians on the device with 95 % confidence intervals, the L2 cache cold, all taken in turn."
+    yield "Medians on the device with 95 % confidence intervals, cold L2 cache, implementations alternating."
     yield ""
     labels = others_in(benchmark.tables)
     headings = ["size", "dtype", "Triton ms", "95 % interval", *(HEADINGS.get(o, f"{o} ms") for o in labels)]
-    headings += ["times eager", "times the best", "rate", "of the limit", "binds"]
+    headings += ["speed-up vs eager", "speed-up vs best", "rate", "of the limit", "bound by"]
     yield from table_lines(headings, [speed_row(table, labels) for table in benchmark.tables])
     for table in benchmark.tables:
         for label, why in table.failed.items():
             yield f"\n{label} could not be timed at {size_of(table)}: {why}"
     if any((timing.share_of_limit or 0) > 1 for table in benchmark.tables for timing in table.timings):
-        yield "\nMore than 100 % of the limit: less was done than was counted, or data stayed in a cache."
+        yield "\nMore than 100 % of the limit: a call did less work than counted, or data stayed in cache."
 
 
 def speed_row(table: TimingTable, others: Sequence[str]) -> Cells:
@@ -164,7 +164,7 @@ def rate_of(table: TimingTable, timing: Timing | None) -> str:
 
 def estimate_table(tables: Sequence[TimingTable]) -> Iterator[str]:
     """What is known without running anything."""
-    yield "Nothing was run. The least times follow from a data sheet; real ones are longer."
+    yield "Nothing was run. The minimum times follow from a data sheet; real ones are longer."
     yield ""
     rows = [
         [
@@ -179,7 +179,7 @@ def estimate_table(tables: Sequence[TimingTable]) -> Iterator[str]:
         for table in tables
     ]
     yield from table_lines(
-        ["size", "dtype", "least ms", "binds", "MB to move", "GFLOP to do", "Triton ms"], rows
+        ["size", "dtype", "minimum ms", "bound by", "MB moved", "GFLOP", "Triton ms"], rows
     )
 
 
@@ -210,19 +210,19 @@ def flags_section(benchmark: Benchmark) -> Iterator[str]:
     if benchmark.verdict == "estimated":
         return
     found = all_flags(benchmark.tables, benchmark.flags)
-    yield from (f"- {flag.kind.replace('_', ' ')}: {told(size, flag)}" for size, flag in found)
+    yield from (f"- {flag.kind.replace('_', ' ')}: {flag_text(size, flag)}" for size, flag in found)
     if not found:
         yield "None."
 
 
 def tuned_section(benchmark: Benchmark) -> Iterator[str]:
-    """What autotuning chose, and what came of searching."""
+    """What autotuning chose, and what searches found."""
     yield from (f"- {note}" for note in benchmark.notes)
     rows = [tuned_row(tuned) for tuned in benchmark.tuned]
     if rows:
         yield from table_lines(["kernel", "at", "configuration", "tuning s"], rows)
     if benchmark.frozen:
-        yield f"\n{benchmark.frozen} has them as a table and tunes nothing."
+        yield f"\n{benchmark.frozen} holds them as a table and does no tuning."
 
 
 def tuned_row(tuned: TunedConfig) -> Cells:
@@ -241,8 +241,8 @@ def pictures_section(benchmark: Benchmark) -> Iterator[str]:
         yield f"![{picture.stem}]({picture.name})"
 
 
-def again_section(benchmark: Benchmark) -> Iterator[str]:
-    """The command that takes the same figures."""
+def repeat_section(benchmark: Benchmark) -> Iterator[str]:
+    """The command that measures the same again."""
     if benchmark.replay:
         yield f"    {benchmark.replay}"
 

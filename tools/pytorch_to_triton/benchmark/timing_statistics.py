@@ -34,6 +34,5 @@ def spread(samples: Sequence[float]) -> float:
 
 
 def is_not_slower(low: float, reference_high: float) -> bool:
-    """Whether something whose interval starts at `low` is not slower, beyond doubt, than one that ends at
-    `reference_high`."""
+    """Whether an interval that starts at `low` is not wholly above one that ends at `reference_high`."""
     return low <= reference_high

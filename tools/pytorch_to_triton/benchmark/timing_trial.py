@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.timing_statistics import median_interval, spread
-from pytorch_to_triton.benchmark.trust import Seen, flags_of
+from pytorch_to_triton.benchmark.trust import TimedSamples, flags_of
 from pytorch_to_triton.errors import TargetBroken
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -21,10 +19,13 @@ from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, Timing, TimingTable
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
 ROUND_SECONDS = 4.0
 """What the timed rounds of one size may take; first calls and warm-up come on top."""
 SAMPLES = {"full": 300, "brief": 100}
-"""Timed calls of each subject at a size, unless time runs out first."""
+"""Timed calls of each implementation at a size, unless time runs out first."""
 LOADING_SECONDS = 120.0
 """Of the whole job beside what its calls may take."""
 
@@ -45,8 +46,8 @@ class TimingTrial:
     """What to time on which inputs."""
 
     reference: Target
-    """Draws the inputs and the state that all are given, and says what they should return."""
-    subjects: Sequence[Implementation]
+    """Generates the inputs and the state that all are given; its results are the expected ones."""
+    implementations: Sequence[Implementation]
     cases: Sequence[Case]
     seed: int
     seconds: float
@@ -55,9 +56,9 @@ class TimingTrial:
     tf32: bool = False
     """Whether float32 products may run in TF32, for everybody."""
     depth: Literal["full", "brief"] = "full"
-    """brief: who is how fast, and nothing of launches, graphs, single kernels and results.
+    """brief: only how fast each is, nothing of launches, graphs, single kernels and results.
 
-    For targets that are validated apart."""
+    For targets that are validated separately."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,13 @@ async def measured(
 
     A run that ends early keeps the sizes that were done.
     """
-    seconds = LOADING_SECONDS + len(trial.cases) * (trial.seconds + len(trial.subjects) * ROUND_SECONDS)
+    seconds = LOADING_SECONDS + len(trial.cases) * (
+        trial.seconds + len(trial.implementations) * ROUND_SECONDS
+    )
     async with device_lock("cuda-0", listener):
         outcome = await worker.ask(job_of(trial), runtime, seconds=seconds, listener=listener)
-    sizes = tuple(SizeMeasured.model_validate(item) for item in outcome.items)
+    items = cast("tuple[wire.SizeItem, ...]", outcome.items)
+    sizes = tuple(SizeMeasured.model_validate(item["size"]) for item in items if item["event"] == "size")
     if outcome.answer is None and not sizes:
         how = outcome.status.replace("_", " ")
         raise TargetBroken(
@@ -90,11 +94,11 @@ async def measured(
 
 def job_of(trial: TimingTrial) -> Job:
     """The worker's job."""
-    subjects: list[JsonValue] = [
-        {"label": s.label, "target": plain(s.target), "role": s.role, "compiled": s.compiled}
-        for s in trial.subjects
+    implementations: list[wire.TimedTarget] = [
+        {"label": s.label, "target": s.target.as_json(), "role": s.role, "compiled": s.compiled}
+        for s in trial.implementations
     ]
-    setting: dict[str, JsonValue] = {
+    setting: wire.TimingSetting = {
         "passes": trial.passes,
         "tf32": trial.tf32,
         "seconds": trial.seconds,
@@ -104,26 +108,22 @@ def job_of(trial: TimingTrial) -> Job:
         "state_seed": trial.seed,
         "budget": budget(),
     }
-    cases: list[JsonValue] = [{**plain(case), "seed": trial.seed} for case in trial.cases]
-    return Job(
-        kind="timing",
-        arguments={
-            "reference": plain(trial.reference),
-            "subjects": subjects,
-            "cases": cases,
-            "setting": setting,
-        },
-    )
-
-
-def plain(value: Case | Target) -> dict[str, Any]:
-    return value.model_dump(mode="json")
+    arguments: wire.TimingArguments = {
+        "reference": trial.reference.as_json(),
+        "implementations": implementations,
+        "cases": [{**case.model_dump(mode="json"), "seed": trial.seed} for case in trial.cases],
+        "setting": setting,
+    }
+    return Job(kind="timing", arguments=arguments)
 
 
 def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingTable:
     """One size's samples as medians, rates and shares of the limit, with what is suspicious about them."""
     moved = roof.work.bytes_moved if roof.work else 0
-    seen = [Seen(label, found, size.empty_ms, size.check_note) for label, found in size.subjects.items()]
+    seen = [
+        TimedSamples(label, found, size.empty_ms, size.check_note)
+        for label, found in size.implementations.items()
+    ]
     timings = tuple(timing_of(one, roof) for one in seen)
     return TimingTable(
         device=device,
@@ -138,13 +138,13 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
     )
 
 
-def timing_of(seen: Seen, roof: Roof) -> Timing:
-    """One callable's figures; where another clock says that it takes longer, they are that clock's."""
+def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
+    """One callable's figures; where another clock shows that it takes longer, they are that clock's."""
     found = seen.measured
     centre, low, high = median_interval(found.samples_ms)
     notes = [note for note in (found.graph_note, found.profile_note) if note]
-    if (other := seen.elsewhere()) is not None:
-        notes.append(f"its own events said {centre:.4f} ms")
+    if (other := seen.contradiction()) is not None:
+        notes.append(f"its own events showed {centre:.4f} ms")
         centre, low, high = other.ms, other.ms, other.ms
     flops = sum(roof.work.flops.values()) if roof.work else 0
     return Timing(

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from pytorch_to_triton.benchmark.clocks import SlowerClock, longer_elsewhere
+from pytorch_to_triton.benchmark.clocks import SlowerClock, contradicting_clock
 from pytorch_to_triton.benchmark.measurement import Check, MeasuredCallable
 from pytorch_to_triton.schema.timing import RedFlag
 
 
 @dataclass(frozen=True)
-class Seen:
+class TimedSamples:
     """One callable's samples at one size."""
 
     label: str
@@ -23,9 +23,9 @@ class Seen:
         """By the outside clock; None where the host could not keep up, which that clock would count."""
         return median(self.measured.outside_ms) if self.measured.outside_ms else None
 
-    def elsewhere(self) -> SlowerClock | None:
-        """A clock that refutes its own."""
-        return longer_elsewhere(
+    def contradiction(self) -> SlowerClock | None:
+        """A clock that contradicts its own."""
+        return contradicting_clock(
             median(self.measured.samples_ms),
             outside_ms=self.outside_ms,
             busy_ms=self.measured.busy_ms,
@@ -33,28 +33,28 @@ class Seen:
         )
 
 
-def flags_of(seen: Seen) -> Iterator[RedFlag]:
+def flags_of(seen: TimedSamples) -> Iterator[RedFlag]:
     """Why this callable's figures may not be trusted."""
     label, found = seen.label, seen.measured
     centre = median(found.samples_ms)
-    if other := seen.elsewhere():
+    if other := seen.contradiction():
         yield RedFlag(
             kind="clock_disagrees",
             label=label,
             message=f"{label} takes {centre:.4f} ms by its own events, but {other.ms:.4f} ms by "
-            f"{other.clock}: work runs beside the stream that is timed, or the clock was tampered with.",
+            f"{other.clock}: work runs on a stream that is not timed, or the clock was tampered with.",
         )
     if seen.check_note:
         yield RedFlag(
             kind="not_checked",
             label=label,
-            message=f"What timed calls of {label} returned was not checked: {seen.check_note}.",
+            message=f"The results of timed calls of {label} were not checked: {seen.check_note}.",
         )
     if wrong := wrongness(found.check):
         yield RedFlag(
             kind="wrong_outputs",
             label=label,
-            message=f"A timed call of {label} returned something else than the reference does: {wrong}.",
+            message=f"A timed call of {label} returned wrong results: {wrong}.",
         )
     for changed in found.changed:
         yield RedFlag(
@@ -68,9 +68,10 @@ def wrongness(check: Check | None) -> str:
     """What is wrong with what a timed call returned; empty where nothing is known to be."""
     if check is None:
         return ""
-    wrong = [f"{path} is missing" for path in check.missing] + [
-        f"{path} is not asked for" for path in check.extra
+    wrong = [f"{path} is missing" for path in check.missing]
+    wrong += [f"{path} is unexpected" for path in check.extra]
+    wrong += [f"{o.path} has the wrong {o.differs}" for o in check.outputs if o.differs]
+    wrong += [
+        f"{o.failing} of {o.elements} elements of {o.path} are wrong" for o in check.outputs if o.failing
     ]
-    wrong += [f"{o.path} has another {o.differs}" for o in check.outputs if o.differs]
-    wrong += [f"{o.failing} of {o.elements} elements of {o.path}" for o in check.outputs if o.failing]
     return ", ".join(wrong)

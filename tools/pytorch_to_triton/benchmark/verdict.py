@@ -1,11 +1,11 @@
-"""What all figures and flags of a benchmark add up to, in a word and in words."""
+"""The verdict on all figures and flags of a benchmark, its summary and its next step."""
 
 import math
 from collections.abc import Sequence
 from typing import Literal
 
 from pytorch_to_triton.benchmark.figures import baselines, percent, size_of
-from pytorch_to_triton.benchmark.flags import SLOWER_THAN, all_flags, told
+from pytorch_to_triton.benchmark.flags import SLOWER_THAN, all_flags, flag_text
 from pytorch_to_triton.schema.benchmark import EAGER, KERNEL
 from pytorch_to_triton.schema.timing import FlagKind, RedFlag, Timing, TimingTable
 
@@ -16,18 +16,18 @@ UNTRUSTED = frozenset({"wrong_outputs", "clock_disagrees", "settings_changed"})
 """Of the kernel: what it computes or claims is not what was asked for."""
 
 NEXT_STEPS: dict[FlagKind, str] = {
-    "wrong_outputs": "Run `validate` on it: what it returned while it was timed is wrong.",
-    "clock_disagrees": "Launch everything on the current stream and leave clocks alone, then measure again.",
-    "settings_changed": "Take out what changes the process's settings, then measure again.",
-    "not_checked": "Run `validate` on it, or measure smaller sizes: nobody looked at what it returned.",
-    "throttled": "Measure again when the GPU is cool and has its power, or compare only within this run.",
+    "wrong_outputs": "Run `validate` on it: its results were wrong while it was timed.",
+    "clock_disagrees": "Launch everything on the current stream and do not touch clocks, then measure again.",
+    "settings_changed": "Remove what changes the process's settings, then measure again.",
+    "not_checked": "Run `validate` on it, or measure smaller sizes: its results were not checked.",
+    "throttled": "Measure again when the GPU is not throttled, or compare only within this run.",
     "shared_device": "Measure again when nothing else runs on the device.",
     "noisy": "Measure again on a quiet device before acting on small differences.",
-    "slower_than_eager": "Look at the sizes where eager PyTorch is faster, and tune it there.",
-    "slower_than_compile": "Look at the sizes where torch.compile is faster, and tune it there.",
-    "slower_than_other": "Look at the sizes where another implementation is faster, and tune it there.",
-    "below_half_of_limit": "Look at the sizes below half of the limit: what else does it read, or wait for?",
-    "grows_faster_than_work": "Look at the larger sizes: do registers spill, are there too few programs?",
+    "slower_than_eager": "Tune the kernel at the sizes where eager PyTorch is faster.",
+    "slower_than_compile": "Tune the kernel at the sizes where torch.compile is faster.",
+    "slower_than_other": "Tune the kernel at the sizes where another implementation is faster.",
+    "below_half_of_limit": "Look at the sizes below half of the limit: does it read too much, or wait?",
+    "grows_faster_than_work": "Look at the larger sizes: do registers spill, or are there too few programs?",
 }
 
 
@@ -45,21 +45,29 @@ def verdict_of(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> Verdi
 
 
 def summary_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
-    """What a person would say: how much faster, how near to the limit, and what is wrong, the worst first."""
-    found = all_flags(tables, flags)
-    problem = f"{len(found)} red flag{'s' * (len(found) > 1)}, the worst: {told(*found[0])}" if found else ""
+    """How much faster, how near to the limit, and the worst of what is wrong."""
+    problem = _worst(all_flags(tables, flags))
     if verdict_of(tables, flags) == "void":
-        return f"{kernel}: it cannot be judged by these figures. {_why_void(tables) or problem}"
-    facts = [_against(tables, EAGER), _against_best(tables), _near_limit(tables)]
-    words = "; ".join(fact for fact in facts if fact)
-    return f"{kernel} on {tables[0].device}: {words}. {problem}".rstrip()
+        return f"{kernel} cannot be judged from these figures. {_why_void(tables) or problem}"
+    parts = [_against(tables, EAGER), _against_best(tables), _near_limit(tables)]
+    text = "; ".join(filter(None, parts))
+    return f"{kernel} on {tables[0].device}: {text}. {problem}".rstrip()
+
+
+def _worst(found: Sequence[tuple[str, RedFlag]]) -> str:
+    """How many flags there are, and the first of them; empty where there is none."""
+    if not found:
+        return ""
+    count = f"{len(found)} red flags, the worst" if len(found) > 1 else "1 red flag"
+    size, flag = found[0]
+    return f"{count} {flag_text(size, flag)}" if size else f"{count}: {flag.message}"
 
 
 def next_step_of(kernel: str, tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> str:
     """What to do about the worst flag."""
     found = all_flags(tables, flags)
     if _why_void(tables):
-        return f"Make `run` and the reference work at these sizes: `validate {kernel}` says more."
+        return f"Make `run` and the reference work at these sizes; `validate {kernel}` shows what fails."
     if not found:
         return f"Use `run` of {kernel} in place of the PyTorch function."
     return NEXT_STEPS[found[0][1].kind]
@@ -102,18 +110,18 @@ def _against_best(tables: Sequence[TimingTable]) -> str:
 
 def _mean_and_range(ratios: Sequence[float], other: str) -> str:
     mean = math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
-    words = f"{mean:.2f} times as fast as {other}"
+    text = f"{mean:.2f} times as fast as {other}"
     if len(ratios) == 1:
-        return words
-    return f"{words} (geometric mean of {len(ratios)} sizes, {min(ratios):.2f} to {max(ratios):.2f})"
+        return text
+    return f"{text} (geometric mean of {len(ratios)} sizes, {min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def _near_limit(tables: Sequence[TimingTable]) -> str:
     limited = [(table.limit, kernel) for table in tables if table.limit and (kernel := table.of(KERNEL))]
     if not limited:
-        return "share of the limit not measured"
+        return "share of the limit unknown"
     shares = sorted(limit.ms / kernel.median_ms for limit, kernel in limited)
     least, most = percent(shares[0]), percent(shares[-1])
     reached = most if least == most else f"{least} to {most}"
-    binds = " or ".join(sorted({limit.binds for limit, _ in limited}))
-    return f"{reached} of the limit, {binds} binds"
+    bounds = " or ".join(sorted({f"{limit.binds}-bound" for limit, _ in limited}))
+    return f"{reached} of the limit ({bounds})"

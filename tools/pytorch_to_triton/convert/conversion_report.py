@@ -124,7 +124,7 @@ def timing_section(table: TimingTable | None) -> list[str]:
         "",
         f"At {sizes_of(table)}; medians with 95 % confidence intervals, cold L2, taken in turn.",
         "",
-        "| | ms | interval | GB/s | times eager |",
+        "| | ms | interval | GB/s | speed-up vs eager |",
         "|---|---|---|---|---|",
         *rows,
         *(f"\n{label} could not be timed: {why}" for label, why in table.failed.items()),

@@ -32,7 +32,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import Validation, opened
+from pytorch_to_triton.validate.validate import Validation, open_validation
 
 TIMED_BYTES = 2**27
 """Inputs of a timing hold at least this many bytes, twice the largest L2 cache."""
@@ -86,7 +86,7 @@ class ConversionWork:
 
     def opened(self) -> AbstractAsyncContextManager[Validation]:
         """One validation for all stages; the first one's file must be there."""
-        return opened(self.worker, self.request(1), self.runtime)
+        return open_validation(self.worker, self.request(1), self.runtime)
 
     def timing_case(self) -> Case:
         """The largest declared sizes, enlarged until the inputs are large for a GPU."""
@@ -183,8 +183,8 @@ async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
     choices = await written_choices(work, untuned)
     if not choices:
         return Tuned(await work.draft(LAST), None)
-    subjects = [*stage_subjects(work, reports), *candidates(work, choices)]
-    table = await side_by_side(work, subjects)
+    implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
+    table = await side_by_side(work, implementations)
     best = {choice.variant.kernel: choice.best(table) for choice in choices}
     tuned = {kernel: config for kernel, (_, config) in best.items()}
     drafted = await work.draft(LAST, tuned, await note_on(work))
@@ -228,15 +228,15 @@ def stage_subjects(work: ConversionWork, reports: Sequence[StageReport]) -> list
 
 async def timed(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
     """Eager PyTorch and all stages that are right side by side; None where none is."""
-    subjects = stage_subjects(work, reports)
-    return await side_by_side(work, subjects) if len(subjects) > 1 else None
+    implementations = stage_subjects(work, reports)
+    return await side_by_side(work, implementations) if len(implementations) > 1 else None
 
 
-async def side_by_side(work: ConversionWork, subjects: Sequence[Implementation]) -> TimingTable:
+async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> TimingTable:
     case = work.timing_case()
     trial = TimingTrial(
         reference=work.target,
-        subjects=subjects,
+        implementations=implementations,
         cases=(case,),
         seed=work.seed,
         seconds=work.seconds,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
@@ -39,6 +39,9 @@ from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import refusal_of
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 TRACE_SECONDS = 300.0
 NEEDS = ("torch.export._trace",)
@@ -102,7 +105,7 @@ class TargetTracer:
         In place of a trace that fails the reason. Raises NotConvertible where the first one fails.
         """
         tensors, dims = tensor_inputs(self.declaration), trace_dims(self.declaration)
-        inputs = [
+        inputs: list[wire.TracedInput] = [
             {
                 "name": name,
                 "dtypes": [dtypes[name] for dtypes in tried],
@@ -111,8 +114,8 @@ class TargetTracer:
             }
             for name, spec in tensors.items()
         ]
-        arguments: dict[str, Any] = {
-            "target": self.target.model_dump(mode="json"),
+        arguments: wire.TraceArguments = {
+            "target": self.target.as_json(),
             "inputs": inputs,
             "constants": _constants(self.declaration),
             "dims": dict(dims),
@@ -123,8 +126,12 @@ class TargetTracer:
         )
         if outcome.answer is None:
             raise _refusal(outcome, self.target)
-        traces = [t.get("failed") or Graph.model_validate(t) for t in outcome.answer["traces"]]
-        return Graph.model_validate(outcome.answer["graph"]), traces
+        answer = cast("wire.TraceAnswer", outcome.answer)
+        traces = [
+            Graph.model_validate(trace["graph"]) if trace["event"] == "traced" else trace["why"]
+            for trace in answer["traces"]
+        ]
+        return Graph.model_validate(answer["graph"]), traces
 
     async def bound(self, graph: Graph) -> Graph:
         """The graph of a further trace, with its float arguments distinguished from literals."""

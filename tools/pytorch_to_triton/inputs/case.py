@@ -1,4 +1,4 @@
-"""One call of the target with everything about its arguments settled but the random numbers."""
+"""One call of the target with everything about its arguments fixed but the random numbers."""
 
 from collections.abc import Iterable
 from math import prod
@@ -10,11 +10,11 @@ from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType, Scalar
 from pytorch_to_triton.schema.value import Value
 
-Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset", "far"]
+Layout = Literal["contiguous", "transposed", "expanded", "sliced", "offset", "large_stride"]
 """contiguous; transposed: the last two dimensions swapped in memory; expanded: the first
 row seen again and again, stride 0; sliced: every second element of a
-larger tensor along the last dimension; offset: contiguous, but starting one element into its storage; far:
-rows so far apart that the last one starts more than 2^31 elements into the storage."""
+larger tensor along the last dimension; offset: contiguous, but starting one element into its storage;
+large_stride: rows so far apart that the last one starts more than 2^31 elements into the storage."""
 Fill = Literal[
     "random", "zeros", "ones", "equal_rows", "ties", "large", "huge", "small", "tiny", "denormal", "negative",
     "negative_zero", "alternating", "shifted", "inf", "inf_ends",
@@ -30,14 +30,14 @@ neighbours along every dimension. shifted: random around a mean that is many tim
 random with some elements replaced by +inf and -inf, or by NaN. minus_inf_row: random, but the first row (last
 dimension) is -inf throughout. nan_ends, inf_ends, inf_opposed: random but for the first and the last element:
 NaN; +inf; +inf and -inf."""
-FAR_OFFSET = 2**31
+LARGE_OFFSET = 2**31
 """Elements: an offset from here on is past what 32 bits with a sign can hold."""
-_FAR_ALIGNMENT = 16
-"""Elements: far rows start at multiples of it."""
+_ROW_ALIGNMENT = 16
+"""Elements: rows that lie far apart start at multiples of it."""
 
 
 class TensorArgument(Value):
-    """A tensor to be drawn."""
+    """A tensor to be generated."""
 
     form: Literal["tensor"] = "tensor"
     name: str
@@ -62,22 +62,22 @@ class TensorArgument(Value):
 
     @property
     def span_bytes(self) -> int:
-        """What the storage that its layout spans occupies, gaps included; of a far tensor at most."""
+        """What the storage that its layout spans occupies, gaps included; with large strides at most."""
         return self._span() * ITEM_BYTES[self.dtype]
 
     def _span(self) -> int:
         """In elements, as worker/calls/generate.py lays them out."""
         if self.elements == 0:
             return 0
-        if self.layout == "far":
-            return FAR_OFFSET + _FAR_ALIGNMENT * max(self.shape, default=1) + self.elements
+        if self.layout == "large_stride":
+            return LARGE_OFFSET + _ROW_ALIGNMENT * max(self.shape, default=1) + self.elements
         if self.layout == "expanded" and len(self.shape) > 1:
             return self.elements // self.shape[0]
         return {"sliced": 2 * self.elements, "offset": self.elements + 1}.get(self.layout, self.elements)
 
 
 class ListArgument(Value):
-    """A list of tensors to be drawn; each item's name is `name[i]`."""
+    """A list of tensors to be generated; each item's name is `name[i]`."""
 
     form: Literal["list"] = "list"
     name: str
@@ -105,18 +105,18 @@ class Case(Value):
     """One call: names unique within a validation, e.g. `M=7 N=64 x transposed`."""
 
     name: str
-    """Sizes, then the label; `base` without both. The values are drawn from it."""
+    """Sizes, then the label; `base` without both. The values are generated from it."""
     group: Group
     dims: dict[str, int]
     arguments: tuple[Argument, ...]
-    """In the order of the declaration; empty when the target draws them: `inputs(**dims)`, `get_inputs()`."""
+    """In the order of the declaration; empty when the target makes them: `inputs(**dims)`, `get_inputs()`."""
     label: str = ""
     """What the name says after the sizes: how the call differs from random, contiguous tensors."""
     again_after: str | None = None
     """The case whose tensors, at the same addresses, are overwritten with this one's values before the
     candidate is called again; None: a call of its own."""
     declared: bool = False
-    """Of a `far` case: the declared sizes of that tensor reach such offsets themselves."""
+    """Of a `large_stride` case: the declared sizes of that tensor reach such offsets themselves."""
 
     @property
     def dtypes(self) -> dict[str, str]:
@@ -125,5 +125,5 @@ class Case(Value):
 
     @property
     def elements(self) -> int:
-        """Over all its tensors, as far as they are drawn from the declaration."""
+        """Over all its tensors, as far as they are generated from the declaration."""
         return sum(tensor.elements for tensor in tensors_in(self.arguments))

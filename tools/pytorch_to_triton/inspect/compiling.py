@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import anyio
-from pydantic import JsonValue
 
 from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.inputs.case import Case
@@ -16,6 +16,9 @@ from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import refusal_of
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
 SEED = 0
 """Of the inputs: no kernel reads them, only the code that launches kernels."""
 MOST_PROCESSES = 8
@@ -23,12 +26,7 @@ TEXTS: dict[str, tuple[TextKind, ...]] = {
     "cuda": ("ttir", "ttgir", "llir", "ptx"),
     "hip": ("ttir", "ttgir", "llir", "amdgcn"),
 }
-"""Always kept; sass takes time, and is added where it was asked for."""
-GPU_FIELDS = (
-    "name", "backend", "compiler_arch", "capability", "warp_size", "warps", "registers",
-    "shared_bytes", "shared_bytes_per_block",
-)  # fmt: skip
-"""What the worker needs to know about the GPU."""
+"""What is always kept; sass takes time, and is where it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -51,31 +49,45 @@ class Compiling:
     listener: ProgressListener | None
 
     @property
-    def call(self) -> dict[str, JsonValue]:
-        """The call, for worker/jobs/compile.py and worker/jobs/profile.py."""
+    def call(self) -> "wire.CallArguments":
+        """What jobs `compile` and `profile` take of the call."""
         return {
-            "candidate": self.candidate.model_dump(mode="json"),
-            "reference": self.declaring.model_dump(mode="json") if self.declaring else None,
+            "candidate": self.candidate.as_json(),
+            "reference": self.declaring.as_json() if self.declaring else None,
             "case": {**self.case.model_dump(mode="json"), "seed": SEED},
         }
 
     async def ask(self, trials: Sequence[int]) -> Outcome:
         """One process: the call's kernels, and of the autotuners' trials those with these numbers."""
         texts = [*TEXTS[self.gpu.backend], *(["sass"] if self.sass else [])]
-        arguments: dict[str, JsonValue] = {
+        arguments: wire.CompileArguments = {
             **self.call,
-            "gpu": self.gpu.model_dump(mode="json", include=set(GPU_FIELDS) - {"compiler_arch"})
-            | {name: getattr(self.gpu, name) for name in ("compiler_arch", "warps", "registers")}
-            | {"multiprocessors": self.gpu.sms},
-            "wanted": {"trials": list(trials), "texts": list(texts)},
+            "gpu": offline_gpu(self.gpu),
+            "wanted": {"trials": list(trials), "texts": [*texts]},
         }
         job = Job(kind="compile", arguments=arguments)
         return await self.worker.ask(job, self.runtime, seconds=self.seconds, listener=self.listener)
 
 
+def offline_gpu(gpu: Architecture) -> "wire.OfflineGpu":
+    """What the worker needs to know of the GPU."""
+    return {
+        "name": gpu.name,
+        "backend": gpu.backend,
+        "compiler_arch": gpu.compiler_arch,
+        "capability": gpu.capability,
+        "warp_size": gpu.warp_size,
+        "multiprocessors": gpu.sms,
+        "warps": gpu.warps,
+        "registers": gpu.registers,
+        "shared_bytes": gpu.shared_bytes,
+        "shared_bytes_per_block": gpu.shared_bytes_per_block,
+    }
+
+
 @dataclass(frozen=True)
 class Compiled:
-    """The kernels of a call, as far as they were compiled."""
+    """All that the processes compiled."""
 
     kernels: tuple[CompiledKernel, ...]
     notes: tuple[str, ...]
@@ -96,15 +108,16 @@ async def compile_kernels(compiling: Compiling) -> Compiled:
     trials = first.answer["trials"] if first.answer else []
     compiled = min(len(trials), compiling.most_configurations)
     outcomes = [first, *await _the_rest(compiling, range(1, compiled))]
-    items = [item for outcome in outcomes for item in outcome.items]
+    items = [cast("wire.CompileItem", item) for outcome in outcomes for item in outcome.items]
     kernels: dict[int, CompiledKernel] = {}
     for item in items:
-        if "kernel" in item:
+        if item["event"] == "kernel":
             kernel = CompiledKernel.model_validate(item["kernel"])
             kernels.setdefault(kernel.number, kernel)
-    for launched in (item["launched"] for item in items if "launched" in item):
-        number, grid = launched["number"], tuple(launched["grid"])
-        kernels[number] = kernels[number].model_copy(update={"grid": grid})
+    for item in items:
+        if item["event"] == "launched":
+            number, grid = item["number"], tuple(item["grid"] or ())
+            kernels[number] = kernels[number].model_copy(update={"grid": grid})
     failure = first.answer and first.answer["failure"]
     return Compiled(
         kernels=tuple(kernels[number] for number in sorted(kernels)),

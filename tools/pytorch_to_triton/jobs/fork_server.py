@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -16,6 +16,9 @@ from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.outcome import text_end
 from pytorch_to_triton.schema.job import Runtime
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 _END_SECONDS = 15.0
 """How long a killed process may take to be gone; with a device busy, it takes a while."""
@@ -106,11 +109,15 @@ class RunningJob:
 
     async def started(self) -> int:
         """The child's process id. Raises ForkServerGone."""
-        return int((await self._next())["started"])
+        message = await self._next()
+        assert message["event"] == "started"
+        return message["pid"]
 
     async def ended(self) -> int:
         """The child's wait status, once it has ended. Raises ForkServerGone."""
-        return int((await self._next())["ended"])
+        message = await self._next()
+        assert message["event"] == "ended"
+        return message["status"]
 
     async def kill(self) -> None:
         """Kill the job's process group; returns when its process is gone."""
@@ -124,13 +131,13 @@ class RunningJob:
     def close(self) -> None:
         self._line.close()
 
-    async def _next(self) -> dict[str, Any]:
+    async def _next(self) -> "wire.ServerMessage":
         await anyio.wait_readable(self._line)
         try:
-            message = self._line.recv(_MESSAGE_BYTES)
+            data = self._line.recv(_MESSAGE_BYTES)
         except ConnectionError:
-            message = b""
-        if not message:
+            data = b""
+        if not data:
             raise ForkServerGone
-        reply: dict[str, Any] = json.loads(message)
-        return reply
+        message: wire.ServerMessage = json.loads(data)
+        return message

@@ -4,10 +4,13 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Failure, Outcome, Status
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 _TAIL_BYTES = 8192
 
@@ -19,7 +22,7 @@ class Progress:
         self.items: list[dict[str, Any]] = []
         self.during = ""
         self.marks: list[tuple[str, float]] = []
-        """The phases of the job, and when each began."""
+        """The phases that the job reported, and when each began."""
         self._path = folder / "progress.jsonl"
         self._offset = 0
 
@@ -27,14 +30,14 @@ class Progress:
         """Read what was written since the last call, and pass it to `listener`."""
         for line in self._new_lines():
             match line:
-                case {"during": str(what), "at": float(at)}:
-                    self.during = what
-                    self.marks.append((what, at))
-                case {"item": dict(item)}:
+                case {"event": "phase", "phase": str(phase), "at": float(at)}:
+                    self.during = phase
+                    self.marks.append((phase, at))
+                case {"event": "item", "item": dict(item)}:
                     self.items.append(item)
                     if listener:
                         await listener.item(item)
-                case {"progress": {"done": done, "total": total, "message": message}} if listener:
+                case {"event": "progress", "done": done, "total": total, "message": message} if listener:
                     await listener.progress(done, total, message)
 
     def _new_lines(self) -> list[Any]:
@@ -55,12 +58,12 @@ def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) 
     failure: Failure | None = None
     reply = folder / "reply.json"
     if reply.exists():
-        content = json.loads(reply.read_text(encoding="utf-8"))
-        if "failure" in content:
-            failure = Failure.model_validate(content["failure"])
+        replied: wire.Reply = json.loads(reply.read_text(encoding="utf-8"))
+        if replied["event"] == "raised":
+            failure = Failure.model_validate(replied["failure"])
             status, detail = "raised", f"{failure.type}: {failure.message}"
         else:
-            answer = content["answer"]
+            answer = replied["answer"]
             status, detail = "answered", ""
     write_end(folder, status, detail)
     return Outcome(

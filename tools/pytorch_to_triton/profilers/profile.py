@@ -4,13 +4,11 @@ Options of ncu: docs.nvidia.com/nsight-compute/NsightComputeCli.
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-from pydantic import JsonValue
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, Refusal
@@ -24,6 +22,9 @@ from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_o
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.profile import Profile, Profiler
 from pytorch_to_triton.targets.describe import refusal_of_failure
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 NAME = "ncu"
 REPORT = "ncu.csv"
@@ -72,17 +73,18 @@ def find_ncu() -> Path | None:
 async def profiled(
     worker: WorkerClient,
     profiler: Profiler,
-    arguments: Mapping[str, JsonValue],
+    call: "wire.CallArguments",
     runtime: Runtime,
     *,
     seconds: float,
     listener: ProgressListener | None = None,
 ) -> Profile:
-    """Call a target under `profiler`, alone on the device; `arguments` are those of worker/jobs/profile.py.
+    """Call a target under `profiler`, alone on the device; `call` is what it is called with.
 
     Raises MissingRequirement where the profiler cannot work, TargetBroken where the call raises.
     """
-    job = Job(kind="profile", arguments={**arguments, "profiler": profiler})
+    arguments: wire.ProfileArguments = {**call, "profiler": profiler}
+    job = Job(kind="profile", arguments=arguments)
     async with device_lock("cuda-0", listener):
         if profiler == NAME:
             return await _under_ncu(job, runtime, seconds)

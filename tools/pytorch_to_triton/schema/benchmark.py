@@ -59,11 +59,12 @@ class Benchmark(Value):
     """A kernel's times against its baselines and the device's limit."""
 
     summary: str
-    """What a person would say."""
+    """The result in a sentence or two."""
     next_step: str
     verdict: Literal["faster", "slower", "void", "estimated"]
-    """faster: beyond doubt not slower than any baseline, at every size. slower: slower than one somewhere.
-    void: the kernel's figures cannot be trusted; the flags say why. estimated: nothing was run."""
+    """faster: not slower than any baseline, by the confidence intervals, at every size. slower: slower than
+    one at some size. void: the kernel's figures cannot be trusted, as the flags show. estimated: nothing was
+    run."""
     kernel: str
     device: str
     """GPU, driver, torch and Triton versions, date."""
@@ -82,11 +83,11 @@ class Benchmark(Value):
     pictures: tuple[Path, ...] = ()
     """PNG files: speed-up against size, roofline."""
     notes: tuple[str, ...] = ()
-    """The outcome of searching for configurations, size by size."""
+    """Results of the search for configurations, size by size."""
     frozen: Path | None = None
     """The kernel file with its tuned configurations as a table, where one was asked for."""
     folder: Path | None = None
     """Where report.md, report.json and the pictures lie."""
     seed: int | None = None
     replay: str = ""
-    """The command that takes the same figures again."""
+    """The command that measures the same again."""

@@ -82,7 +82,7 @@ class Description(Value):
     """The file's BYTES: an expression over the dims for what a call must move at least."""
     flops: str | None = None
     """The file's FLOPS, in the same way."""
-    draws_inputs: bool
+    generates_inputs: bool
     """The file defines `inputs(**dims)`."""
     state: tuple[StateTensor, ...]
     """Parameters and buffers of a module; empty for a function."""

@@ -1,6 +1,9 @@
 """How far a result may be from the truth."""
 
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 FACTOR = 2.0
 """A candidate may err twice as much as PyTorch: another order of the same operations easily does."""
@@ -30,8 +33,8 @@ UNTRUSTED = 0.5
 """Relative error from which on an element of PyTorch's result is no measure for the candidate's."""
 
 
-def budget() -> dict[str, JsonValue]:
-    """The error budget in the form that job `compare` takes."""
+def budget() -> "wire.ErrorBudget":
+    """The error budget as the worker's jobs take it."""
     return {
         "factor": FACTOR,
         "slack": dict(SLACK),

@@ -1,9 +1,10 @@
 """One piece of work for the worker, and its outcome."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from pytorch_to_triton.schema.value import Value
 
@@ -23,11 +24,12 @@ class Runtime(Value):
 
 
 class Job(Value):
-    """One job: a module with `def work(report: Report, **arguments) -> dict`."""
+    """One job: a module with `def work(report: JobReport, **arguments) -> dict`."""
 
     kind: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|/.*\.py)$")]
-    """The name of a file in worker/, or the absolute path of a Python file."""
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """The name of a file in worker/jobs/, or the absolute path of a Python file."""
+    arguments: Mapping[str, object] = Field(default_factory=dict)
+    """Plain JSON, as worker/wire.py describes it."""
     needs: tuple[str, ...] = ()
     """Modules that take long to import: the fork server imports them once, for all jobs that follow."""
 

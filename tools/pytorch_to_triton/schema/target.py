@@ -3,10 +3,13 @@
 import ast
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 Role = Literal["reference", "candidate"]
 """Which side of a target is meant: a kernel file holds both (`reference` and `run`), and so does a
@@ -22,6 +25,10 @@ class Target(Value):
     """A function or an nn.Module class in it; None for the whole file."""
     init: tuple[str, ...] = ()
     """What a module class is constructed with, as `name=value`; empty: what get_init_inputs() says."""
+
+    def as_json(self) -> "wire.Target":
+        """As the worker's jobs take it."""
+        return {"path": str(self.path), "name": self.name, "init": list(self.init)}
 
     def constructed_with(self, init: Sequence[str]) -> "Target":
         """The same target with these arguments of its class. Raises BadInput for what is not `name=value`."""

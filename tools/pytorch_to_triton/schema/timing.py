@@ -4,10 +4,6 @@ from typing import Literal
 
 from pytorch_to_triton.schema.value import Value
 
-Obtained = Literal["measured", "estimated", "declared", "counted"]
-"""measured: on this device; estimated: from a data sheet; declared: by the kernel file; counted: from the
-traced graph."""
-
 
 class Ceilings(Value):
     """What a GPU can do at most, which nothing on it can beat for long."""
@@ -31,7 +27,7 @@ class MinimalWork(Value):
     """Floating-point operations of products, convolutions and attention by the dtype of their operands, and
     `float32` for all others; empty where unknown."""
     provenance: str
-    """How both came about, in words: `counted in the traced graph`, `declared in k.py`."""
+    """How both are known: `counted in the traced graph`, `declared in k.py`."""
     vector_flops: int = 0
     """Those of `flops["float32"]` that belong to no product: computed in float32 even where TF32 is on."""
 
@@ -48,7 +44,7 @@ class Roofline(Value):
 
 
 class Timing(Value):
-    """Times of one callable, measured in turn with others."""
+    """Times of one callable, measured in rounds with others."""
 
     label: str
     median_ms: float
@@ -89,7 +85,7 @@ FlagKind = Literal[
     "slower_than_eager", "slower_than_compile", "slower_than_other", "below_half_of_limit",
     "grows_faster_than_work",
 ]  # fmt: skip
-"""The worst first. Up to `noisy` they say how far figures can be trusted, then what the figures show."""
+"""The worst first. Up to `noisy` they limit the trust in figures; the others are what figures show."""
 
 
 class RedFlag(Value):

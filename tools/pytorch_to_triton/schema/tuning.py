@@ -44,7 +44,7 @@ class KeptConfigs(Value):
 
 
 class Tried(Value):
-    """One configuration of a kernel at one key, and its outcome."""
+    """One configuration of a kernel at one key, and its result."""
 
     kernel: str
     key: dict[str, JsonValue]
@@ -52,7 +52,7 @@ class Tried(Value):
     median_ms: float | None = None
     """Of the whole call, on the device, the L2 cache cold; None: it was dropped before it was timed."""
     calls: int = 0
-    """How many the median is of."""
+    """Calls that the median is of."""
     dropped: str = ""
     """Why it was not timed."""
 
@@ -61,11 +61,11 @@ class Tuning(Value):
     """What a tuning within a time budget found."""
 
     summary: str
-    """What a person would say."""
+    """The result in a sentence or two."""
     next_step: str
     verdict: Literal["tuned", "stopped", "nothing_to_tune"]
-    """tuned: the search came to its end or used up its time. stopped: it was ended before, by an error or a
-    crash; what it had found is here. nothing_to_tune: the call launches no autotuned kernel."""
+    """tuned: the search came to its end or used up its time. stopped: an error or a crash ended it; what it
+    had found is here. nothing_to_tune: the call launches no autotuned kernel."""
     kernel: str
     device: str
     triton: str
@@ -74,4 +74,4 @@ class Tuning(Value):
     tuned: tuple[TunedConfig, ...]
     """The fastest configuration of each autotuned kernel by key; compared with the first by its results."""
     tried: tuple[Tried, ...]
-    """All configurations that were tried, the chosen ones included, in the order of the search."""
+    """All configurations tried, the chosen ones included, in the order of the search."""

@@ -10,9 +10,16 @@ CaseStatus = Literal[
     "passed", "failed", "crashed", "timed_out", "raised", "reference_raised", "skipped", "limited",
     "undecided", "lost",
 ]  # fmt: skip
-"""limited: beyond what the declaration claims, the candidate does less than PyTorch. undecided: PyTorch's
-result and the float64 truth are too far apart to tell what the candidate should have. lost: twice its process
-went with the one that it was forked from: the verdict is open then."""
+"""limited: beyond what is declared, the candidate does less than PyTorch. undecided: PyTorch's result and the
+float64 truth are too far apart to tell what the candidate should have returned. lost: twice its process ended
+with the one that it was forked from, which leaves the verdict open."""
+NoResult = Literal[
+    "raised", "no_gradient", "reference_withheld", "sandbox_violation", "crashed", "timed_out", "not_run",
+    "lost",
+]  # fmt: skip
+"""Why a call, of the candidate or of the reference, has no result. no_gradient: raised, because autograd
+tracked none. reference_withheld: raised, because the candidate called the reference. sandbox_violation:
+raised, because the candidate did what it may not do. not_run: after too many crashes and time-outs."""
 Kind = Literal[
     "missing_output", "extra_output", "mutates_input", "type", "dtype", "shape", "device", "transposed",
     "unwritten", "nan_only", "infinite", "not_propagated", "all_zero", "equals_input", "constant",
@@ -53,7 +60,7 @@ class Mismatch(Value):
     message: str
     """What and where, in a sentence or two."""
     causes: tuple[str, ...]
-    """What the facts leave no doubt of; empty where several causes would look alike."""
+    """Those that leave no doubt; empty where several causes would look alike."""
     first: ElementValues | None
     """The first failing element."""
 
@@ -70,11 +77,19 @@ class Violation(Value):
     line: int | None = None
     tensor: str = ""
     """The kernel's argument whose memory it is about, where that is known."""
+    overflow: bool = False
+    """The access is so far from its tensor that 32 bits did not hold its offset."""
+
+
+LimitKind = Literal["exception", "offsets", "dtypes", "dtypes_named"]
+"""exception: the candidate raises. offsets: they are 32-bit. dtypes: a mixture of dtypes is refused, or comes
+out in another dtype than PyTorch's. dtypes_named: a mixture is refused by an exception that names dtypes."""
 
 
 class Limit(Value):
     """Up to where a right candidate is right; beyond that, and beyond the declaration, it does less."""
 
+    kind: LimitKind
     subject: str
     """What is limited: `offsets of x`, `empty inputs`."""
     what: str
@@ -85,11 +100,13 @@ class Limit(Value):
     """How to lift the limit."""
     file: str | None = None
     line: int | None = None
+    tensors: tuple[str, ...] = ()
+    """The tensors that it is about, where it is about some."""
     cases: tuple[str, ...] = ()
     """Names of the cases that show it."""
 
     def __str__(self) -> str:
-        return f"{self.subject} {self.what}: {self.up_to}"
+        return f"{self.subject} {self.what} ({self.up_to})"
 
 
 class OutputFigures(Value):
@@ -115,7 +132,7 @@ class OutputFigures(Value):
     constant: bool = False
     """All of PyTorch's elements have one value."""
     meets_strict: bool = True
-    """|candidate - truth| <= 1e-5 (1 + |truth|) for float32, and the like for other dtypes (judge.py)."""
+    """|candidate - truth| <= 1e-5 (1 + |truth|) for float32, other dtypes see error_budget.py."""
     meets_loose: bool = True
     """The same with 1e-3. Neither decides: the budget does."""
 
@@ -134,13 +151,17 @@ class StridedAccess(Value):
 
 
 class CaseResult(Value):
-    """What came of one case."""
+    """The result of one case."""
 
     name: str
     group: Group
     status: CaseStatus
     why: str
     """Empty for a passed case; else what happened, in a sentence or two."""
+    reason: NoResult | None = None
+    """Why there is no result to compare; None where both sides returned."""
+    stopped_by: Violation | None = None
+    """The violation of the process that ended the call; it is among the verdict's `violations`."""
     outputs: tuple[OutputFigures, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     violations: tuple[Violation, ...] = ()
@@ -149,7 +170,7 @@ class CaseResult(Value):
     accesses: tuple[StridedAccess, ...] = ()
     """Those of tensors as they are declared; none where only a device was looked at."""
     limit: Limit | None = None
-    """What the case shows that the candidate is limited to, whether or not that counts against it."""
+    """The limit of the candidate that the case shows, whether or not that counts against it."""
 
 
 class Skip(Value):
@@ -158,7 +179,7 @@ class Skip(Value):
     what: str
     why: str
     declared: bool = False
-    """Whether it is a size that the declaration names, and that no case of this run has for want of room."""
+    """Whether it is a declared size that no case of this run has, because it is too large."""
 
 
 class Behavior(Value):
@@ -174,27 +195,27 @@ class Verdict(Value):
     """Whether a candidate computes what its reference computes, on every case that was tried."""
 
     summary: str
-    """What a person would say."""
+    """The result in a few sentences."""
     next_step: str
     verdict: Decision
     candidate: str
     reference: str
     cases: tuple[CaseResult, ...]
     skipped: tuple[Skip, ...]
-    """What the declaration claims, or a validation should try, that was not run, with the reason."""
+    """What was not run although it is declared, or worth trying, with the reason."""
     violations: tuple[Violation, ...] = ()
     """What the candidate did to its process rather than in one case."""
     notes: tuple[str, ...] = ()
     """What should be known, but is not wrong."""
     limits: tuple[Limit, ...] = ()
-    """Up to where the candidate is right, where that ends beyond what the declaration claims."""
+    """Up to where the candidate is right, beyond what is declared."""
     behavior: Behavior
     smallest: str | None = None
-    """The smallest case found that is wrong in the same way as the one that the summary tells of."""
+    """The smallest case found that is wrong in the same way as the one in the summary."""
     replay: str
     """The command that runs the telling case again on the same inputs; of a passed validation, all cases."""
     seed: int
-    """Draws the same inputs again."""
+    """Generates the same inputs again."""
     device: str
     provenance: str
     """How the figures were obtained."""

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
@@ -13,6 +12,9 @@ from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 DESCRIBE_SECONDS = 120.0
 """Importing a file, and constructing its module, may take this long."""
@@ -40,7 +42,7 @@ async def describe(
     worker: WorkerClient, target: Target, role: Role, runtime: Runtime, *, seconds: float = DESCRIBE_SECONDS
 ) -> Description:
     """Load the target in the worker and say what it takes. Raises TargetNotFound or TargetBroken."""
-    arguments: dict[str, JsonValue] = {"target": target.model_dump(mode="json"), "role": role}
+    arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
     outcome = await worker.ask(Job(kind="describe", arguments=arguments), runtime, seconds=seconds)
     if outcome.answer is None:
         raise refusal_of(outcome, target)
@@ -76,11 +78,13 @@ def declaration_of(
     source = declaring(reference, candidate)
     inputs = inputs_of(source, reference)
     taken = {**inputs, **options.inputs}
-    dims = {name: sizes for name, sizes in source.dims.items() if source.draws_inputs or used(name, taken)}
+    dims = {
+        name: sizes for name, sizes in source.dims.items() if source.generates_inputs or used(name, taken)
+    }
     declaration = parse_declaration(
-        inputs, dims if taken or source.draws_inputs else {}, source.requires, options
+        inputs, dims if taken or source.generates_inputs else {}, source.requires, options
     )
-    if declaration.inputs or not source.draws_inputs:
+    if declaration.inputs or not source.generates_inputs:
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
     return declaration
@@ -88,7 +92,7 @@ def declaration_of(
 
 def declaring(reference: Description, candidate: Description) -> Description:
     """The side whose file says what the inputs are."""
-    declares = reference.inputs is not None or reference.examples is not None or reference.draws_inputs
+    declares = reference.inputs is not None or reference.examples is not None or reference.generates_inputs
     return reference if declares or candidate.inputs is None else candidate
 
 
@@ -98,7 +102,7 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     Left out: what the reference's module holds itself, and, where the target is one function of a file, what
     other functions take.
     """
-    if source.draws_inputs:
+    if source.generates_inputs:
         return {}
     if source.inputs is None:
         return {example.name: declared(example) for example in source.examples or ()}

@@ -1,6 +1,7 @@
 """Whether a reference runs at all on what is declared, asked where a trace of it has failed."""
 
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from pytorch_to_triton.errors import BadDeclaration, TargetBroken
 from pytorch_to_triton.inputs.case import Case
@@ -12,6 +13,9 @@ from pytorch_to_triton.jobs.no_answer import refusal_of_end
 from pytorch_to_triton.schema.job import Failure, Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of_failure
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 MOST_ELEMENTS = 2**22
 """Of the call: larger ones take long, and are left to validation."""
@@ -28,11 +32,8 @@ async def refuse_unrunnable(
         return
     device = "cpu" if runtime.interpreter else "cuda"
     plain = {**case.model_dump(mode="json"), "seed": 0}
-    job = Job(
-        kind="first_call",
-        arguments={"target": target.model_dump(mode="json"), "case": plain, "device": device},
-    )
-    outcome = await worker.ask(job, runtime, seconds=seconds)
+    arguments: wire.FirstCallArguments = {"target": target.as_json(), "case": plain, "device": device}
+    outcome = await worker.ask(Job(kind="first_call", arguments=arguments), runtime, seconds=seconds)
     if outcome.failure is not None:
         if outcome.failure.type in HINTS or outcome.failure.type == "SystemExit":
             raise refusal_of_failure(outcome.failure)

@@ -1,13 +1,20 @@
-"""From what a candidate was seen doing to what it may not do. Pure: observations in, violations out."""
+"""From what was observed of a candidate to what it may not do. Pure: observations in, violations out."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.verdict import Behavior, StridedAccess, Violation, ViolationKind
-from pytorch_to_triton.validate.observation import MemoryFault, Observation, Overrun, Traces
+from pytorch_to_triton.validate.observation import (
+    MemoryFault,
+    Observation,
+    Overrun,
+    SandboxViolation,
+    Traces,
+)
+from pytorch_to_triton.validate.phrases import shortened, times
 
 ANY = "any"
 """The policy that leaves PyTorch's operators, and whether a kernel was launched, out of the verdict."""
@@ -40,6 +47,7 @@ ITEMS = 16
 SHOWN = 4
 """So many operators are named in a sentence."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ def packet(operator: str) -> str:
 def violations_of(case: Case, seen: Observation, policy: Policy) -> tuple[Violation, ...]:
     """What the candidate may not have done in one case."""
     return (
-        *(outside(fault) if fault.kind != "race" else race(fault) for fault in seen.faults),
+        *(of_memory(fault) for fault in seen.faults),
         *(overrun(damage) for damage in seen.overruns),
         *unreliable(seen),
         *foreign_work(case, seen, policy),
@@ -82,21 +90,27 @@ def accesses_of(case: Case, seen: Observation) -> tuple[StridedAccess, ...]:
     return tuple(StridedAccess(**block.model_dump()) for block in seen.strided)
 
 
-def outside(fault: MemoryFault) -> Violation:
-    kind: ViolationKind = "load_outside" if fault.kind == "load_outside" else "store_outside"
-    verb = "loads from" if kind == "load_outside" else "stores to"
-    message = (
-        f"{fault.kernel} {verb} memory outside {fault.tensor}, line {fault.line} `{fault.source}`: "
-        f"{fault.detail} ({times(fault.count, 'lane')}, first in program {list(fault.program)})."
-    )
-    suggestion = OVERFLOW if wraps_around(fault) else "Mask the access with the tensor's own length."
+def of_memory(fault: MemoryFault) -> Violation:
+    """A race, or an access outside of a tensor."""
+    at = f"line {fault.line} `{fault.source}`: {fault.detail}"
+    overflow = False
+    if fault.kind == "race":
+        message = f"{fault.kernel} races on {fault.tensor}[{fault.offset}], {at}."
+        suggestion = "Let one program own each element, or accumulate with tl.atomic_add."
+    else:
+        overflow = wraps_around(fault)
+        verb = "loads from" if fault.kind == "load_outside" else "stores to"
+        seen = f"{times(fault.count, 'lane')}, first in program {list(fault.program)}"
+        message = f"{fault.kernel} {verb} memory outside {fault.tensor}, {at} ({seen})."
+        suggestion = OVERFLOW if overflow else "Mask the access with the tensor's own length."
     return Violation(
-        kind=kind,
+        kind=fault.kind,
         message=message,
         suggestion=suggestion,
         file=fault.file,
         line=fault.line,
         tensor=fault.tensor,
+        overflow=overflow,
     )
 
 
@@ -105,45 +119,22 @@ def wraps_around(fault: MemoryFault) -> bool:
     return fault.offset < -(2**30) or fault.offset - fault.elements > 2**30
 
 
-def overflows(violation: Violation) -> bool:
-    """Whether a violation is an access whose offset 32 bits do not hold."""
-    return violation.suggestion == OVERFLOW
-
-
-OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
-
-
-def race(fault: MemoryFault) -> Violation:
-    message = (
-        f"{fault.kernel} races on {fault.tensor}[{fault.offset}], line {fault.line} `{fault.source}`: "
-        f"{fault.detail}."
-    )
-    suggestion = "Let one program own each element, or accumulate with tl.atomic_add."
-    return Violation(
-        kind="race",
-        message=message,
-        suggestion=suggestion,
-        file=fault.file,
-        line=fault.line,
-        tensor=fault.tensor,
-    )
-
-
 def overrun(damage: Overrun) -> Violation:
     end = f"past the end of {damage.tensor}, which has {damage.size} elements"
     place = end if damage.side == "after" else f"before the start of {damage.tensor}"
-    message = f"A store went {place}: {times(damage.elements, 'element')} there, nearest at {damage.offset}."
+    written = f"{times(damage.elements, 'element')} there, the nearest at {damage.offset}"
+    message = f"A store wrote {place}: {written}."
     suggestion = "Mask the store with the tensor's own length; check the grid and the strides."
     return Violation(kind="overrun", message=message, suggestion=suggestion, tensor=damage.tensor)
 
 
 def unreliable(seen: Observation) -> Iterator[Violation]:
     """Results that depend on what memory held, on chance, or that do not last; gradients that are none."""
-    if seen.armed:
+    if seen.hooks:
         yield Violation(
             kind="changes_flags",
             message=(
-                f"The candidate leaves {', '.join(seen.armed)} set, by which its code runs after the call."
+                f"The candidate leaves {', '.join(seen.hooks)} set, so that its code runs after the call."
             ),
             suggestion="Finish all work before run returns.",
         )
@@ -151,13 +142,13 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
         yield Violation(
             kind="fails_gradcheck",
             message=f"torch.autograd.gradcheck disagrees: {seen.gradcheck}",
-            suggestion="Derive the backward pass anew; finite differences of the forward pass contradict it.",
+            suggestion="Derive the backward pass again: finite differences contradict it.",
         )
     if seen.overwritten:
         yield Violation(
             kind="overwrites_results",
-            message=f"A later call changes {', '.join(seen.overwritten)} of the call before.",
-            suggestion="Allocate the output anew in each call.",
+            message=f"A later call changes {', '.join(seen.overwritten)}, which the call before it returned.",
+            suggestion="Allocate a new output in each call.",
         )
     if seen.differs is None or uses_atomics(seen):
         return
@@ -165,7 +156,7 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
         yield Violation(
             kind="reads_uninitialised",
             message=(
-                f"{', '.join(seen.differs.paths)} follows what uninitialised memory held before the call."
+                f"{', '.join(seen.differs.paths)} depends on what uninitialised memory held before the call."
             ),
             suggestion="Write every element before it is read; start accumulators with torch.zeros.",
         )
@@ -178,7 +169,7 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
 
 
 def uses_atomics(seen: Observation) -> bool:
-    """Sums of atomics come in another order in each run; whether they are right says the error budget."""
+    """Atomics add up in another order in each run; the error budget decides whether the sums are right."""
     return any(launch.atomics for launch in seen.launches)
 
 
@@ -198,26 +189,26 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
         yield Violation(
             kind="torch_operator",
             message=f"The candidate calls {shortened(refused)}.",
-            suggestion=f"Do it in a Triton kernel; or, where it is meant to stay in PyTorch, {allow}.",
+            suggestion=f"Compute it in a Triton kernel, or add {allow} if it is meant to stay in PyTorch.",
         )
     if (read := seen.operators.get(ITEM, 0)) > ITEMS:
         yield Violation(
             kind="torch_operator",
-            message=f"The candidate reads {read} elements one by one, to compute with them in Python.",
+            message=f"The candidate reads {read} elements one by one, and computes with them in Python.",
             suggestion="Leave the elements on the device and compute in a kernel.",
         )
     tensors = tensors_in(case.arguments)
     idle = not seen.launches
     if not (seen.untouched or (idle and tensors)) or is_empty(case):
         return
-    suggestion = "Let a kernel compute it; where PyTorch may do all the work, --allow-torch any."
+    suggestion = "Compute it in a kernel, or let PyTorch do all the work with --allow-torch any."
     if idle:
         message = "No Triton kernel is launched."
         yield Violation(kind="no_triton_kernel", message=message, suggestion=suggestion)
     else:
         kernels = ", ".join(sorted({launch.kernel for launch in seen.launches}))
         outputs = ", ".join(seen.untouched)
-        message = f"No kernel that is launched ({kernels}) was given {outputs}, or what it is made of."
+        message = f"No launched kernel ({kernels}) was given {outputs}, or a tensor that it is made from."
         yield Violation(kind="output_without_kernel", message=message, suggestion=suggestion)
 
 
@@ -226,18 +217,18 @@ def is_empty(case: Case) -> bool:
     return 0 in case.dims.values() or any(tensor.elements == 0 for tensor in tensors_in(case.arguments))
 
 
-TRESPASSES: dict[str, tuple[ViolationKind, str]] = {
-    "native_code": ("native_code", "A kernel file needs no native code; what it does cannot be vouched for."),
-    "inspects_the_process": ("inspects_the_process", "Take what is needed as an argument."),
+SANDBOX_VIOLATIONS: dict[str, tuple[ViolationKind, str]] = {
+    "native_code": ("native_code", "Remove the native code: what it does cannot be checked."),
+    "inspects_the_process": ("inspects_the_process", "Pass what is needed as an argument."),
     "starts_processes": ("starts_processes", "Start what is needed outside of the kernel file."),
-    "network": ("network", "Fetch what is needed before, and pass it as an input."),
-    "touches_files": ("touches_files", "Keep to the inputs; intermediate results belong in tensors."),
+    "network": ("network", "Fetch what is needed beforehand, and pass it as an input."),
+    "touches_files": ("touches_files", "Use only the inputs, and keep intermediate results in tensors."),
     "hides_operators": ("hides_operators", "Leave PyTorch's dispatch modes alone."),
     "sends_signals": ("starts_processes", "Leave other processes alone."),
     "disguises_code": ("tampers", "Leave file names and code objects as Python makes them."),
-    "tampers": ("tampers", "Leave what other code relies on as it is."),
+    "tampers": ("tampers", "Do not replace what other code relies on."),
 }
-"""By the kinds of the worker's integrity/conduct.py."""
+"""By the kinds of the worker's integrity/sandbox.py."""
 
 
 def violations_of_traces(traces: Iterable[Traces]) -> tuple[Violation, ...]:
@@ -245,19 +236,21 @@ def violations_of_traces(traces: Iterable[Traces]) -> tuple[Violation, ...]:
     return tuple(dict.fromkeys(violation for found in traces for violation in each_trace(found)))
 
 
+def refused_violation(found: SandboxViolation) -> Violation:
+    """What the sandbox refused, as a violation of the process."""
+    kind, suggestion = SANDBOX_VIOLATIONS[found.kind]
+    at = f" (line {found.line})" if found.line else ""
+    message = f"The candidate {found.what}{at}."
+    return Violation(kind=kind, message=message, suggestion=suggestion, file=found.file, line=found.line)
+
+
 def each_trace(traces: Traces) -> Iterator[Violation]:
-    for trespass in traces.sandbox_violations:
-        kind, suggestion = TRESPASSES[trespass.kind]
-        at = f" (line {trespass.line})" if trespass.line else ""
-        message = f"The candidate {trespass.what}{at}."
-        yield Violation(
-            kind=kind, message=message, suggestion=suggestion, file=trespass.file, line=trespass.line
-        )
+    yield from map(refused_violation, traces.sandbox_violations)
     for patch in traces.patches:
         yield Violation(
             kind="patches",
-            message=f"The candidate replaced {patch.name} by {ADDRESS.sub('', patch.now)}.",
-            suggestion="Leave what other code relies on as it is.",
+            message=f"The candidate replaced {patch.name} with {ADDRESS.sub('', patch.now)}.",
+            suggestion="Do not replace what other code relies on.",
         )
     for flag in traces.flags:
         yield Violation(
@@ -283,8 +276,8 @@ def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, 
     if atomic:
         notes.append(f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics.")
     shared = sorted({(alias.output, alias.of) for s in seen for alias in s.aliases if alias.overlaps})
-    notes += [f"{output} lies in the memory of {of}; the reference's does not." for output, of in shared]
-    used = conduct_of(seen).operators
+    notes += [f"{output} shares memory with {of}; the reference's does not." for output, of in shared]
+    used = behavior_of(seen).operators
     named = [name for name in Policy().refused(used) if not policy.refused([name])]
     if named:
         notes.append(f"Computed by PyTorch, as allowed: {', '.join(named)}.")
@@ -292,12 +285,12 @@ def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, 
     unused = sorted(name for name in policy.allow_torch - {ANY} if packet(name) not in called)
     if unused:
         notes.append(
-            f"--allow-torch {', '.join(unused)}: never called; operators are named as aten has them."
+            f"--allow-torch {', '.join(unused)} is never used: give the names that aten has for operators."
         )
     return tuple(notes)
 
 
-def conduct_of(observations: Iterable[Observation]) -> Behavior:
+def behavior_of(observations: Iterable[Observation]) -> Behavior:
     """Launches and operators of all cases added up."""
     kernels: Counter[str] = Counter()
     operators: Counter[str] = Counter()
@@ -306,17 +299,3 @@ def conduct_of(observations: Iterable[Observation]) -> Behavior:
             kernels[launch.kernel] += launch.count
         operators.update(seen.operators)
     return Behavior(kernels=dict(kernels), operators=dict(operators))
-
-
-def shortened(names: Sequence[str]) -> str:
-    """The first few names, and whether there are more."""
-    return ", ".join(names[:SHOWN]) + (" and others" if len(names) > SHOWN else "")
-
-
-def times(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def cut(text: str, characters: int) -> str:
-    """The text, or its beginning where it is longer."""
-    return text if len(text) <= characters else text[:characters] + " ..."

@@ -18,14 +18,14 @@ def case_named(plan: PlanBuilder, name: str) -> Case:
 
     Raises BadInput for a dimension, a size or a label that does not fit, and where the case cannot be run.
     """
-    words = " ".join(name.split())
+    name = " ".join(name.split())
     planned = {case.name: case for case in plan.in_order()}
-    if words in planned:
-        return planned[words]
-    point, label = _sizes_and_label(plan, words, planned)
+    if name in planned:
+        return planned[name]
+    point, label = _sizes_and_label(plan, name, planned)
     if label and label not in plan.labels:
-        raise _unknown_label(plan, label, planned, name_of(point, label))
-    group, change = plan.labels.get(label, ("asked", NO_CHANGE))
+        raise _unknown_label(plan, point, label, planned)
+    group, change = plan.labels.get(label, ("requested", NO_CHANGE))
     canonical = name_of(point, label)
     if canonical in planned:
         return planned[canonical]
@@ -48,7 +48,7 @@ def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> 
         if not re.fullmatch(r"[0-9]{1,18}", size):
             raise BadInput(
                 f"The case {name}: {size!r} is no size of {dim}.",
-                "Sizes are whole numbers, 0 or more; a label follows after a space.",
+                "Sizes are integers, 0 or more; a label follows after a space.",
             )
         sizes[dim] = int(size)
     if missing := [dim for dim in dims if dim not in sizes]:
@@ -57,13 +57,14 @@ def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> 
     return {dim: sizes[dim] for dim in dims}, " ".join(words)
 
 
-def _unknown_label(plan: PlanBuilder, label: str, planned: Collection[str], name: str) -> BadInput:
+def _unknown_label(plan: PlanBuilder, point: Point, label: str, planned: Collection[str]) -> BadInput:
+    nearest = _nearest(name_of(point, label), planned)
     if label in plan.skipped:
-        return BadInput(f"{label} is left out: {plan.skipped[label]}.", _nearest(name, planned))
+        return BadInput(f"{label} is left out: {plan.skipped[label]}.", nearest)
     similar = get_close_matches(label, plan.labels, n=_NAMES_SHOWN, cutoff=_SIMILAR)
-    point = name.removesuffix(label)
-    nearest = f"Nearest: {', '.join(point + near for near in similar)}." if similar else ""
-    return BadInput(f"No case has the label {label!r}.", nearest or _nearest(name, planned))
+    if similar:
+        nearest = f"Nearest: {', '.join(name_of(point, near) for near in similar)}."
+    return BadInput(f"No case has the label {label!r}.", nearest)
 
 
 def _nearest(name: str, planned: Collection[str]) -> str:

@@ -1,7 +1,7 @@
 """Which calls a validation makes: the declared sizes, then sizes, layouts and values that break kernels.
 
 Dimensions vary one at a time from a middle point, never as a product; the all-smallest and all-largest
-corners, a point with all sizes odd, one with all alike and a few drawn by the seed join them. Whatever is
+corners, a point with all sizes odd, one with all alike and a few random ones join them. Whatever is
 left out is listed with the reason.
 """
 
@@ -12,7 +12,7 @@ from itertools import permutations
 from random import Random
 
 from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import FAR_OFFSET, Case, Layout
+from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, Layout
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
@@ -35,18 +35,18 @@ PRIME = 13
 LONG_BATCH = 257
 """A batch of so many rows is tried where the declared ones stay a row below it and more."""
 DETAIL_ELEMENTS = 2**20
-"""Largest case of those that only the layout, the values or an odd size make telling."""
+"""Largest case of those that matter only for their layout, values or odd sizes."""
 DETAIL_SHARE = 8
 """They are also smaller than the limit, by this factor: there are dozens of them."""
-DRAWN = 3
-"""Points drawn at random: a kernel made for the planned sizes cannot know them."""
+RANDOM_POINTS = 3
+"""Points at random: a kernel made for the planned sizes cannot know them."""
 OPTION_FACTOR = 10.0
 """A float constant is tried at so many times its value."""
 _STEPS_TRIED = 1_024
-_DRAWS_TRIED = 1_000
+_RANDOM_TRIES = 1_000
 _FURTHER_ODD = 3
-_FAR_ROWS = 3
-"""From three rows on, the stride of a far tensor fits 32 bits and the offset does not."""
+_ROWS_APART = 3
+"""From three rows on, a large stride fits 32 bits and the offset does not."""
 _LAYOUTS: tuple[Layout, ...] = ("transposed", "expanded", "sliced", "offset")
 
 
@@ -68,8 +68,8 @@ def plan_cases(
     """The cases of a validation; none holds more than `limit_elements` elements over all its tensors.
 
     Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
-    any that can be drawn the plan has no cases, and says why. Far tensors, whose storage spans gigabytes, are
-    planned up to `limit_span_bytes` a call; None: not at all. The seed draws further sizes; None: none.
+    any that can be generated the plan has no cases, and says why. Large strides, which span gigabytes, are
+    planned up to `limit_span_bytes` a call; None: not at all. The seed adds random sizes; None: none.
     Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`.
     """
     limits = CaseSizeLimits(limit_elements, limit_span_bytes)
@@ -90,8 +90,8 @@ def case_for(
 ) -> Case:
     """The case of this name again, also at sizes that the plan does not hold: `M=3 N=5 x transposed`.
 
-    The values are drawn from the name, so that the same seed gives the same. Sizes that a seed drew need no
-    seed here; without it they are of group `asked`. Raises BadInput, with the nearest names, for an unknown
+    The values are generated from the name, so that the same seed gives the same. Random sizes need no seed
+    here; without it they are of group `requested`. Raises BadInput, with the nearest names, for an unknown
     label or dimension, a missing size, and sizes that cannot be run.
     """
     limits = CaseSizeLimits(limit_elements, limit_span_bytes)
@@ -113,13 +113,13 @@ def _planned(
             _add_generated(plan, detail)
             _add_beyond(plan, detail)
             if seed is not None and declaration.dims:
-                _add_drawn(plan, seed)
+                _add_random_sizes(plan, seed)
         further = _further_dtypes(declaration)
         _add_dtypes(plan, base, detail, further)
         _add_mixed(plan, detail, all_of_them=all_mixtures)
         _add_layouts(plan, detail)
         _add_all_strided(plan, detail, further)
-        _add_far(plan, detail)
+        _add_large_strides(plan, detail)
         add_specials(plan, detail)
         _add_options(plan, detail)
     return plan
@@ -151,11 +151,11 @@ def _add_repeats(plan: PlanBuilder, base: Point) -> None:
 
 
 def _further_dtypes(declaration: Declaration) -> list[Change]:
-    """Each further claimed dtype; tensors that claim the same dtypes change together."""
-    claims: dict[tuple[DType, ...], list[str]] = {}
+    """Each further declared dtype; tensors that declare the same dtypes change together."""
+    by_dtypes: dict[tuple[DType, ...], list[str]] = {}
     for name, tensor in declaration.tensors().items():
-        claims.setdefault(tensor.dtypes, []).append(name)
-    several = {dtypes: names for dtypes, names in claims.items() if len(dtypes) > 1}
+        by_dtypes.setdefault(tensor.dtypes, []).append(name)
+    several = {dtypes: names for dtypes, names in by_dtypes.items() if len(dtypes) > 1}
     return [
         Change(
             dtype if len(several) == 1 else f"{dtype} {','.join(names)}", dtypes=dict.fromkeys(names, dtype)
@@ -180,12 +180,12 @@ def _add_dtypes(plan: PlanBuilder, base: Point, detail: Point, further: Sequence
 
 
 def _add_mixed(plan: PlanBuilder, base: Point, *, all_of_them: bool) -> None:
-    """Tensors that claim the same dtypes, one of them in another than the rest."""
-    claims: dict[tuple[DType, ...], list[str]] = {}
+    """Tensors that declare the same dtypes, one of them in another than the rest."""
+    by_dtypes: dict[tuple[DType, ...], list[str]] = {}
     for name, tensor in plan.declaration.tensors().items():
         if is_floating(tensor.dtypes[0]):
-            claims.setdefault(tensor.dtypes, []).append(name)
-    for dtypes, names in ((dtypes, names) for dtypes, names in claims.items() if len(names) > 1):
+            by_dtypes.setdefault(tensor.dtypes, []).append(name)
+    for dtypes, names in ((dtypes, names) for dtypes, names in by_dtypes.items() if len(names) > 1):
         long = max(dtypes, key=lambda dtype: ITEM_BYTES[dtype])
         short = [dtype for dtype in dtypes if ITEM_BYTES[dtype] < ITEM_BYTES[long]]
         for change in _with_long(names, long, short):
@@ -273,7 +273,7 @@ def _add_generated(plan: PlanBuilder, base: Point) -> None:
 def _add_beyond(plan: PlanBuilder, base: Point) -> None:
     """Each dimension past twice the power of two that holds its largest declared size."""
     if not plan.declaration.inputs:
-        plan.leave_out("sizes beyond the declared ones", "the target draws its own inputs")
+        plan.leave_out("sizes beyond the declared ones", "the target generates its own inputs")
         return
     for name in base:
         sizes = plan.declaration.dims[name]
@@ -289,25 +289,25 @@ def _step(sizes: Sequence[int]) -> int:
     return math.gcd(*sizes) or 1
 
 
-def _add_drawn(plan: PlanBuilder, seed: int) -> None:
-    """Points that the seed draws, every size log-uniform between 1 and the largest declared one.
+def _add_random_sizes(plan: PlanBuilder, seed: int) -> None:
+    """Points at random from the seed, every size log-uniform between 1 and the largest declared one.
 
-    The later draws are multiples as the declared sizes are, for requirements that allow no others.
+    The later ones are multiples as the declared sizes are, for requirements that allow no others.
     """
-    random, dims, wanted = Random(f"sizes {seed}"), plan.declaration.dims, DRAWN
-    for draw in range(_DRAWS_TRIED):
+    random, dims, wanted = Random(f"sizes {seed}"), plan.declaration.dims, RANDOM_POINTS
+    for tries in range(_RANDOM_TRIES):
         point: Point = {}
         for name, sizes in dims.items():
-            drawn = int(math.exp(random.uniform(0, math.log(max(sizes) + 1))))
-            step = _step(sizes) if 2 * draw >= _DRAWS_TRIED else 1
-            point[name] = min(-(-drawn // step) * step, max(*sizes, 1))
+            size = int(math.exp(random.uniform(0, math.log(max(sizes) + 1))))
+            step = _step(sizes) if 2 * tries >= _RANDOM_TRIES else 1
+            point[name] = min(-(-size // step) * step, max(*sizes, 1))
         if name_of(point) not in plan.cases and plan.problem(point) is None:
-            plan.add("drawn", point)
+            plan.add("random_sizes", point)
             wanted -= 1
         if wanted == 0:
             return
-    if wanted == DRAWN:
-        plan.leave_out("sizes drawn at random", f"none of {_DRAWS_TRIED:,} draws was both allowed and new")
+    if wanted == RANDOM_POINTS:
+        plan.leave_out("random sizes", f"none of {_RANDOM_TRIES:,} tries was both allowed and new")
 
 
 def _uneven_size(plan: PlanBuilder, base: Point, name: str) -> int | None:
@@ -336,7 +336,7 @@ def _add_layouts(plan: PlanBuilder, base: Point) -> None:
     """Each tensor of one dimension or more in each memory layout; a vector has no transpose."""
     tensors = plan.declaration.tensors()
     if not plan.declaration.inputs:
-        plan.leave_out("layouts and special values", "the target draws its own inputs")
+        plan.leave_out("layouts and special values", "the target generates its own inputs")
     for name, tensor in tensors.items():
         for layout in _LAYOUTS[2 * (len(tensor.shape) < 2) :] if tensor.shape else ():
             plan.add("layout", base, Change(f"{name} {layout}", layouts={name: layout}))
@@ -356,22 +356,22 @@ def _add_all_strided(plan: PlanBuilder, base: Point, further: Sequence[Change]) 
             plan.add("layout", point, Change(label, dtypes=change.dtypes, layouts=layouts))
 
 
-def _add_far(plan: PlanBuilder, base: Point) -> None:
+def _add_large_strides(plan: PlanBuilder, base: Point) -> None:
     """Each tensor at offsets past 2^31 elements, one at a time, at the smallest sizes that leave it rows."""
     dims = plan.declaration.dims
     few = {
-        name: min((size for size in sizes if size >= _FAR_ROWS), default=base[name])
+        name: min((size for size in sizes if size >= _ROWS_APART), default=base[name])
         for name, sizes in dims.items()
     }
     point = few if plan.problem(few) is None else base
     for name in plan.declaration.tensors():
-        declared = _largest_elements(plan.declaration, name) > FAR_OFFSET
-        change = Change(f"{name} far", layouts={name: "far"}, declared=declared)
-        plan.know("far", change)
+        declared = _largest_elements(plan.declaration, name) > LARGE_OFFSET
+        change = Change(f"{name} rows far apart", layouts={name: "large_stride"}, declared=declared)
+        plan.know("large_stride", change)
         if why := plan.problem(point, change):
             plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
         else:
-            plan.add("far", point, change)
+            plan.add("large_stride", point, change)
 
 
 def _largest_elements(declaration: Declaration, name: str) -> int:

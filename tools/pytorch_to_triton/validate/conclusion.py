@@ -1,12 +1,12 @@
-"""From the results of all cases to one verdict, in words."""
+"""One verdict from the results of all cases: what is decided, what is said first, and what to do next."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from pytorch_to_triton.schema.case_group import Group
+from pytorch_to_triton.schema.case_group import DECLARED_GROUPS, Group
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Limit, Skip, Violation, Where
-from pytorch_to_triton.validate.behavior import cut, times
-from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
+from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
+from pytorch_to_triton.validate.phrases import cut, sentence, times
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
 ONLY: dict[Group, str] = {
@@ -17,40 +17,36 @@ ONLY: dict[Group, str] = {
     "power_of_two": "Only sizes around a power of two fail: look at masks and loops at the edge of a block.",
     "dtype": "Only further dtypes fail: look at what is computed, and stored, in the dtype of an input.",
     "mixed": "Only mixtures of dtypes fail: look at what takes its dtype from another tensor.",
-    "far": "Only huge strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride.",
-    "drawn": "Only sizes drawn at random fail: look for what holds at the declared sizes alone.",
+    "large_stride": (
+        "Only large strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride."
+    ),
+    "random_sizes": "Only random sizes fail: look for what holds at the declared sizes alone.",
     "beyond": "Only sizes beyond the declared ones fail: loop over tiles, or bound them with REQUIRES.",
     "batch": "Only long batches fail: look for a bound on the grid or the number of rows.",
-    "option": "Only other values of a number fail: pass it to the kernel in place of a constant.",
-    "repeat": "Only a second call at the same addresses fails: look for what is kept from call to call.",
+    "option": "Only other values of a number fail: pass the number to the kernel instead of a constant.",
+    "repeat": "Only a second call at the same addresses fails: look for what is kept between calls.",
 }
 """What to say when all wrong cases are of one group."""
 WRONG: tuple[CaseStatus, ...] = ("failed", "crashed", "timed_out", "raised")
-WITHHELD = "the reference is not there"
-"""What a candidate is told that calls the reference (worker/loading/stub.py)."""
+SETTLED: tuple[CaseStatus, ...] = ("passed", "limited")
 BRIEF = 120
 """Characters of a reason that stands in a sentence."""
 LIMITS_SHOWN = 4
-"""So many limits stand in a summary."""
-SPECIAL = (
-    "Only special values fail. Treat them as PyTorch does, or declare the range that the input has, such as "
-    "`float32[M, N] in -100..100`,"
-)
-NO_CAUSE = "Run the smallest case alone, look at the elements that differ, fix the kernel"
-AGAIN = "and validate again with the same seed."
+"""How many limits stand in a summary."""
+AGAIN = "then validate again with the same seed."
 
 
 def decide(
-    results: Sequence[CaseResult], violations: Sequence[Violation] = (), asked: Collection[str] = ()
+    results: Sequence[CaseResult], violations: Sequence[Violation] = (), requested: Collection[str] = ()
 ) -> Decision:
     """Failed by one wrong case or violation; passed when every declared case passed, and there is one.
 
-    Cases that were `asked` for by name count as declared.
+    Cases that were `requested` by name count as declared.
     """
     if violations or any(result.status in WRONG for result in results):
         return "failed"
-    declared = [result for result in results if result.group in CLAIMED or result.name in asked]
-    passed = [result for result in declared if result.status in ("passed", "limited")]
+    declared = [result for result in results if result.group in DECLARED_GROUPS or result.name in requested]
+    passed = [result for result in declared if result.status in SETTLED]
     # A candidate may have had a hand in it.
     if any(result.status == "lost" for result in results):
         return "undecided"
@@ -75,18 +71,18 @@ def summary_of(
 
 
 def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:
-    """The declared sizes that were left out for want of room, such as `N=1000000`; none: all were tried."""
+    """The declared sizes that were left out as too large, such as `N=1000000`; none: all were tried."""
     return tuple(skip.what for skip in skipped if skip.declared)
 
 
 def undecided_summary(results: Sequence[CaseResult]) -> str:
-    agreeing = times(len([result for result in results if result.status == "passed"]), "case")
-    settled: tuple[CaseStatus, ...] = ("passed", "limited")
-    unsettled = [result for result in results if result.status not in settled]
-    open_cases = [result for result in unsettled if result.group in CLAIMED or result.status == "lost"]
-    reason = f"{open_cases[0].name}: {open_cases[0].why}" if open_cases else "no declared case could be run."
-    verb = "agrees" if agreeing == "1 case" else "agree"
-    return f"Undecided: {agreeing} {verb}, but {reason}"
+    passed = len([result for result in results if result.status == "passed"])
+    although = f", although {times(passed, 'case')} passed" if passed else ""
+    unsettled = [result for result in results if result.status not in SETTLED]
+    for result in unsettled:
+        if result.group in DECLARED_GROUPS or result.status == "lost":
+            return f"Undecided{although}. {result.name}: {result.why}"
+    return f"Undecided{although}: no declared case could be run."
 
 
 def passed_summary(results: Sequence[CaseResult]) -> str:
@@ -98,74 +94,60 @@ def passed_summary(results: Sequence[CaseResult]) -> str:
     theirs = max((output.pytorch_error for output in outputs), default=0.0)
     return " ".join(
         [
-            f"Right in {share_passed(possible)}{beyond(possible)}.",
+            f"{share_passed(possible)}.",
             *not_judged(possible),
             *limit_sentences(limits_in(possible)),
-            f"Largest error: {ours:.3g} units of rounding error; PyTorch's own {theirs:.3g}.",
+            f"Largest error: {ours:.3g} units of rounding error (PyTorch: {theirs:.3g}).",
         ]
     )
 
 
 def share_passed(results: Sequence[CaseResult]) -> str:
-    passed, total = len([r for r in results if r.status == "passed"]), len(results)
-    if passed < total:
-        return f"{passed} of {times(total, 'case')}"
-    return f"all {total} cases" if total > 1 else "the one case"
+    """How many cases are right, and how many beyond a limit."""
+    total = len(results)
+    passed, limited = (len([r for r in results if r.status == status]) for status in SETTLED)
+    if passed == total:
+        return f"All {total} cases are right" if total > 1 else "The one case is right"
+    of_all = f"{passed} of {times(total, 'case')} {is_or_are(passed)} right"
+    return f"{of_all}, {limited} {is_or_are(limited)} beyond its limits" if limited else of_all
 
 
 def not_judged(results: Sequence[CaseResult]) -> Iterator[str]:
     """How many cases stayed open, and why the first did."""
-    if found := [result for result in results if result.status not in ("passed", "limited")]:
+    if found := [result for result in results if result.status not in SETTLED]:
         first = f"{found[0].name}: {cut(found[0].why, BRIEF)}"
-        yield sentence(f"Not judged: {times(len(found), 'case')}, as in {first}")
+        yield sentence(f"{times(len(found), 'case')} could not be judged, for example {first}")
 
 
 def limit_sentences(limits: Sequence[Limit]) -> Iterator[str]:
     yield from (sentence(f"Limit: {limit}") for limit in limits[:LIMITS_SHOWN])
     if len(limits) > LIMITS_SHOWN:
-        yield f"{times(len(limits) - LIMITS_SHOWN, 'more limit')} in `limits`."
-
-
-def note_on_confirmed(results: Iterable[CaseResult]) -> tuple[str, ...]:
-    """That PyTorch and float64 are far apart in elements at which the candidate agrees with one of them."""
-    names = [r.name for r in results if r.status == "passed" and any(o.confirmed for o in r.outputs)]
-    if not names:
-        return ()
-    return (
-        "PyTorch's own result is far from float64's in some elements, and the candidate's is right by one of "
-        f"them, in {times(len(names), 'case')}, as in {names[0]}.",
-    )
-
-
-def beyond(results: Sequence[CaseResult]) -> str:
-    """What is said of the cases beyond a limit."""
-    limited = len([result for result in results if result.status == "limited"])
-    return f", {limited} beyond its limits" if limited else ""
-
-
-def sentence(text: str) -> str:
-    """With a full stop at its end."""
-    return text if text.endswith((".", "!", "?", "...")) else f"{text}."
+        more = len(limits) - LIMITS_SHOWN
+        yield f"{times(more, 'more limit')} {is_or_are(more)} in `limits`."
 
 
 def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation]) -> str:
+    """How many cases are wrong, one of them, and what was done to the process."""
     wrong = wrong_of(results)
-    verb = "is" if len(wrong) == 1 else "are"
-    beside = " ".join(violation.message for violation in violations)
     if not wrong:
-        return f"Right values in {times(len(results), 'case')}, but the rules are broken: {beside}"
+        broken = " ".join(violation.message for violation in violations)
+        return f"The values of {times(len(results), 'case')} are right, but the rules are broken: {broken}"
     case = most_telling(wrong)
-    only_conduct = all(result.status == "failed" and not result.mismatches for result in wrong)
-    of_all = f"{len(wrong)} of {times(len(results), 'case')}"
-    head = f"Breaks the rules in {of_all}" if only_conduct else f"{of_all} {verb} wrong"
-    told = f"{head}, as in {case.name}: {case.why}"
-    new = [violation.message for violation in violations if core_of(violation.message) not in told]
-    return " ".join([told + "." * bool(new and not told.endswith(".")), *new])
+    further = [violation.message for violation in violations if violation != case.stopped_by]
+    text = f"{share_wrong(wrong, len(results))} For example, {case.name}: {case.why}"
+    return " ".join([sentence(text), *further]) if further else text
 
 
-def core_of(message: str) -> str:
-    """A violation as the exception tells it that stopped the candidate."""
-    return message.removeprefix("The candidate ").partition(" (line")[0].rstrip(".")
+def share_wrong(wrong: Sequence[CaseResult], total: int) -> str:
+    only_rules = all(result.status == "failed" and not result.mismatches for result in wrong)
+    verb = f"{is_or_are(len(wrong))} wrong"
+    if only_rules:
+        verb = "breaks the rules" if len(wrong) == 1 else "break the rules"
+    return f"{len(wrong)} of {times(total, 'case')} {verb}."
+
+
+def is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def next_step_of(
@@ -181,30 +163,43 @@ def next_step_of(
         return undecided_step(results)
     wrong = wrong_of(results)
     if not wrong:
-        return f"{violations[0].suggestion} Fix it {AGAIN}"
+        return fix(violations[0].suggestion)
     case = most_telling(wrong)
     others_pass = any(result.status == "passed" for result in results)
     if (only := only_group(wrong)) in ONLY and not case.violations and others_pass:
-        return f"{ONLY[only]} Fix it {AGAIN}"
-    if case.violations and (not case.mismatches or case.why.startswith(case.violations[0].message)):
-        return f"{case.violations[0].suggestion} Fix it {AGAIN}"
+        return f"{ONLY[only]} Fix it, {AGAIN}"
+    if case.violations and (not case.mismatches or case.violations[0].kind in MEMORY):
+        return fix(case.violations[0].suggestion)
     if case.mismatches:
-        causes = case.mismatches[0].causes
-        if causes:
-            return f"Likely cause: {causes[0]} Fix it {AGAIN}"
-        return f"{SPECIAL} {AGAIN}" if only_group(wrong) == "special" else f"{NO_CAUSE}, {AGAIN}"
+        return step_for_values(case, only)
     if violations:
-        return f"{violations[0].suggestion} Fix it {AGAIN}"
-    if WITHHELD in case.why:
-        return f"Compute it in a kernel: {WITHHELD} while the candidate runs. Fix it {AGAIN}"
-    return f"Fix the kernel so that it returns on every case, {AGAIN}"
+        return fix(violations[0].suggestion)
+    if case.reason == "reference_withheld":
+        return fix("Compute it in a kernel; the reference is not available while the candidate runs.")
+    return f"Fix the kernel so that it returns in every case, {AGAIN}"
+
+
+def step_for_values(case: CaseResult, only: Group | None) -> str:
+    """What to do about wrong values; `only`: the group of all wrong cases, where there is one."""
+    if causes := case.mismatches[0].causes:
+        return f"Likely cause: {causes[0]} Fix it, {AGAIN}"
+    if only == "special":
+        return (
+            "Only special values fail. Treat them as PyTorch does, or declare the range that the input has, "
+            f"such as `float32[M, N] in -100..100`, {AGAIN}"
+        )
+    return f"Run the smallest case alone, look at the elements that differ, fix the kernel, {AGAIN}"
+
+
+def fix(suggestion: str) -> str:
+    return f"Fix: {sentence(suggestion)} Then validate again with the same seed."
 
 
 def undecided_step(results: Sequence[CaseResult]) -> str:
     """What to do where a declared case stays open."""
-    if any("NoGradient" in result.why for result in results):
+    if any(result.reason == "no_gradient" for result in results):
         return "The reference tracks no gradient: validate without --backward, or make it differentiable."
-    if any(result.status == "undecided" and result.group in CLAIMED for result in results):
+    if any(result.status == "undecided" and result.group in DECLARED_GROUPS for result in results):
         return (
             "Have the reference compute in float32 and round once, or declare ranges in which its own "
             "rounding stays small, then validate again."
@@ -213,9 +208,9 @@ def undecided_step(results: Sequence[CaseResult]) -> str:
 
 
 def only_group(wrong: Sequence[CaseResult]) -> Group | None:
-    """The one group that all wrong cases belong to; huge strides are a layout too. None: several."""
+    """The one group that all wrong cases belong to; large strides are a layout too. None: several."""
     groups = {result.group for result in wrong}
-    if groups == {"layout", "far"}:
+    if groups == {"layout", "large_stride"}:
         return "layout"
     return groups.pop() if len(groups) == 1 else None
 
@@ -228,7 +223,7 @@ def wrong_of(results: Sequence[CaseResult]) -> list[CaseResult]:
 def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
     """Of several wrong cases the one to look at first: declared, of a known kind, in one place, large.
 
-    One with huge strides comes last, unless memory is at stake: its failure hides what else is wrong.
+    One with large strides comes last, unless memory is at stake: its failure hides what else is wrong.
     """
 
     def telling(result: CaseResult) -> tuple[bool, bool, bool, bool, bool, int]:
@@ -236,6 +231,6 @@ def most_telling(wrong: Sequence[CaseResult]) -> CaseResult:
         local = any(mismatch.where in LOCAL for mismatch in result.mismatches)
         broken = any(violation.kind in MEMORY for violation in result.violations)
         size = sum(output.elements for output in result.outputs)
-        return result.group in CLAIMED, result.group != "far", broken, named, local, size
+        return result.group in DECLARED_GROUPS, result.group != "large_stride", broken, named, local, size
 
     return max(wrong, key=telling)

@@ -1,4 +1,6 @@
-"""What job `compare` answers for a case, as values."""
+"""What the comparison of a case measured, as values: job `reference` answers with them."""
+
+from pydantic import Field
 
 from pytorch_to_triton.schema.value import Value
 
@@ -51,7 +53,7 @@ class Diagnostics(Value):
 
 
 class Traits(Value):
-    """What can be said of an output without looking at its elements."""
+    """What is known of an output without reading its elements."""
 
     type: str
     dtype: str | None
@@ -86,7 +88,7 @@ class OutputStatistics(Value):
     meets_loose: bool = True
     constant: bool = False
     """All of PyTorch's elements have one value."""
-    facts: Diagnostics | None = None
+    diagnostics: Diagnostics | None = None
     """Set where elements fail."""
 
 
@@ -98,8 +100,15 @@ class CaseStatistics(Value):
     """Paths that only the reference returned."""
     extra: tuple[str, ...]
     """Paths that only the candidate returned."""
+    mutated: dict[str, str] = Field(default_factory=dict)
+    """The arguments that only the candidate wrote to, by the paths that they have as outputs."""
     outputs: tuple[OutputStatistics, ...]
     truth: str = "float64"
     """What the truth was computed in."""
     inputs_untouched: bool = True
-    """The bytes of the inputs were still those that were drawn."""
+    """The bytes of the inputs were still those that were generated."""
+
+    @property
+    def same_outputs(self) -> bool:
+        """Whether both sides returned, and wrote to, the same."""
+        return not (self.missing or self.extra or self.mutated)

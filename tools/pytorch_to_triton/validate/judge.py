@@ -1,71 +1,71 @@
 """From what was measured and seen in a case to its result. Pure: statistics in, values out."""
 
-from dataclasses import dataclass
-
 from pytorch_to_triton.inputs.case import Case, ConstantArgument
-from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.job import Failure
+from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, OutputFigures, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import Policy, accesses_of, violations_of
+from pytorch_to_triton.validate.behavior import Policy, accesses_of, refused_violation, violations_of
 from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics
 from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
 from pytorch_to_triton.validate.observation import Observation
+from pytorch_to_triton.validate.phrases import sentence
+from pytorch_to_triton.validate.run_outcome import RunOutcome
 
-CLAIMED: tuple[Group, ...] = ("declared", "reduced", "dtype")
-"""Groups of cases that the declaration asks for; the others are generated."""
-
-
-@dataclass(frozen=True)
-class RunOutcome:
-    """What came of running one side on one case: `ok`, or how it ended and why."""
-
-    status: CaseStatus | None
-    """None: it returned."""
-    why: str = ""
-    failure: Failure | None = None
-    """The exception, where one was raised."""
-
-
-OK = RunOutcome(status=None)
 RARE = 10
-"""Where PyTorch is far off in one element of so many at most, such as a row or two, it rounded badly, and the
+"""Where PyTorch is far off in at most one element of so many, such as a row or two, it rounded badly, and the
 truth will do."""
 NO_POLICY = Policy()
 MEMORY: tuple[ViolationKind, ...] = ("load_outside", "store_outside", "race", "overrun")
-"""Breaches that may be why a candidate did not return."""
+"""Violations that may be why a candidate did not return, or is wrong."""
 INPUTS_CHANGED = Violation(
     kind="inputs_changed",
     message="The files that hold the inputs were changed while the candidate ran.",
-    suggestion="Keep to the tensors that run is given.",
+    suggestion="Use only the tensors that run is given.",
 )
 
 
-def reference_failed(case: Case, why: str) -> CaseResult:
-    """The reference has no result: a declared case stays open, a generated one is left out."""
-    status: CaseStatus = "reference_raised" if case.group in CLAIMED else "skipped"
-    return CaseResult(name=case.name, group=case.group, status=status, why=f"The reference {why}")
+def reference_failed(case: Case, outcome: RunOutcome) -> CaseResult:
+    """The reference has no result: a declared case stays open, a generated one is left out.
+
+    Where our own machinery is why, the case is lost: that says nothing about anybody.
+    """
+    status: CaseStatus = "reference_raised" if case.group in DECLARED_GROUPS else "skipped"
+    if outcome.status == "lost":
+        status = "lost"
+    return CaseResult(
+        name=case.name,
+        group=case.group,
+        status=status,
+        why=f"The reference {outcome.why}",
+        reason=outcome.reason,
+    )
 
 
 def candidate_failed(
-    case: Case, attempt: RunOutcome, seen: Observation | None = None, policy: Policy = NO_POLICY
+    case: Case, outcome: RunOutcome, seen: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
     """The candidate did not return, so what it had not launched by then counts for nothing."""
-    assert attempt.status is not None
+    assert outcome.status is not None
     found = violations_of(case, seen, policy) if seen else ()
     violations = tuple(violation for violation in found if violation.kind not in UNLAUNCHED)
-    limit = refusal(case, attempt.failure, violations) if attempt.failure else None
-    if limit is not None:
-        return CaseResult(name=case.name, group=case.group, status="limited", why=attempt.why, limit=limit)
+    limit = refusal(case, outcome.failure, violations) if outcome.failure else None
     memory = [violation.message for violation in violations if violation.kind in MEMORY]
-    why = " ".join([attempt.why + "." * bool(memory and not attempt.why.endswith(".")), *memory])
-    return CaseResult(name=case.name, group=case.group, status=attempt.status, why=why, violations=violations)
+    return CaseResult(
+        name=case.name,
+        group=case.group,
+        status="limited" if limit else outcome.status,
+        why=" ".join([sentence(outcome.why), *memory]) if memory else outcome.why,
+        reason=outcome.reason,
+        stopped_by=refused_violation(outcome.stopped_by) if outcome.stopped_by else None,
+        violations=violations,
+        limit=limit,
+    )
 
 
 def judge_case(
     case: Case, statistics: CaseStatistics, seen: Observation | None = None, policy: Policy = NO_POLICY
 ) -> CaseResult:
-    """What came of a case in which both sides returned.
+    """The result of a case in which both sides returned.
 
     Failed with its mismatches and violations; limited where only a dtype differs that no declaration spells
     out; undecided where neither PyTorch nor the truth confirms what the candidate has; skipped where both
@@ -89,7 +89,7 @@ def judge_case(
     if limit is not None:
         status = "limited"
     elif not wrong:
-        status, why = unsettled(statistics)
+        status, why = unconfirmed(statistics)
     return CaseResult(
         name=case.name,
         group=case.group,
@@ -111,24 +111,25 @@ def known_numbers(case: Case) -> dict[str, float]:
     return {**case.dims, **numbers}
 
 
-def unsettled(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
+def unconfirmed(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
     """Passed, or why a case in which nothing is wrong has not passed."""
     for output in statistics.outputs:
         if output.unconfirmed:
-            return "undecided", apart(output, output.unconfirmed, "the candidate has neither value")
+            return "undecided", apart(output, output.unconfirmed, "the candidate matches neither")
         if output.as_truth * RARE > output.elements and is_floating(output):
-            return "undecided", apart(output, output.as_truth, "the candidate has float64's")
+            return "undecided", apart(output, output.as_truth, "the candidate matches float64")
     untrusted = [output.path for output in statistics.outputs if is_untrusted(output)]
     if untrusted:
-        why = f"PyTorch's own {', '.join(untrusted)} is not finite where float64's is, or the reverse."
+        paths = ", ".join(untrusted)
+        why = f"PyTorch's {paths} is not finite where the float64 result is finite, or the reverse."
         return "skipped", why
     return "passed", ""
 
 
 def apart(output: OutputStatistics, count: int, message: str) -> str:
     return (
-        f"PyTorch's own {output.path} is too far from the float64 result to judge by in {count} of "
-        f"{output.elements} elements, and {message}."
+        f"In {count} of {output.elements} elements of {output.path}, PyTorch's result is too far from the "
+        f"float64 result to judge by, and {message}."
     )
 
 
@@ -137,7 +138,7 @@ def is_floating(output: OutputStatistics) -> bool:
 
 
 def is_untrusted(output: OutputStatistics) -> bool:
-    """Most of what PyTorch itself returned can neither be trusted nor was confirmed otherwise."""
+    """Most of what PyTorch itself returned can neither be trusted nor was confirmed in another way."""
     return (output.unjudged - output.as_pytorch - output.as_truth) * 2 > output.elements
 
 

@@ -1,10 +1,8 @@
-"""One side's process in a validation: handed requests one by one, replaced when it is lost."""
+"""A process of a validation: it is given requests one by one, and replaced when it is lost."""
 
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -13,31 +11,32 @@ from pytorch_to_triton.jobs.conversation import Conversation, Ended
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
-from pytorch_to_triton.validate.behavior import cut
-from pytorch_to_triton.validate.judge import OK, RunOutcome
 from pytorch_to_triton.validate.observation import Configurations, SandboxViolation, Traces
+from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, raised, without_answer
 
-LOSSES = 3
-"""So many crashes and time-outs of one side are waited for; its further cases are not run."""
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
+    Item = wire.ReferenceItem | wire.CandidateItem
+    Request = wire.ReferenceRequest | wire.CandidateRequest
+
+MOST_CRASHES = 3
+"""After so many crashes and time-outs the further cases are not run."""
 EXCUSED = ("lost", "answered")
-"""Ends that speak against nobody, once for a request: ours, and that of a process which was done."""
-LONGEST = 400
-"""Characters of an exception's text: some hold a whole array."""
-
-Item = dict[str, Any]
+"""Ends that are nobody's fault, once for a request: our own, and that of a process which was done."""
 
 
-class Gone(Exception):
-    """The request has no answer; `attempt` says what became of it."""
+class LostAnswer(Exception):
+    """The request has no answer; `outcome` says why."""
 
-    def __init__(self, attempt: RunOutcome) -> None:
-        super().__init__(attempt.why)
-        self.attempt = attempt
+    def __init__(self, outcome: RunOutcome) -> None:
+        super().__init__(outcome.why)
+        self.outcome = outcome
 
 
 @dataclass
-class Losses:
-    """Crashes and time-outs of all processes of one side."""
+class CrashCount:
+    """Crashes and time-outs of all processes of one candidate, or of the reference."""
 
     count: int = 0
 
@@ -55,50 +54,65 @@ class Lane:
     target: Target
     seconds: float
     """How long loading, and each answer, may take."""
-    losses: Losses = field(default_factory=Losses)
+    crashes: CrashCount = field(default_factory=CrashCount)
     traces: list[Traces] = field(default_factory=list)
     """What its processes left behind."""
     configurations: list[Configurations] = field(default_factory=list)
     """Which configurations of autotuned kernels were run."""
-    loaded: Item = field(default_factory=dict)
-    """What the process said once the target was loaded."""
+    loaded: "Item | None" = None
+    """What the process reported once the target was loaded."""
     unloadable: RunOutcome | None = None
     """Set where the target's file did what it may not do while it was imported."""
     _line: Conversation | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def start(self) -> Item:
-        """Have a process with the target loaded: what it said of itself. Raises TargetBroken, Gone."""
+    async def start(self) -> "Item":
+        """Start a process and load the target: the item that it reported. Raises TargetBroken, LostAnswer."""
         async with self._turn:
             return await self._with_patience(None)
 
-    async def answer(self, request: Mapping[str, Any]) -> Item:
-        """The answer to one request. Raises Gone, and TargetBroken where the target cannot be used at all."""
+    async def answer(self, request: "Request") -> "Item":
+        """The answer to one request. Raises LostAnswer, and TargetBroken where the target is of no use."""
         async with self._turn:
             if self.unloadable is not None:
-                raise Gone(self.unloadable)
-            if self.losses.count >= LOSSES:
-                raise Gone(RunOutcome("skipped", f"not run after {self.losses.count} crashes or time-outs"))
+                raise LostAnswer(self.unloadable)
+            if self.crashes.count >= MOST_CRASHES:
+                why = f"not run after {self.crashes.count} crashes or time-outs"
+                raise LostAnswer(RunOutcome("not_run", why))
             return await self._with_patience(request)
 
+    def outcome_of(self, item: "Item") -> RunOutcome:
+        """How the call ended that an answer is about: it returned, or raised."""
+        if item["event"] != "raised" and item["event"] != "reference_raised":
+            return OK
+        return raised(Failure.model_validate(item["failure"]), self.sandbox_violations)
+
+    @property
+    def sandbox_violations(self) -> list[SandboxViolation]:
+        """What its processes did that is refused, so far."""
+        return [violation for traces in self.traces for violation in traces.sandbox_violations]
+
     async def finish(self) -> RunOutcome:
-        """Let the process end, and see whether it ended well; the next request starts a fresh one."""
+        """Let the process end, and check whether it ended well; the next request starts a fresh one."""
         async with self._turn:
             if self._line is None:
                 return OK
             outcome = await self._line.end(seconds=self.seconds)
             await self._drop()
             if outcome.answer is None:
-                return lost(outcome, self.seconds)
-            self._note(outcome.answer)
+                return without_answer(outcome, self.seconds)
+            if self.job.kind == "candidate":
+                answer = cast("wire.CandidateAnswer", outcome.answer)
+                self.traces.append(Traces.model_validate(answer["traces"]))
+                self.configurations += map(Configurations.model_validate, answer["configurations"])
             return OK
 
     async def close(self) -> None:
         """Kill the process."""
         await self._drop()
 
-    async def _with_patience(self, request: Mapping[str, Any] | None) -> Item:
+    async def _with_patience(self, request: "Request | None") -> "Item":
         """What our own machinery has lost is tried once more; a process that ended well is replaced."""
         excused: set[str] = set()
         while True:
@@ -111,22 +125,27 @@ class Lane:
                     excused.add(status)
                     continue
                 if status != "lost":
-                    self.losses.count += 1
-                raise Gone(lost(end.outcome, self.seconds)) from end
+                    self.crashes.count += 1
+                raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
 
-    async def _asked(self, request: Mapping[str, Any] | None) -> Item:
+    async def _asked(self, request: "Request | None") -> "Item":
         line = await self._ready()
         if request is None:
+            assert self.loaded is not None
             return self.loaded
         try:
-            item = await line.ask(request, seconds=self.seconds)
-            while "trespass" in item:
-                self._note(item)
-                item = await line.item(seconds=self.seconds)
+            return await self._noted(line, await line.ask(request, seconds=self.seconds))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             raise
-        self._note(item)
+
+    async def _noted(self, line: Conversation, arrived: dict[str, Any]) -> "Item":
+        """The item after the violations, which the process reports as they happen."""
+        item = cast("Item", arrived)
+        while item["event"] == "violation":
+            violation = SandboxViolation.model_validate(item["violation"])
+            self.traces.append(Traces(sandbox_violations=(violation,)))
+            item = cast("Item", await line.item(seconds=self.seconds))
         return item
 
     async def _ready(self) -> Conversation:
@@ -135,63 +154,28 @@ class Lane:
             return self._line
         line = await self._stack.enter_async_context(self.worker.converse(self.job, self.runtime))
         try:
-            self.loaded = await line.item(seconds=self.seconds)
-            while "loaded" not in self.loaded:
-                self._note(self.loaded)
-                self.loaded = await line.item(seconds=self.seconds)
+            loaded = await self._noted(line, await line.item(seconds=self.seconds))
         except Ended as end:
             self._refuse_unusable(end.outcome)
             if end.outcome.status != "lost" and not end.outcome.items:
                 raise refusal_of(end.outcome, self.target) from None
             raise
-        self._note(self.loaded)
+        if loaded["event"] == "candidate_loaded":
+            self.traces.append(Traces.model_validate(loaded["traces"]))
+        self.loaded = loaded
         self._line = line
         return line
 
     def _refuse_unusable(self, outcome: Outcome) -> None:
-        """Raises the caller's mistake behind a failure, or Gone where misconduct is behind it."""
+        """Raises the caller's mistake behind a failure, or LostAnswer where a violation is behind it."""
         if outcome.failure is None or outcome.failure.type not in HINTS:
             return
-        if not any(found.sandbox_violations for found in self.traces):
+        if not self.sandbox_violations:
             raise refusal_of_failure(outcome.failure)
-        self.unloadable = RunOutcome("raised", outcome.failure.message)
-        raise Gone(self.unloadable)
+        last = self.sandbox_violations[-1]
+        self.unloadable = RunOutcome("sandbox_violation", outcome.failure.message, stopped_by=last)
+        raise LostAnswer(self.unloadable)
 
     async def _drop(self) -> None:
         self._line = None
         await self._stack.aclose()
-
-    def _note(self, item: Item) -> None:
-        """Keep what the process has left behind, also where it ends itself right after."""
-        if "traces" in item:
-            self.traces.append(Traces.model_validate(item["traces"]))
-        self.configurations += [Configurations.model_validate(c) for c in item.get("configurations", ())]
-        if "trespass" in item:
-            self.traces.append(
-                Traces(sandbox_violations=(SandboxViolation.model_validate(item["trespass"]),))
-            )
-
-
-def lost(outcome: Outcome, seconds: float) -> RunOutcome:
-    """What became of a request whose process has ended."""
-    if outcome.status == "timed_out":
-        return RunOutcome("timed_out", f"did not return within {seconds:g} s")
-    if outcome.status == "lost":
-        return RunOutcome("lost", f"could not be run: {outcome.detail}")
-    return RunOutcome("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
-
-
-def attempt_of(item: Item) -> RunOutcome:
-    """What an answer says of the case: it returned, or raised."""
-    if item["status"] == "ok":
-        return OK
-    failure = Failure.model_validate(item["failure"])
-    return RunOutcome("raised", raised(failure), failure)
-
-
-def raised(failure: Failure) -> str:
-    """An exception in a sentence, with the user's line."""
-    place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
-    # CUDA's errors go on for paragraphs about environment variables.
-    message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
-    return f"raised {failure.type}{place}: {cut(message, LONGEST)}"

@@ -1,4 +1,4 @@
-"""What a wrong output's looks say about its cause. A cause that is not certain is not named. Pure."""
+"""The causes of a wrong output, where its values leave no doubt. A cause that is not certain is not named."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -28,38 +28,40 @@ CAUSES: dict[Kind, tuple[str, ...]] = {
     "equals_input": ("The input is stored unchanged.",),
     "constant": ("One value is stored everywhere.",),
 }  # fmt: skip
-"""Of the kinds that tell the cause by themselves; the others need more."""
+"""Of the kinds that show the cause by themselves; the others need more."""
 ROUNDED = "Values are rounded to {dtype} on their way to the output: keep them in float32 until the store."
 NOT_STORED = (
     "The last, partial tile is not stored: launch triton.cdiv(n, BLOCK) programs, masked with n itself."
 )
 DROPS_NAN = (
-    "NaN is dropped: tl.maximum, tl.minimum, tl.max and tl.min, and comparisons, do that unless asked."
+    "NaN is dropped: tl.maximum, tl.minimum, tl.max and tl.min do that by default, and so do comparisons."
 )
 
 
-def causes_of(kind: Kind, facts: Diagnostics, place: Place, known: Mapping[str, float]) -> tuple[str, ...]:
-    """The causes that the facts leave no doubt of; `known` are the case's sizes and numbers by name."""
-    found: list[str] = []
-    if place.where == "tail" and kind in ("unwritten", "all_zero") and starts_at_a_block(facts):
-        found.append(NOT_STORED)
-    if kind == "low_precision" and facts.rounded_to is not None:
-        found.append(ROUNDED.format(dtype=facts.rounded_to))
-    returned = facts.values.get("candidate")
-    if kind == "not_propagated" and facts.values.get("truth") == "nan" and isinstance(returned, float):
-        found.append(DROPS_NAN)
-    if kind == "constant_factor" and facts.factor is not None:
-        found += only_one(factor_causes(facts.factor, known))
-    if kind == "constant_offset" and facts.offset is not None:
-        found += only_one(offset_causes(facts.offset, known))
-    if place.where == "diagonal" and facts.diagonal in (-1, 0, 1):
-        found.append("A comparison of row and column is off by one: `<` for `<=`, as in a causal mask.")
-    return (*found, *CAUSES.get(kind, ()))
+def causes_of(
+    kind: Kind, diagnostics: Diagnostics, place: Place, known: Mapping[str, float]
+) -> tuple[str, ...]:
+    """The causes that leave no doubt; `known` are the case's sizes and numbers by name."""
+    causes: list[str] = []
+    if place.where == "tail" and kind in ("unwritten", "all_zero") and starts_at_a_block(diagnostics):
+        causes.append(NOT_STORED)
+    if kind == "low_precision" and diagnostics.rounded_to is not None:
+        causes.append(ROUNDED.format(dtype=diagnostics.rounded_to))
+    returned = diagnostics.values.get("candidate")
+    if kind == "not_propagated" and diagnostics.values.get("truth") == "nan" and isinstance(returned, float):
+        causes.append(DROPS_NAN)
+    if kind == "constant_factor" and diagnostics.factor is not None:
+        causes += only_one(factor_causes(diagnostics.factor, known))
+    if kind == "constant_offset" and diagnostics.offset is not None:
+        causes += only_one(offset_causes(diagnostics.offset, known))
+    if place.where == "diagonal" and diagnostics.diagonal in (-1, 0, 1):
+        causes.append("A comparison of row and column is off by one: `<` for `<=`, as in a causal mask.")
+    return (*causes, *CAUSES.get(kind, ()))
 
 
-def starts_at_a_block(facts: Diagnostics) -> bool:
+def starts_at_a_block(diagnostics: Diagnostics) -> bool:
     """Whether the wrong tail begins where a block does."""
-    starts = [axis.first for axis in (*facts.along, facts.flat) if axis.first > 0]
+    starts = [axis.first for axis in (*diagnostics.along, diagnostics.flat) if axis.first > 0]
     return any((start & -start) >= SMALLEST_BLOCK for start in starts)
 
 
@@ -85,15 +87,15 @@ def factor_causes(factor: float, known: Mapping[str, float]) -> Iterator[str]:
 
 
 def size_causes(factor: float, name: str, size: int) -> Iterator[str]:
-    """Factors that come of a size that stands for another."""
+    """Factors that follow from one size used for another."""
     padded = 1 << (size - 1).bit_length()
     if padded != size and near(factor, size / padded):
         yield f"The factor is {name} / {padded}: a mean divides by the padded block instead of by {name}."
     for exponent in (1.0, 0.5):
         if near(factor, (size / (size - 1)) ** exponent):
-            yield f"{name} - 1 stands where {name} is due."
+            yield f"{name} - 1 is used where {name} is needed."
         if near(factor, ((size - 1) / size) ** exponent):
-            yield f"{name} stands where {name} - 1 is due."
+            yield f"{name} is used where {name} - 1 is needed."
     if near(factor, math.sqrt(size)):
         yield f"The factor is sqrt({name}): a division by it is missing."
     if near(factor, 1 / math.sqrt(size)):

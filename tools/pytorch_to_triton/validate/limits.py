@@ -1,10 +1,9 @@
-"""Limits: where a candidate that is right does less than PyTorch, beyond what the declaration claims. Pure.
+"""Limits: where a candidate that is right does less than PyTorch, beyond what is declared. Pure.
 
 What is loud there is a limit, what is silent and wrong is a mistake. Each group of cases has a row in
 references/validating.md.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,39 +11,42 @@ from pathlib import Path
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.job import Failure
-from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Limit, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import OVERFLOW, cut, overflows
-from pytorch_to_triton.validate.error_statistics import CaseStatistics
-
-ANY_EXCEPTION: tuple[Group, ...] = ("layout", "far", "empty", "batch", "beyond", "option", "mixed")
-"""Beyond what a declaration claims: an exception, whichever, keeps a caller from wrong results."""
-OWN_REFUSAL: tuple[Group, ...] = ("odd", "one", "power_of_two", "drawn")
-"""Among the declared sizes: what a `raise` or `assert` says, of the candidate or of Triton's compiler."""
-BROKEN_DEVICE = re.compile(
-    r"illegal memory access|misaligned address|launch failure|device-side assert", re.I
+from pytorch_to_triton.schema.verdict import (
+    CaseResult,
+    CaseStatus,
+    Limit,
+    LimitKind,
+    Violation,
+    ViolationKind,
 )
-"""Errors of CUDA that are no refusals: memory was touched that is not there."""
-NAMES_DTYPES = re.compile(r"dtype|float(16|32|64)|bfloat16|float8|half|double", re.I)
+from pytorch_to_triton.validate.behavior import OVERFLOW
+from pytorch_to_triton.validate.error_statistics import CaseStatistics
+from pytorch_to_triton.validate.phrases import cut, listed
+from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR, broke_the_device, names_dtypes
+
+ANY_EXCEPTION: tuple[Group, ...] = ("layout", "large_stride", "empty", "batch", "beyond", "option", "mixed")
+"""Beyond what is declared: any exception keeps a caller from wrong results."""
+OWN_REFUSAL: tuple[Group, ...] = ("odd", "one", "power_of_two", "random_sizes")
+"""Among the declared sizes: only a `raise` or `assert`, of the candidate or of Triton's compiler."""
 UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
-"""Breaches that a call does not show before it returns."""
+"""Violations that a call does not show before it returns."""
 CONSEQUENCES: tuple[ViolationKind, ...] = (
     "load_outside", "store_outside", "overrun", "race", "reads_uninitialised", "not_reproducible",
 )  # fmt: skip
-"""Breaches that may follow from an offset that has lost its upper bits."""
+"""Violations that may follow from an offset that has lost its upper bits."""
 MUST_SHARE = "must share a dtype"
-INTERPRETERS = "InterpreterError"
 LONGEST = 160
 """Characters of an exception's message in a limit."""
 SUBJECTS: dict[Group, str] = {
     "odd": "odd sizes",
     "one": "sizes of one",
     "power_of_two": "sizes around a power of two",
-    "drawn": "sizes drawn at random",
+    "random_sizes": "random sizes",
     "empty": "empty inputs",
     "batch": "long batches",
     "beyond": "sizes beyond the declared ones",
     "layout": "other memory layouts",
-    "far": "rows far apart",
+    "large_stride": "rows far apart",
     "option": "other values of a number",
     "mixed": "mixtures of dtypes",
 }
@@ -55,12 +57,12 @@ REACH: dict[Group, tuple[str, str]] = {
     "batch": ("right at the declared sizes", "Bound the size with REQUIRES, or loop over the rows."),
     "beyond": ("right at the declared sizes", "Bound the size with REQUIRES, or loop over blocks."),
     "layout": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
-    "far": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
-    "option": ("right at the declared value", "Pass the number to the kernel in place of a constant."),
+    "large_stride": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
+    "option": ("right at the declared value", "Pass the number to the kernel instead of a constant."),
     "mixed": ("right where they share a dtype", "Convert each operand inside the kernel."),
 }
 """Up to where a candidate that raises there is right, and how to lift the limit."""
-FAR_REACH = "right up to 2^31 elements of stride times index"
+OFFSETS_REACH = "right up to 2^31 elements of stride times index"
 
 
 @dataclass(frozen=True)
@@ -77,18 +79,20 @@ LENIENT = Strictness()
 def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Limit | None:
     """The limit that an exception of the candidate's shows; None where it is a mistake."""
     loud = case.group in ANY_EXCEPTION or (case.group in OWN_REFUSAL and failure.statement)
-    if not loud or BROKEN_DEVICE.search(failure.message):
+    if not loud or broke_the_device(failure) or any(violations):
         return None
-    if any(violations):
-        return None
+    mixture = case.group == "mixed"
+    of_dtypes: LimitKind = "dtypes_named" if names_dtypes(failure) else "dtypes"
     up_to, fix = REACH[case.group]
     return Limit(
-        subject=shared(case) if case.group == "mixed" else SUBJECTS[case.group],
-        what=f"{verb_of(case.group)} {in_short(failure)}",
+        kind=of_dtypes if mixture else "exception",
+        subject=listed(mixed(case)) if mixture else SUBJECTS[case.group],
+        what=f"{MUST_SHARE}, or it raises {in_short(failure)}" if mixture else f"raise {in_short(failure)}",
         up_to=up_to,
         fix=fix,
         file=failure.file,
         line=failure.line,
+        tensors=mixed(case) if mixture else (),
         cases=(case.name,),
     )
 
@@ -97,33 +101,31 @@ def in_short(failure: Failure) -> str:
     """The exception in short, with its line; of one without words the statement that raised it."""
     place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
     words = cut(failure.message.partition("\n")[0] or failure.statement or "no message", LONGEST)
-    # The interpreter wraps what a kernel raised, and quotes it.
-    return f"{words}{place}" if failure.type == INTERPRETERS else f"{failure.type}{place}: {words}"
+    # The interpreter quotes what a kernel raised.
+    return f"{words}{place}" if failure.type == INTERPRETER_ERROR else f"{failure.type}{place}: {words}"
 
 
-def verb_of(group: Group) -> str:
-    return f"{MUST_SHARE}, else it raises" if group == "mixed" else "raise"
-
-
-def shared(case: Case) -> str:
-    """The floating tensors of a case, as in `x and y`."""
-    return listed([tensor.name for tensor in tensors_in(case.arguments) if "float" in tensor.dtype])
+def mixed(case: Case) -> tuple[str, ...]:
+    """The floating tensors of a case."""
+    return tuple(tensor.name for tensor in tensors_in(case.arguments) if "float" in tensor.dtype)
 
 
 def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
     """The limit of a candidate whose values are right for a mixture of dtypes, in another than PyTorch's."""
     different = [output for output in statistics.outputs if output.differs]
-    if case.group != "mixed" or not different or statistics.missing or statistics.extra:
+    if case.group != "mixed" or not different or not statistics.same_outputs:
         return None
     right = all(output.right_values for output in different)
     if not right or any(output.failing for output in statistics.outputs):
         return None
     first = different[0]
     return Limit(
-        subject=shared(case),
-        what=f"{MUST_SHARE}, else {first.path} is {first.candidate.dtype} for {first.pytorch.dtype}",
+        kind="dtypes",
+        subject=listed(mixed(case)),
+        what=f"{MUST_SHARE}, or {first.path} is {first.candidate.dtype} instead of {first.pytorch.dtype}",
         up_to="right where they share a dtype",
         fix="Allocate the output in torch.result_type of the inputs.",
+        tensors=mixed(case),
         cases=(case.name,),
     )
 
@@ -131,39 +133,42 @@ def other_dtype(case: Case, statistics: CaseStatistics) -> Limit | None:
 def with_limits(
     results: Sequence[CaseResult], cases: Iterable[Case], strictness: Strictness = LENIENT
 ) -> list[CaseResult]:
-    """The results, 32-bit offsets set apart from mistakes; a limit that is not accepted counts as wrong."""
+    """The results, 32-bit offsets told apart from mistakes; a limit that is not accepted counts as wrong."""
     by_name = {case.name: case for case in cases}
     strided = strided_tensors(results, by_name)
-    return [
-        insisted(far_limited(result, by_name[result.name], strided), by_name[result.name], strictness)
-        if result.name in by_name
-        else result
-        for result in results
-    ]
+    found = []
+    for result in results:
+        if case := by_name.get(result.name):
+            found.append(with_strictness(offsets_limited(result, case, strided), case, strictness))
+        else:
+            found.append(result)
+    return found
 
 
-def far_limited(result: CaseResult, case: Case, strided: Collection[str]) -> CaseResult:
-    """A failed case of huge strides as limited, where 32-bit offsets are why.
+def offsets_limited(result: CaseResult, case: Case, strided: Collection[str]) -> CaseResult:
+    """A failed case of large strides as limited, where 32-bit offsets are why.
 
-    They are where an access lies 2^30 elements off its tensor, and, of a device that tells no more, where
+    They are where an access lies 2^30 elements off its tensor, and, on a device that reports no more, where
     other strides of the same tensor are right.
     """
-    if case.group != "far" or result.status not in ("failed", "raised", "crashed"):
+    if case.group != "large_stride" or result.status not in ("failed", "raised", "crashed"):
         return result
-    [tensor] = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
-    wrapped = sorted((v for v in result.violations if overflows(v)), key=lambda v: v.line or 0)
+    [tensor] = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
+    wrapped = sorted((v for v in result.violations if v.overflow), key=lambda v: v.line or 0)
     others = [v for v in result.violations if v.kind not in (*CONSEQUENCES, *UNLAUNCHED)]
     if others or not (wrapped or tensor in strided):
         return result
     first = wrapped[0] if wrapped else None
     since = f" from line {first.line} on" if first and first.line else ""
     limit = Limit(
+        kind="offsets",
         subject=f"offsets of {tensor}",
         what=f"are 32-bit{since}",
-        up_to=FAR_REACH,
+        up_to=OFFSETS_REACH,
         fix=OVERFLOW,
         file=first.file if first else None,
         line=first.line if first else None,
+        tensors=(tensor,),
         cases=(case.name,),
     )
     return result.model_copy(update={"status": "limited", "limit": limit})
@@ -180,7 +185,7 @@ def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) ->
     return {name for name, passed in found.items() if passed}
 
 
-def insisted(result: CaseResult, case: Case, strictness: Strictness) -> CaseResult:
+def with_strictness(result: CaseResult, case: Case, strictness: Strictness) -> CaseResult:
     """A limited case as wrong, where its limit is not accepted."""
     if result.status != "limited" or not refused(result, case, strictness):
         return result
@@ -189,19 +194,19 @@ def insisted(result: CaseResult, case: Case, strictness: Strictness) -> CaseResu
 
 
 def refused(result: CaseResult, case: Case, strictness: Strictness) -> bool:
-    if case.group == "far":
-        overflown = result.limit is not None and result.limit.up_to == FAR_REACH
-        return overflown and (strictness.int64_offsets or case.declared)
-    says_so = not result.mismatches and NAMES_DTYPES.search(result.why)
-    return case.group == "mixed" and strictness.mixed_dtypes and not says_so
+    """Whether the caller does not accept this limit."""
+    kind = result.limit.kind if result.limit else None
+    if kind == "offsets":
+        return strictness.int64_offsets or case.declared
+    return kind == "dtypes" and strictness.mixed_dtypes
 
 
 def limits_in(results: Iterable[CaseResult]) -> tuple[Limit, ...]:
-    """The limits of all limited cases, those that say the same as one."""
+    """The limits of all limited cases, those that are the same as one."""
     alike: dict[tuple[str, int | None], list[Limit]] = {}
     for limit in (result.limit for result in results if result.status == "limited"):
         if limit is not None:
-            same = limit.subject if limit.what.startswith(MUST_SHARE) else limit.what
+            same = limit.subject if limit.kind in ("dtypes", "dtypes_named") else limit.what
             alike.setdefault((same, limit.line), []).append(limit)
     return tuple(joined(limits) for limits in alike.values())
 
@@ -209,16 +214,9 @@ def limits_in(results: Iterable[CaseResult]) -> tuple[Limit, ...]:
 def joined(limits: Sequence[Limit]) -> Limit:
     """One limit for several that differ only in what they are about."""
     first = limits[0]
-    subjects = list(dict.fromkeys(limit.subject for limit in limits))
-    prefix = "offsets of "
-    if all(subject.startswith(prefix) for subject in subjects):
-        subject = prefix + listed([subject.removeprefix(prefix) for subject in subjects])
-    else:
-        subject = listed(subjects)
+    subject = listed(list(dict.fromkeys(limit.subject for limit in limits)))
+    tensors = tuple(dict.fromkeys(name for limit in limits for name in limit.tensors))
+    if all(limit.kind == "offsets" for limit in limits):
+        subject = f"offsets of {listed(tensors)}"
     cases = tuple(name for limit in limits for name in limit.cases)
-    return first.model_copy(update={"subject": subject, "cases": cases})
-
-
-def listed(names: Sequence[str]) -> str:
-    """`x`, `x and y`, `x, y and z`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return first.model_copy(update={"subject": subject, "tensors": tensors, "cases": cases})

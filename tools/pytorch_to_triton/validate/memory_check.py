@@ -16,23 +16,23 @@ from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
-from pytorch_to_triton.validate.judge import MEMORY, OK
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, attempt_of
-from pytorch_to_triton.validate.observation import Observation
-from pytorch_to_triton.validate.reference_process import Prepared
+from pytorch_to_triton.validate.judge import MEMORY
+from pytorch_to_triton.validate.lane import Lane, LostAnswer
+from pytorch_to_triton.validate.observation import observed
+from pytorch_to_triton.validate.run_outcome import OK
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
-from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, request_for
+from pytorch_to_triton.validate.trial import ValidationTrial, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")
-"""Of a device it is not known what a kernel stored, only what it was given."""
-FAR_CASES = 2
+"""On a device it is not known what a kernel stored, only what it was given."""
+LARGE_STRIDE_CASES = 2
 """Where an offset overflows, a device says no more than that an access was illegal."""
 
 
 @dataclass
 class MemoryCheck:
-    """What came of it."""
+    """What the other means have found."""
 
     by_case: dict[str, tuple[Violation, ...]] = field(default_factory=dict)
     """What the guarded interpreter saw, by the case's name."""
@@ -48,10 +48,11 @@ class MemoryCheck:
         found = self.by_case.get(result.name, ())
         if not found:
             return result
-        said = " ".join(violation.message for violation in found)
+        corrupting = [violation.message for violation in found if violation.kind in MEMORY]
+        others = [violation.message for violation in found if violation.kind not in MEMORY]
         changes: dict[str, Any] = {
             "violations": (*found, *result.violations),
-            "why": f"{said} {result.why}".rstrip(),
+            "why": " ".join(filter(None, (*corrupting, result.why, *others))),
         }
         if result.status in ("passed", "skipped"):
             changes["status"] = "failed"
@@ -61,10 +62,11 @@ class MemoryCheck:
         """What was checked, and what could not be, of cases that are right on the device."""
         right = {result.name for result in results if result.status == "passed"}
         open_ones = [(name, why) for name, why in self.unable.items() if name in right]
-        told = [
-            f"Bounds and races unchecked in {name}: under the interpreter it {why}" for name, why in open_ones
+        unchecked = [
+            f"Bounds and races were not checked in {name}: under the interpreter it {why}"
+            for name, why in open_ones
         ]
-        return (*self.notes, *told[:1])
+        return (*self.notes, *unchecked[:1])
 
 
 async def check_memory(
@@ -73,9 +75,9 @@ async def check_memory(
     """Look at the small ones among the cases again; the trial is one on a device."""
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
-    far = [case for case in cases if case.group == "far" and case.elements <= ELEMENTS][:FAR_CASES]
+    strided = [case for case in cases if case.group == "large_stride" and case.elements <= ELEMENTS]
     async with anyio.create_task_group() as group:
-        group.start_soon(look_under_the_interpreter, trial, [*small, *far], found)
+        group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], found)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
     found.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
@@ -91,10 +93,10 @@ async def look_under_the_interpreter(
     trial: ValidationTrial, cases: Sequence[Case], found: MemoryCheck
 ) -> None:
     """Guarded runs on CPU tensors, of which only what they say about memory counts."""
-    side = f"{trial.candidate.side}-guarded"
-    await trial.reference.stage(trial.candidate.target, side)
+    name = f"{trial.candidate.name}-guarded"
+    await trial.reference.stage(trial.candidate.target, name)
     setting = replace(trial.setting, runtime=interpreted(trial.setting.runtime))
-    guarded = CandidateWorkers.of(setting, trial.candidate.target, side, trial.candidate.secret)
+    guarded = replace(trial.candidate, setting=setting, name=name)
     (lane,) = guarded.lanes
     try:
         for case in cases:
@@ -108,19 +110,18 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
     """One guarded call."""
     prepared = await trial.reference.prepared(case)
     try:
-        if prepared.attempt is not OK:
+        if prepared.outcome is not OK:
             return
-        item = await lane.answer(request_of(case, prepared))
-        attempt = attempt_of(item)
-        seen = Observation.model_validate(item.get("facts") or {})
-        violations = violations_of(case, seen, trial.policy)
+        item = await lane.answer(request_for(case, prepared, twice=False))
+        outcome = lane.outcome_of(item)
+        violations = violations_of(case, observed(item), trial.policy)
         found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
-    except Gone as gone:
-        attempt = gone.attempt
+    except LostAnswer as lost:
+        outcome = lost.outcome
     finally:
         await trial.reference.done_with(case)
-    if attempt is not OK:
-        found.unable[case.name] = attempt.why.partition("\n")[0]
+    if outcome is not OK:
+        found.unable[case.name] = outcome.why.partition("\n")[0]
 
 
 async def look_under_the_sanitizer(
@@ -129,9 +130,8 @@ async def look_under_the_sanitizer(
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
-    requests = [request_of(case, found) for case, found in prepared if found.attempt is OK]
-    job = trial.candidate.lanes[0].job
-    job = job.model_copy(update={"arguments": {**job.arguments, "red_zone_bytes": 0}})
+    requests = [request_for(case, found, twice=False) for case, found in prepared if found.outcome is OK]
+    job = trial.candidate.job(red_zone_bytes=0)
     seconds = setting.seconds * (len(requests) + 1)
 
     async def check(tool: Tool) -> None:
@@ -146,19 +146,14 @@ async def look_under_the_sanitizer(
         await reference.done_with(case)
 
 
-def request_of(case: Case, prepared: Prepared) -> Item:
-    """The case for a single call of a candidate."""
-    return request_for(case, prepared, twice=False)
-
-
 def notes_of(reports: Mapping[Tool, Sanitized], cases: int, tools: Sequence[Tool]) -> tuple[str, ...]:
     """What the sanitizer looked at, and where it could not or was not asked to."""
     if not tools:
         return ("Bounds and races were checked under the interpreter; --thorough adds compute-sanitizer.",)
     if not reports:
-        return ("compute-sanitizer is not installed: bounds were checked under the interpreter alone.",)
-    told = [remark for report in reports.values() for remark in remarks(report.hazards)]
+        return ("compute-sanitizer is not installed: bounds were checked under the interpreter only.",)
+    remarked = [remark for report in reports.values() for remark in remarks(report.hazards)]
     done = [tool for tool, report in reports.items() if report.status != "failed"]
     failed = [f"{tool} could not be run: {r.detail}." for tool, r in reports.items() if r.status == "failed"]
-    looked = [f"compute-sanitizer's {' and '.join(done)} watched {cases} small cases."] if done else []
-    return (*looked, *failed, *told)
+    checked = [f"compute-sanitizer's {' and '.join(done)} checked {cases} small cases."] if done else []
+    return (*checked, *failed, *remarked)

@@ -1,4 +1,4 @@
-"""What is wrong with an output: the kind of mistake, where it shows, and its cause where that is certain."""
+"""What is wrong with an output: the kind of mistake, where it is, and its cause where that is certain."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from pytorch_to_triton.validate.error_statistics import CaseStatistics, Diagnost
 from pytorch_to_triton.validate.likely_causes import CAUSES, causes_of
 from pytorch_to_triton.validate.place import place_of
 
-AFTER_THE_CALL = " after the call"
 EXPLAINED = 2.0**-6
 """A constant factor or offset is named when it leaves less than this share of the error."""
 FEWEST = 4
@@ -26,22 +25,24 @@ def mismatches_of(
     return (
         *(missing(path) for path in statistics.missing),
         *(extra(path) for path in statistics.extra),
+        *(mutated(path, name) for path, name in statistics.mutated.items()),
         *(different(output) for output in statistics.outputs if output.differs),
-        *(wrong_values(output, known) for output in statistics.outputs if output.facts),
+        *(wrong_values(output, known) for output in statistics.outputs if output.diagnostics),
     )
 
 
 def missing(path: str) -> Mismatch:
-    return whole(path, "missing_output", f"{path} is missing from what the candidate returns.")
+    return whole(path, "missing_output", f"The candidate does not return {path}.")
 
 
 def extra(path: str) -> Mismatch:
-    if path.endswith(AFTER_THE_CALL):
-        name = path.removesuffix(AFTER_THE_CALL)
-        return whole(
-            path, "mutates_input", f"The candidate writes to its input {name}; the reference does not."
-        )
     return whole(path, "extra_output", f"The candidate returns {path}, which the reference does not.")
+
+
+def mutated(path: str, name: str) -> Mismatch:
+    """`path` is that of the argument as an output."""
+    message = f"The candidate writes to its input {name}, which the reference does not."
+    return whole(path, "mutates_input", message)
 
 
 def different(output: OutputStatistics) -> Mismatch:
@@ -49,7 +50,8 @@ def different(output: OutputStatistics) -> Mismatch:
     ours, theirs = output.candidate, output.pytorch
     if output.transposed:
         message = (
-            f"{output.path} is transposed: shape {show(ours.shape)} for {show(theirs.shape)}, same values."
+            f"{output.path} is transposed: it has shape {show(ours.shape)} instead of {show(theirs.shape)}, "
+            "with the same values."
         )
         return whole(output.path, "transposed", message)
     traits: dict[str, tuple[Kind, object, object]] = {
@@ -59,7 +61,7 @@ def different(output: OutputStatistics) -> Mismatch:
         "device": ("device", ours.device, theirs.device),
     }
     kind, got, wanted = traits[output.differs or "type"]
-    return whole(output.path, kind, f"{output.path} has {kind} {got}; PyTorch's has {wanted}.")
+    return whole(output.path, kind, f"{output.path} has {kind} {got} instead of {wanted}.")
 
 
 def whole(path: str, kind: Kind, message: str) -> Mismatch:
@@ -69,17 +71,17 @@ def whole(path: str, kind: Kind, message: str) -> Mismatch:
 
 def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismatch:
     """Elements that are beyond the error budget."""
-    facts = output.facts
-    assert facts is not None
-    place = place_of(facts)
-    rule = next(rule for rule in RULES if rule.fits(facts))
-    first = ElementValues(index=facts.first, **facts.values)
+    diagnostics = output.diagnostics
+    assert diagnostics is not None
+    place = place_of(diagnostics)
+    rule = next(rule for rule in RULES if rule.fits(diagnostics))
+    first = ElementValues(index=diagnostics.first, **diagnostics.values)
     ours = "unwritten" if rule.kind == "unwritten" else number(first.candidate)
     message = (
-        f"{output.path} is wrong {place.words}: {rule.words(facts)}. First at {list(facts.first)}: "
+        f"{output.path} is wrong {place.text}: {rule.text(diagnostics)}. First at {list(diagnostics.first)}: "
         f"{ours}, PyTorch {number(first.pytorch)}, float64 {number(first.truth)}."
     )
-    causes = causes_of(rule.kind, facts, place, known)
+    causes = causes_of(rule.kind, diagnostics, place, known)
     return Mismatch(
         output=output.path, kind=rule.kind, where=place.where, message=message, causes=causes, first=first
     )
@@ -87,11 +89,11 @@ def wrong_values(output: OutputStatistics, known: Mapping[str, float]) -> Mismat
 
 @dataclass(frozen=True)
 class MismatchRule:
-    """A kind of wrong values: when it fits, and how it is told."""
+    """A kind of wrong values: when it fits, and how it is described."""
 
     kind: Kind
     fits: Callable[[Diagnostics], bool]
-    words: Callable[[Diagnostics], str]
+    text: Callable[[Diagnostics], str]
 
 
 RULES = (
@@ -99,12 +101,12 @@ RULES = (
     MismatchRule(
         "unwritten",
         lambda f: f.unwritten == f.flat.count,
-        lambda f: "never written, it holds what was in memory before",
+        lambda f: "never written, it still holds what was in memory before",
     ),
     MismatchRule(
         "not_propagated",
         lambda f: f.truth_not_finite == f.flat.count,
-        lambda f: "NaN or infinity is due there, and something else is returned",
+        lambda f: "NaN or infinity is expected, and something else is returned",
     ),
     MismatchRule("nan_only", lambda f: f.failing_nan == f.flat.count, lambda f: "NaN instead of numbers"),
     MismatchRule(
@@ -133,27 +135,27 @@ RULES = (
         lambda f: (
             f"only as precise as {f.rounded_to}"
             if f.rounded_to
-            else f"off by a few digits, {f.relative_error:.2g} of its size"
+            else f"off by a few digits, by {f.relative_error:.2g} of its size"
         ),
     ),
-    MismatchRule("values", lambda f: True, lambda f: "other values"),
+    MismatchRule("values", lambda f: True, lambda f: "the values differ"),
 )
-"""The first that fits is told."""
+"""The first that fits counts."""
 
 
 def explained(leaves: float | None) -> bool:
     return leaves is not None and leaves < EXPLAINED
 
 
-def is_constant_error(facts: Diagnostics) -> bool:
+def is_constant_error(diagnostics: Diagnostics) -> bool:
     """Whether enough elements fail, in a place of their own, for a factor or offset to be no chance."""
-    return facts.flat.count >= FEWEST and place_of(facts).where != "scattered"
+    return diagnostics.flat.count >= FEWEST and place_of(diagnostics).where != "scattered"
 
 
-def is_imprecise(facts: Diagnostics) -> bool:
+def is_imprecise(diagnostics: Diagnostics) -> bool:
     """A small error all over, rather than a large one in places."""
-    small = facts.relative_error is not None and facts.relative_error < LOW_PRECISION
-    return small and all(axis.count * 2 > axis.size for axis in facts.along)
+    small = diagnostics.relative_error is not None and diagnostics.relative_error < LOW_PRECISION
+    return small and all(axis.count * 2 > axis.size for axis in diagnostics.along)
 
 
 def number(value: float | str) -> str:

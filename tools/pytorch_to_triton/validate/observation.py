@@ -1,10 +1,14 @@
-"""What the worker saw a candidate do, as values: job `subject` answers with them."""
+"""What the worker observed of a candidate, as values: job `candidate` answers with them."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 
 class ObservedLaunch(Value):
@@ -23,8 +27,7 @@ class ObservedLaunch(Value):
 class MemoryFault(Value):
     """A load or store that no kernel may do, seen by the guarded interpreter."""
 
-    kind: str
-    """`load_outside`, `store_outside`, `race`."""
+    kind: Literal["load_outside", "store_outside", "race"]
     kernel: str
     file: str
     line: int
@@ -74,11 +77,11 @@ class Alias(Value):
 
 
 class Differs(Value):
-    """Outputs that were other bits in a second run on the same values."""
+    """Outputs that had other bits in a second run on the same values."""
 
     paths: tuple[str, ...]
     by_what_memory_held: bool
-    """They seem to follow what uninitialised memory held: where it held the same, they were the same."""
+    """They seem to depend on what uninitialised memory held: where it held the same, they were the same."""
 
 
 class Observation(Value):
@@ -95,15 +98,22 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
-    armed: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
     """What the candidate has set so that its code runs later."""
     gradcheck: str | None = None
-    """What torch.autograd.gradcheck says against the candidate's gradients."""
+    """How the candidate's gradients fail torch.autograd.gradcheck."""
 
     def without_aliases(self, known: Collection[tuple[str, str]]) -> "Observation":
         """Without the outputs that share memory in the reference too."""
         kept = tuple(alias for alias in self.aliases if (alias.output, alias.of) not in known)
         return self.model_copy(update={"aliases": kept})
+
+
+def observed(item: "wire.ReferenceItem | wire.CandidateItem") -> Observation:
+    """What an answer of job `candidate` holds."""
+    if item["event"] == "returned" or item["event"] == "raised":
+        return Observation.model_validate(item["observation"])
+    return Observation()
 
 
 class SandboxViolation(Value):
@@ -151,5 +161,5 @@ class Configurations(Value):
 
     kernel: str
     of: int
-    """So many it has."""
+    """How many it has."""
     tried: tuple[dict[str, JsonValue], ...]

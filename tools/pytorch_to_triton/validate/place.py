@@ -1,4 +1,4 @@
-"""Where in an output the wrong elements lie, in words."""
+"""Where in an output the wrong elements lie."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ DENSE = 0.5
 ALMOST = 0.95
 """Share of all elements from which on the few right ones are right by chance."""
 MANY = 64
-"""Of fewer elements, the few right ones may tell something."""
+"""Of fewer elements, the few right ones may mean something."""
 SMALLEST_BLOCK = 8
 FEW = 8
 """One wrong element of fewer than this is no pattern."""
@@ -18,41 +18,41 @@ FEW = 8
 
 @dataclass(frozen=True)
 class Place:
-    """`words` follow "is wrong": "in every element", "in column 3"."""
+    """`text` follows "is wrong": "in every element", "in column 3"."""
 
     where: Where
-    words: str
+    text: str
 
 
-def place_of(facts: Diagnostics) -> Place:
+def place_of(found: Diagnostics) -> Place:
     """The simplest pattern that the failing elements fill."""
-    if facts.flat.count == facts.flat.size:
+    if found.flat.count == found.flat.size:
         return Place("everywhere", "in every element")
-    if facts.flat.count == 1:
-        where: Where = "one_index" if facts.flat.size >= FEW else "scattered"
-        return Place(where, f"in the single element {list(facts.first)}")
-    if facts.flat.count >= ALMOST * facts.flat.size and facts.flat.size >= MANY:
-        return Place("everywhere", f"in almost every element ({facts.flat.count} of {facts.flat.size})")
-    restricted = [dim for dim, axis in enumerate(facts.along) if axis.count < axis.size]
-    if len(restricted) == 1 and facts.share_of_box > DENSE:
+    if found.flat.count == 1:
+        where: Where = "one_index" if found.flat.size >= FEW else "scattered"
+        return Place(where, f"in the single element {list(found.first)}")
+    if found.flat.count >= ALMOST * found.flat.size and found.flat.size >= MANY:
+        return Place("everywhere", f"in almost every element ({found.flat.count} of {found.flat.size})")
+    restricted = [dim for dim, axis in enumerate(found.along) if axis.count < axis.size]
+    if len(restricted) == 1 and found.share_of_box > DENSE:
         [dim] = restricted
-        return along_axis(facts.along[dim], axis_name(dim, len(facts.along)))
-    if not restricted and facts.share_of_box > DENSE:
-        return Place("everywhere", f"in almost every element ({facts.flat.count} of {facts.flat.size})")
-    if facts.diagonal is not None:
-        return Place("diagonal", diagonal_words(facts.diagonal))
-    return in_memory_order(facts)
+        return along_axis(found.along[dim], axis_name(dim, len(found.along)))
+    if not restricted and found.share_of_box > DENSE:
+        return Place("everywhere", f"in almost every element ({found.flat.count} of {found.flat.size})")
+    if found.diagonal is not None:
+        return Place("diagonal", diagonal_text(found.diagonal))
+    return in_memory_order(found)
 
 
-def diagonal_words(offset: int) -> str:
-    """The diagonal of the last two dimensions, told by column minus row."""
+def diagonal_text(offset: int) -> str:
+    """The diagonal of the last two dimensions, given as column minus row."""
     if offset == 0:
         return "on the main diagonal"
-    return f"on the diagonal {abs(offset)} {'right of' if offset > 0 else 'left of'} the main one"
+    return f"on the diagonal {abs(offset)} {'above' if offset > 0 else 'below'} the main one"
 
 
 def along_axis(axis: Spread, name: str) -> Place:
-    """One dimension alone tells the failing elements from the others."""
+    """One dimension alone separates the failing elements from the others."""
     if axis.count == 1:
         return Place("one_index", f"in {name} {axis.first} (of {axis.size})")
     if is_tail(axis):
@@ -64,9 +64,9 @@ def along_axis(axis: Spread, name: str) -> Place:
     return Place("range", f"in {axis.count} of {axis.size} {name}s, from {axis.first} to {axis.last}")
 
 
-def in_memory_order(facts: Diagnostics) -> Place:
+def in_memory_order(found: Diagnostics) -> Place:
     """No dimension explains them; perhaps their order in memory does."""
-    flat = facts.flat
+    flat = found.flat
     if is_tail(flat):
         return Place(
             "tail",

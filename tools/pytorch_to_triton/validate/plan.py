@@ -70,7 +70,7 @@ NO_CHANGE = Change()
 
 @dataclass(frozen=True)
 class CaseSizeLimits:
-    """The largest case: elements over all its tensors, and what far ones may span; None: no far ones."""
+    """The largest case: elements over all its tensors, and the bytes that strides may span."""
 
     elements: int
     span_bytes: int | None
@@ -87,7 +87,7 @@ class PlanBuilder:
         self.labels: dict[str, tuple[Group, Change]] = {}
         """What each label stands for, at whatever sizes."""
         self.untried: dict[str, str] = {}
-        """Declared sizes, `N=1000000`, that no case has for want of room, with the reason."""
+        """Declared sizes, `N=1000000`, that no case has because they are too large, with the reason."""
         self._repeats: dict[str, Case] = {}
 
     def add(self, group: Group, point: Point, change: Change = NO_CHANGE) -> bool:
@@ -156,7 +156,7 @@ class PlanBuilder:
         self.skipped[what] = why
 
     def case(self, group: Group, point: Point, change: Change = NO_CHANGE) -> Case:
-        """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be drawn."""
+        """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be generated."""
         return Case(
             name=name_of(point, change.label),
             group=group,
@@ -178,10 +178,10 @@ class PlanBuilder:
         elements = sum(tensor.elements for tensor in tensors)
         if elements > self.limits.elements:
             return f"{elements:,} elements are over this run's limit of {self.limits.elements:,}"
-        return self._far_problem(tensors)
+        return self._span_problem(tensors)
 
     def note_untried(self) -> None:
-        """Keep the declared sizes that requirements allow and that no case has, for want of room."""
+        """Keep the declared sizes that requirements allow and that no case has, as they are too large."""
         dims = self.declaration.dims
         tried = {pair for case in self.cases.values() for pair in case.dims.items()}
         for name, size in ((name, size) for name, sizes in dims.items() for size in sizes):
@@ -204,11 +204,11 @@ class PlanBuilder:
     def _elements(self, point: Point) -> int:
         return sum(tensor.elements for tensor in tensors_in(self._arguments(point)))
 
-    def _far_problem(self, tensors: Collection[TensorArgument]) -> str | None:
-        far = [tensor for tensor in tensors if tensor.layout == "far"]
-        if not far:
+    def _span_problem(self, tensors: Collection[TensorArgument]) -> str | None:
+        strided = [tensor for tensor in tensors if tensor.layout == "large_stride"]
+        if not strided:
             return None
-        if any(tensor.elements == 0 or max(tensor.shape, default=1) < 2 for tensor in far):
+        if any(tensor.elements == 0 or max(tensor.shape, default=1) < 2 for tensor in strided):
             return "it has no two rows to move apart"
         span, limit = sum(tensor.span_bytes for tensor in tensors), self.limits.span_bytes
         if limit is None:

@@ -2,47 +2,52 @@
 
 import secrets
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import anyio
-from pydantic import JsonValue
 
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.judge import OK, RunOutcome
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, attempt_of
+from pytorch_to_triton.validate.lane import Lane, LostAnswer
+from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
+NEEDS = ("pytorch_to_triton_worker.jobs.reference",)
+"""The job itself is imported once for all validations."""
 KEPT_ELEMENTS = 2**27
-"""Inputs stay on disk for further candidates up to so many elements over all cases."""
+"""Inputs stay on disk for further candidates up to this many elements over all cases."""
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A case whose inputs lie in the exchange folder, unless the reference could not do it."""
 
-    attempt: RunOutcome
-    request: Item
-    """The case as the worker takes it, with its `id` and `seed`."""
-    answer: Item
-
-    @property
-    def aliases(self) -> set[tuple[str, str]]:
-        """The reference's own outputs that share memory with others or with inputs."""
-        return {(output, of) for output, of in self.answer["aliases"]}
+    outcome: RunOutcome
+    id: str
+    """Of the case's folders in the exchange folder."""
+    seed: int
+    digest: str = ""
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    """The reference's own outputs that share memory with others or with inputs."""
 
 
 @dataclass
 class ReferenceProcess:
-    """One process that prepares cases and compares what candidates made of them."""
+    """One process that prepares cases and compares what candidates returned."""
 
     setting: ValidationSetting
     target: Target
-    side: Lane
+    lane: Lane
     staged: dict[str, str] = field(default_factory=dict)
-    """Digests of the candidates' files by side."""
+    """Digests of the candidates' files, by the names of the candidates."""
+    device: str = ""
+    """The device's name, once the process has started."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _users: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
@@ -51,27 +56,30 @@ class ReferenceProcess:
     @staticmethod
     def of(setting: ValidationSetting, target: Target, candidate: Target) -> "ReferenceProcess":
         """`candidate` is the first that will be compared."""
-        arguments: dict[str, JsonValue] = {
-            "target": target.model_dump(mode="json"),
-            "candidate": candidate.model_dump(mode="json"),
+        arguments: wire.ReferenceArguments = {
+            "target": target.as_json(),
+            "candidate": candidate.as_json(),
             "setting": setting.shared,
             "state_seed": setting.seed_of("state"),
             "budget": budget(),
         }
-        job = Job(kind="reference", arguments=arguments)
+        job = Job(kind="reference", arguments=arguments, needs=NEEDS)
         return ReferenceProcess(
             setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
-    @property
-    def device(self) -> str:
-        """The device's name, once the process has started."""
-        return str(self.side.loaded.get("device", ""))
+    async def start(self) -> int | None:
+        """Load the reference: its device's free bytes, None for a CPU. Raises TargetBroken, LostAnswer."""
+        item = await self.lane.start()
+        assert item["event"] == "reference_loaded"
+        self.device = item["device"]
+        return item["free_bytes"]
 
-    async def stage(self, candidate: Target, side: str) -> None:
-        """Write the files that the candidate will load. Raises Gone."""
-        request = {"do": "stage", "name": side, "candidate": candidate.model_dump(mode="json")}
-        self.staged[side] = (await self.side.answer(request))["digest"]
+    async def stage(self, candidate: Target, name: str) -> None:
+        """Write the files that the candidate will load. Raises LostAnswer."""
+        item = await self.lane.answer({"do": "stage", "name": name, "candidate": candidate.as_json()})
+        assert item["event"] == "staged"
+        self.staged[name] = item["digest"]
 
     async def prepared(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
@@ -82,23 +90,22 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def compared(self, case: Case, side: str) -> RunOutcome | Item:
-        """The statistics of what the candidate returned; an Attempt where there are none."""
+    async def compared(self, case: Case, candidate: str) -> "RunOutcome | wire.Json":
+        """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
-        request = {
+        request: wire.CompareRequest = {
             "do": "compare",
             "name": case.name,
-            "id": prepared.request["id"],
-            "seed": prepared.request["seed"],
-            "side": side,
-            "digests": [prepared.answer["digest"], self.staged[side]],
+            "id": prepared.id,
+            "seed": prepared.seed,
+            "side": candidate,
+            "digests": [prepared.digest, self.staged[candidate]],
         }
         try:
-            item = await self.side.answer(request)
-        except Gone as gone:
-            return gone.attempt
-        found: Item | RunOutcome = item["statistics"] if item["status"] == "ok" else attempt_of(item)
-        return found
+            item = await self.lane.answer(request)
+        except LostAnswer as lost:
+            return lost.outcome
+        return item["statistics"] if item["event"] == "compared" else self.lane.outcome_of(item)
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -107,18 +114,19 @@ class ReferenceProcess:
             return
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
-        request = {"do": "forget", "name": case.name, "id": prepared.request["id"]}
         try:
-            await self.side.answer(request)
-        except Gone:
+            await self.lane.answer({"do": "forget", "name": case.name, "id": prepared.id})
+        except LostAnswer:
             return
 
     async def _prepare(self, case: Case) -> Prepared:
-        seed = self.setting.seed_of(case.name)
-        request = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": seed}
+        prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
+        with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
         try:
-            answer = await self.side.answer({"do": "prepare", "name": case.name, "case": request})
-        except Gone as gone:
-            return Prepared(gone.attempt, request, {})
-        attempt = attempt_of(answer)
-        return Prepared(OK if attempt is OK else attempt, request, answer)
+            item = await self.lane.answer({"do": "prepare", "name": case.name, "case": with_seed})
+        except LostAnswer as lost:
+            return replace(prepared, outcome=lost.outcome)
+        if item["event"] != "prepared":
+            return replace(prepared, outcome=self.lane.outcome_of(item))
+        aliases = frozenset((output, of) for output, of in item["aliases"])
+        return replace(prepared, digest=item["digest"], aliases=aliases)

@@ -1,4 +1,4 @@
-"""Which cases are run once more under compute-sanitizer, and what its hazards say of a candidate. Pure."""
+"""Which cases are run once more under compute-sanitizer, and what its hazards mean. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from pytorch_to_triton.inputs.case import Case, Layout, tensors_in
 from pytorch_to_triton.profilers.sanitizer_report import Hazard
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.verdict import Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import OVERFLOW, times
+from pytorch_to_triton.validate.behavior import OVERFLOW
+from pytorch_to_triton.validate.phrases import times
 
 ELEMENTS = 2**16
 """Largest case: under the tool a kernel is many times slower, and sizes beyond a few blocks show no more."""
@@ -52,7 +53,7 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
 def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
     """What the candidate may not do: accesses outside of tensors, misaligned ones, and races.
 
-    A Triton kernel's shared memory is the compiler's: what is told of it alone is in `remarks`, and so are
+    A Triton kernel's shared memory is the compiler's: what is reported of it alone is in `remarks`. So are
     races between writes, which the tool reports of every reduction whose lanes round differently
     (github.com/triton-lang/triton/issues/7264).
     """
@@ -62,8 +63,8 @@ def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
 def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:
     """The hazards that are no violations, in a sentence each."""
     return tuple(
-        f"compute-sanitizer tells of {_where(hazard)}: {_told(hazard)} ({times(hazard.count, 'time')}); "
-        "in shared memory, which the compiler manages, it tells that of right kernels too."
+        f"compute-sanitizer reports for {_where(hazard)}: {_named(hazard)} ({times(hazard.count, 'time')}). "
+        "It reports the same of right kernels, whose shared memory the compiler manages."
         for hazard in hazards
         if _violation(hazard) is None
     )
@@ -73,9 +74,8 @@ def _violation(hazard: Hazard) -> Violation | None:
     if hazard.kind in ACCESSES and hazard.space == "global":
         return _outside(hazard)
     if hazard.kind == "race":
-        message = (
-            f"{_where(hazard)} races on shared memory: {hazard.detail} ({times(hazard.count, 'hazard')})."
-        )
+        count = times(hazard.count, "hazard")
+        message = f"{_where(hazard)} races on shared memory: {hazard.detail} ({count})."
         suggestion = "Put a barrier between the write and the read, such as tl.debug_barrier()."
         return Violation(
             kind="race", message=message, suggestion=suggestion, file=hazard.file, line=hazard.line
@@ -86,24 +86,25 @@ def _violation(hazard: Hazard) -> Violation | None:
 def _outside(hazard: Hazard) -> Violation:
     kind, does = ACCESSES[hazard.kind]
     place = "at a misaligned address" if hazard.misaligned else "outside of every tensor"
-    told = BOUNDS.sub("", hazard.detail)
-    at = f", {told}" if told else ""
+    detail = BOUNDS.sub("", hazard.detail)
+    at = f", {detail}" if detail else ""
     size = times(hazard.size_bytes or 1, "byte")
     message = f"{_where(hazard)} {does} {size} {place}{at} ({times(hazard.count, 'thread')})."
+    overflow = not hazard.misaligned and (hazard.outside_bytes or 0) > FAR_BYTES
+    suggestion = "Mask the access with the tensor's own length; check the strides."
+    if hazard.misaligned:
+        suggestion = "Remove tl.multiple_of and the like where they do not hold; step by whole elements."
     return Violation(
-        kind=kind, message=message, suggestion=_instead(hazard), file=hazard.file, line=hazard.line
+        kind=kind,
+        message=message,
+        suggestion=OVERFLOW if overflow else suggestion,
+        file=hazard.file,
+        line=hazard.line,
+        overflow=overflow,
     )
 
 
-def _instead(hazard: Hazard) -> str:
-    if hazard.misaligned:
-        return "Leave out tl.multiple_of and the like where they do not hold; step by whole elements."
-    if (hazard.outside_bytes or 0) > FAR_BYTES:
-        return OVERFLOW
-    return "Mask the access with the tensor's own length; check the strides."
-
-
-def _told(hazard: Hazard) -> str:
+def _named(hazard: Hazard) -> str:
     space = f" in {hazard.space} memory" if hazard.space else ""
     detail = f", {hazard.detail}" if hazard.detail else ""
     return f"{hazard.kind}{space}{detail}"

@@ -1,4 +1,4 @@
-"""The smallest case that is wrong in the same way as the one that tells most."""
+"""The smallest case that is wrong in the same way as the one that the summary shows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -33,8 +33,8 @@ async def shrunk(
         return None
     for dim in case.dims:
         smaller = list(with_smaller(declaration, case, dim, limits))
-        found = await trial.run(smaller) if smaller else []
-        alike = (c for c, result in zip(smaller, found, strict=True) if same_mistake(result, telling))
+        judged = await trial.run(smaller) if smaller else []
+        alike = (c for c, one in zip(smaller, judged, strict=True) if same_mistake(one.result, telling))
         case = next(alike, case)
     return case.name if case.name != telling.name else None
 
@@ -57,7 +57,7 @@ def rebuilt(declaration: Declaration, name: str, limits: CaseSizeLimits) -> Case
 
 
 def same_mistake(result: CaseResult, telling: CaseResult) -> bool:
-    """Whether a result shares a kind of mismatch or breach with the telling one."""
+    """Whether a result shares a kind of mismatch or violation with the telling one."""
     return bool(mistakes(result) & mistakes(telling))
 
 

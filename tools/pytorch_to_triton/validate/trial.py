@@ -3,13 +3,13 @@
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
-from pydantic import JsonValue
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -19,27 +19,26 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.error_statistics import CaseStatistics
-from pytorch_to_triton.validate.judge import (
-    OK,
-    RunOutcome,
-    candidate_failed,
-    judge_case,
-    reference_failed,
-)
-from pytorch_to_triton.validate.lane import Gone, Item, Lane, Losses, attempt_of
-from pytorch_to_triton.validate.observation import Observation, Traces
+from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
+from pytorch_to_triton.validate.lane import CrashCount, Lane, LostAnswer
+from pytorch_to_triton.validate.observation import Observation, Traces, observed
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
+from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
-NEEDS = ("triton.experimental.gluon",)
-"""What Triton imports at a process's first launch."""
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
+NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
+"""What Triton imports at a process's first launch, and the job itself: once for all candidates."""
 MOST_LANES = 6
 CORES_A_LANE = 3
 """On a device several processes run the candidate's cases, if there are cores for them: most of the time is
 compilation."""
 BATCH_ELEMENTS = 2**27
-"""So many elements at most lie on disk, prepared and not yet compared; one case at least."""
+"""At most so many elements lie on disk, prepared and not yet compared; at least one case."""
 
+NOTHING_SEEN = Observation()
 Unit = list[Case]
 """Cases of the same sizes and dtypes: one process calls them all, so that results kept by what inputs look
 like are found out; and they share what is compiled."""
@@ -49,31 +48,35 @@ like are found out; and they share what is compiled."""
 class CandidateWorkers:
     """The processes that run one candidate on the cases that they are handed."""
 
+    setting: ValidationSetting
     target: Target
-    side: str
-    """Its name in the exchange folder."""
+    name: str
+    """What the exchange folder calls the candidate."""
     secret: tuple[Path, ...]
     """Files and folders that are none of its business."""
-    lanes: list[Lane]
+    lanes: list[Lane] = field(init=False)
+    """On a device several processes; under the interpreter one, whose calls come in order."""
 
-    @staticmethod
-    def of(
-        setting: ValidationSetting, target: Target, side: str, secret: tuple[Path, ...]
-    ) -> "CandidateWorkers":
-        """On a device several processes; under the interpreter one, whose calls come in order."""
-        arguments: dict[str, JsonValue] = {
-            "target": target.model_dump(mode="json"),
-            "setting": {**setting.shared, "side": side},
-            "secret": [str(path) for path in secret],
-            "red_zone_bytes": None,
-        }
-        losses = Losses()
-        count = 1 if setting.runtime.interpreter else device_lanes()
-        jobs = [
-            Job(kind="candidate", arguments={**arguments, "turn": turn}, needs=NEEDS) for turn in range(count)
+    def __post_init__(self) -> None:
+        crashes, setting = CrashCount(), self.setting
+        jobs = map(self.job, range(1 if setting.runtime.interpreter else device_lanes()))
+        self.lanes = [
+            Lane(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes) for job in jobs
         ]
-        lanes = [Lane(setting.worker, setting.runtime, job, target, setting.seconds, losses) for job in jobs]
-        return CandidateWorkers(target, side, secret, lanes)
+
+    def job(self, turn: int = 0, red_zone_bytes: int | None = None) -> Job:
+        """What one of its processes is started with; `turn` numbers those that share the cases.
+
+        Without `red_zone_bytes` the worker chooses what suits the device.
+        """
+        arguments: wire.CandidateArguments = {
+            "target": self.target.as_json(),
+            "setting": {**self.setting.shared, "side": self.name},
+            "secret": [str(path) for path in self.secret],
+            "red_zone_bytes": red_zone_bytes,
+            "turn": turn,
+        }
+        return Job(kind="candidate", arguments=arguments, needs=NEEDS)
 
     @property
     def traces(self) -> list[Traces]:
@@ -96,7 +99,15 @@ class CandidateWorkers:
             await lane.close()
 
 
-@dataclass
+@dataclass(frozen=True)
+class JudgedCase:
+    """The result of a case, and what was observed of the candidate's call."""
+
+    result: CaseResult
+    seen: Observation = NOTHING_SEEN
+
+
+@dataclass(frozen=True)
 class ValidationTrial:
     """A candidate that is being validated."""
 
@@ -104,40 +115,41 @@ class ValidationTrial:
     policy: Policy
     reference: ReferenceProcess
     candidate: CandidateWorkers
-    listener: ProgressListener | None
-    observations: list[Observation] = field(default_factory=list)
-    """What was seen of each call."""
 
-    async def run(self, cases: Sequence[Case]) -> list[CaseResult]:
+    async def run(self, cases: Sequence[Case], listener: ProgressListener | None = None) -> list[JudgedCase]:
         """Run both sides on the cases, and judge each, in their order."""
-        done: dict[str, CaseResult] = {}
+        done: dict[str, JudgedCase] = {}
         for batch in batches(cases):
-            done |= await TrialRun(self, len(cases), done).of(batch)
+            done |= await TrialRun(self, listener, len(cases), done).of(batch)
         return [done[case.name] for case in cases]
 
-    async def finish(self, results: Sequence[CaseResult], last: Case | None) -> list[CaseResult]:
-        """The results, once the candidate's processes have ended: one that ends badly has told nothing that
-        can be relied on."""
+    async def finish(self, judged: Sequence[JudgedCase], last: Case | None) -> list[JudgedCase]:
+        """What was judged, once the candidate's processes have ended.
+
+        Nothing that a process reported can be relied on if it ends badly: then the last case fails.
+        """
         ends = [await lane.finish() for lane in self.candidate.lanes]
         bad = next((end for end in ends if end is not OK), None)
         if bad is None or last is None:
-            return list(results)
-        return [candidate_failed(last, bad) if r.name == last.name else r for r in results]
+            return list(judged)
+        failed = candidate_failed(last, bad)
+        return [replace(one, result=failed) if one.result.name == last.name else one for one in judged]
 
 
 @dataclass
 class TrialRun:
-    """Some cases on their way: prepared one after the other, called in lanes, compared as they return."""
+    """Cases in progress: prepared one after the other, called in lanes, compared as they return."""
 
     trial: ValidationTrial
+    listener: ProgressListener | None
     total: int
-    done: dict[str, CaseResult]
+    done: dict[str, JudgedCase]
     prepared: dict[str, Prepared] = field(default_factory=dict)
     ready: dict[str, anyio.Event] = field(default_factory=dict)
     """Set for each case that is prepared."""
 
-    async def of(self, cases: Sequence[Case]) -> dict[str, CaseResult]:
-        """The result of each case by name."""
+    async def of(self, cases: Sequence[Case]) -> dict[str, JudgedCase]:
+        """Each case as it was judged, by name."""
         self.ready = {case.name: anyio.Event() for case in cases}
         send, receive = anyio.create_memory_object_stream[Unit](math.inf)
         for unit in units(cases):
@@ -154,8 +166,8 @@ class TrialRun:
         """Prepare one case after the other; what the reference cannot do ends here."""
         for case in cases:
             found = self.prepared[case.name] = await self.trial.reference.prepared(case)
-            if found.attempt is not OK:
-                await self.finished(case, without_reference(case, found.attempt))
+            if found.outcome is not OK:
+                await self.finished(case, reference_failed(case, found.outcome))
             self.ready[case.name].set()
 
     async def call(self, lane: Lane, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
@@ -164,45 +176,43 @@ class TrialRun:
             async for unit in units:
                 for case in unit:
                     await self.ready[case.name].wait()
-                    if self.prepared[case.name].attempt is OK:
-                        attempt, item = await self.called(lane, case)
-                        group.start_soon(self.conclude, case, attempt, item)
+                    if self.prepared[case.name].outcome is OK:
+                        outcome, seen = await self.called(lane, case)
+                        group.start_soon(self.conclude, case, outcome, seen)
 
-    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Item]:
-        if self.trial.listener:
-            await self.trial.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
+    async def called(self, lane: Lane, case: Case) -> tuple[RunOutcome, Observation]:
+        if self.listener:
+            await self.listener.progress(len(self.done), self.total, f"candidate: {case.name}")
         try:
             item = await lane.answer(self.request(case))
-        except Gone as gone:
-            return gone.attempt, {}
-        return attempt_of(item), item
+        except LostAnswer as lost:
+            return lost.outcome, NOTHING_SEEN
+        return lane.outcome_of(item), observed(item)
 
-    def request(self, case: Case) -> Item:
+    def request(self, case: Case) -> "wire.CandidateRequest":
         """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
         twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
         request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
-        if before is not None and before.attempt is OK:
-            request["again"] = before.request["id"]
+        if before is not None and before.outcome is OK:
+            request["again"] = before.id
         return request
 
-    async def conclude(self, case: Case, attempt: RunOutcome, item: Item) -> None:
+    async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
-        seen = Observation.model_validate(item.get("facts") or {})
         seen = seen.without_aliases(self.prepared[case.name].aliases)
-        trial.observations.append(seen)
-        if attempt is not OK:
-            return await self.finished(case, candidate_failed(case, attempt, seen, trial.policy))
-        found = await trial.reference.compared(case, trial.candidate.side)
+        if outcome is not OK:
+            return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
+        found = await trial.reference.compared(case, trial.candidate.name)
         if isinstance(found, RunOutcome):
-            return await self.finished(case, without_reference(case, found))
+            return await self.finished(case, reference_failed(case, found), seen)
         statistics = CaseStatistics.model_validate(found)
-        return await self.finished(case, judge_case(case, statistics, seen, trial.policy))
+        return await self.finished(case, judge_case(case, statistics, seen, trial.policy), seen)
 
-    async def finished(self, case: Case, result: CaseResult) -> None:
-        self.done[case.name] = result
+    async def finished(self, case: Case, result: CaseResult, seen: Observation = NOTHING_SEEN) -> None:
+        self.done[case.name] = JudgedCase(result, seen)
         await self.trial.reference.done_with(case)
 
 
@@ -211,17 +221,16 @@ def device_lanes() -> int:
     return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
-def request_for(case: Case, prepared: Prepared, *, twice: bool) -> Item:
-    """A case as job `subject` takes it; `twice`: a second run must give the same bits."""
-    far = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "far"]
-    return {"id": prepared.request["id"], "name": case.name, "far": far, "twice": twice, "again": None}
-
-
-def without_reference(case: Case, attempt: RunOutcome) -> CaseResult:
-    """The reference has no result; where our own machinery is why, that says nothing about anybody."""
-    if attempt.status == "lost":
-        return CaseResult(name=case.name, group=case.group, status="lost", why=f"It {attempt.why}")
-    return reference_failed(case, attempt.why)
+def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.CandidateRequest":
+    """A case as job `candidate` takes it; `twice`: a second run must give the same bits."""
+    large_stride = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
+    return {
+        "id": prepared.id,
+        "name": case.name,
+        "large_stride": large_stride,
+        "twice": twice,
+        "again": None,
+    }
 
 
 def units(cases: Sequence[Case]) -> list[Unit]:

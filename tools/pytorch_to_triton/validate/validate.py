@@ -2,9 +2,9 @@
 
 import math
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
@@ -21,27 +21,21 @@ from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
-from pytorch_to_triton.validate.behavior import Policy, conduct_of, notes_of, violations_of_traces
+from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
-from pytorch_to_triton.validate.conclusion import (
-    decide,
-    most_telling,
-    next_step_of,
-    note_on_confirmed,
-    summary_of,
-    wrong_of,
-)
+from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.exchange_folder import exchange_folder
-from pytorch_to_triton.validate.judge import CLAIMED
-from pytorch_to_triton.validate.lane import Gone
+from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
+from pytorch_to_triton.validate.notes import note_on_confirmed, notes_on_configurations, notes_on_values
+from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.shrink import shrunk
-from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, device_lanes
+from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
@@ -74,12 +68,12 @@ async def validate(
     declaration that cannot be used is refused: BadInput. Raises MissingRequirement where `runtime` needs a
     device that is not there.
     """
-    async with opened(worker, request, runtime) as validation:
+    async with open_validation(worker, request, runtime) as validation:
         return await validation.verdict(request, "candidate", listener)
 
 
 @asynccontextmanager
-async def opened(
+async def open_validation(
     worker: WorkerClient, request: ValidationRequest, runtime: Runtime
 ) -> "AsyncIterator[Validation]":
     """Everything about the request but its candidate, for as long as the block lasts.
@@ -100,12 +94,12 @@ async def opened(
         setting = ValidationSetting(worker, runtime, request.seconds, folder, seed, request.backward)
         reference = ReferenceProcess.of(setting, target, request.candidate)
         try:
-            free = (await reference.side.start())["free_bytes"]
+            free = await reference.start()
             yield Validation(setting, reference, description, limits_of(request, free))
-        except Gone as gone:
-            raise TargetBroken(f"The reference {gone.attempt.why}.", "Run it by itself first.") from gone
+        except LostAnswer as lost:
+            raise TargetBroken(f"The reference {lost.outcome.why}.", "Run it by itself first.") from lost
         finally:
-            await reference.side.close()
+            await reference.lane.close()
 
 
 @dataclass(frozen=True)
@@ -118,9 +112,9 @@ class Validation:
     limits: CaseSizeLimits
 
     async def verdict(
-        self, request: ValidationRequest, side: str, listener: ProgressListener | None = None
+        self, request: ValidationRequest, name: str, listener: ProgressListener | None = None
     ) -> Verdict:
-        """What a candidate does; `side` names it among those of this validation."""
+        """The verdict on a candidate; `name` tells it from the others of this validation."""
         setting, limits = self.setting, self.limits
         problem = await resolve_problem(
             setting.worker,
@@ -135,35 +129,37 @@ class Validation:
         plan = planned(self.description, request, declaration, limits, setting.seed)
         plan = chosen(plan, request, declaration, limits)
         refuse_empty(plan)
-        await self.reference.stage(request.candidate, side)
+        await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
-        runner = CandidateWorkers.of(setting, request.candidate, side, secret)
-        trial = ValidationTrial(setting, Policy(request.allow_torch), self.reference, runner, listener)
+        candidate_workers = CandidateWorkers(setting, request.candidate, name, secret)
+        trial = ValidationTrial(setting, Policy(request.allow_torch), self.reference, candidate_workers)
         memory = MemoryCheck()
         try:
-            found = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory)
+            judged = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory, listener)
+            found = [memory.merged(one.result) for one in judged]
             refuse_unrunnable_reference(found, self.reference.target, request.cases)
             results = with_limits(found, plan.cases, strictness_of(request))
-            smallest = None
-            if not request.cases:
-                apart = replace(trial, observations=[], listener=None)
-                smallest = await shrunk(apart, declaration, results, limits)
+            smallest = None if request.cases else await shrunk(trial, declaration, results, limits)
         finally:
-            await runner.close()
-        return verdict_of(Findings(request, plan, tuple(results), memory, smallest), trial)
+            await candidate_workers.close()
+        seen = tuple(one.seen for one in judged)
+        return verdict_of(Findings(request, plan, tuple(results), seen, memory, smallest), trial)
 
 
 async def tried(
-    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
-) -> list[CaseResult]:
-    """The result of each case; on a device, meanwhile, what it does not show of memory."""
-    results: list[CaseResult] = []
+    trial: ValidationTrial,
+    cases: Sequence[Case],
+    tools: Sequence[Tool],
+    memory: MemoryCheck,
+    listener: ProgressListener | None,
+) -> list[JudgedCase]:
+    """Each case as it was judged; `memory` is given what a device does not show."""
+    judged: list[JudgedCase] = []
     async with task_group() as group:
         if not trial.setting.runtime.interpreter:
             group.start_soon(check_memory, trial, cases, tools, memory)
-        results = await trial.run(cases)
-    results = await trial.finish(results, cases[-1] if cases else None)
-    return [memory.merged(result) for result in results]
+        judged = await trial.run(cases, listener)
+    return await trial.finish(judged, cases[-1] if cases else None)
 
 
 def strictness_of(request: ValidationRequest) -> Strictness:
@@ -188,7 +184,7 @@ def planned(
     limits: CaseSizeLimits,
     seed: int,
 ) -> CasePlan:
-    """The declaration's cases; of a file with get_inputs() also the call that it draws itself.
+    """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
 
     That call is then the declared one, and cases of the same shapes with other values are generated ones.
     """
@@ -249,6 +245,7 @@ class Findings:
     request: ValidationRequest
     plan: CasePlan
     results: tuple[CaseResult, ...]
+    observations: tuple[Observation, ...]
     memory: MemoryCheck
     smallest: str | None
 
@@ -262,7 +259,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     telling = found.smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
     notes = (
-        *notes_of(trial.observations, trial.policy),
+        *notes_of(found.observations, trial.policy),
         *notes_on_values(results),
         *note_on_confirmed(results),
         *notes_on_configurations(trial.candidate.configurations),
@@ -279,40 +276,10 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         violations=violations,
         notes=notes,
         limits=limits_in(results),
-        behavior=conduct_of(trial.observations),
+        behavior=behavior_of(found.observations),
         smallest=found.smallest,
         replay=command(found.request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,
         provenance=f"measured: every output compared with float64, {how}",
     )
-
-
-def notes_on_configurations(configurations: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
-    """How much of each autotuned kernel was compared."""
-    return tuple(
-        f"{kernel}: {tried} of {of} configurations were run."
-        for kernel, (tried, of) in configurations.items()
-    )
-
-
-def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
-    """A reference that tells little, and cases that pass the budget but not the usual fixed tolerances."""
-    passed = [result for result in results if result.status == "passed" and result.group in CLAIMED]
-    loose = [r.name for r in passed if any(not output.meets_loose for output in r.outputs)]
-    strict = [r.name for r in passed if any(not output.meets_strict for output in r.outputs)]
-    told = []
-    declared = [o for r in results if r.group in CLAIMED for o in r.outputs if o.elements > 1]
-    if declared and all(output.constant for output in declared):
-        told.append("The reference returns one and the same value everywhere: agreeing with it says little.")
-    if loose:
-        told.append(f"As exact as PyTorch, but outside the loose tolerance (judge.py) in: {few(loose)}.")
-    if strict := [name for name in strict if name not in loose]:
-        told.append(f"As exact as PyTorch, but outside the strict tolerance (judge.py) in: {few(strict)}.")
-    return tuple(told)
-
-
-def few(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more

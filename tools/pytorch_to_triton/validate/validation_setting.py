@@ -3,11 +3,13 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
 
 SEED_BYTES = 6
 """Seeds stay below 2**48: JSON numbers are exact that far."""
@@ -33,7 +35,7 @@ class ValidationSetting:
         return "cpu" if self.runtime.interpreter else "cuda"
 
     @property
-    def shared(self) -> dict[str, JsonValue]:
+    def shared(self) -> "wire.ExchangeSetting":
         """As the jobs take it."""
         return {"folder": str(self.folder), "device": self.device, "backward": self.backward}
 

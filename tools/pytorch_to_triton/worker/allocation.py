@@ -1,4 +1,4 @@
-"""One storage between two red zones, and the bytes that stand for memory which nobody wrote."""
+"""One storage between two red zones, and the bytes that mark memory as not written."""
 
 import mmap
 import sys
@@ -19,19 +19,19 @@ Record = dict[str, Any]
 RED_ZONE_BYTES = {"cpu": 4096, "cuda": 64 * 1024}
 """Bytes on either side of a storage, by device type; multiples of what the device's allocator aligns to."""
 
-FAR_BYTES = 64 * 2**20
-FAR_RATIO = 8
-"""A storage above FAR_BYTES and above FAR_RATIO times what its tensor's elements take is far: too large to be
-touched as a whole."""
+SCATTERED_BYTES = 64 * 2**20
+SCATTERED_RATIO = 8
+"""A storage above SCATTERED_BYTES, and above SCATTERED_RATIO times what its tensor's elements take, is too
+large to be touched as a whole."""
 
 MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
-"""Linux: the kernel promises no memory for the mapping beforehand. Python names it from 3.13 on."""
+"""Linux: the kernel reserves no memory for the mapping. Python has the name from 3.13 on."""
 
-WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Poison(StrEnum):
-    """Which of its two patterns uninitialised memory holds; a result that tells them apart has read it."""
+    """The pattern that uninitialised memory holds; a result that differs between the two has read it."""
 
     FIRST = "first"
     """Floating dtypes: a NaN with a sign or payload that no arithmetic produces. Others: 0x5A repeated."""
@@ -62,17 +62,17 @@ def poison_bytes(dtype: torch.dtype, which: Poison) -> bytes:
     if dtype in FLOATS:
         return FLOATS[dtype][second].to_bytes(dtype.itemsize, sys.byteorder)
     if dtype == torch.bool:
-        # Two true values would be one and the same poison.
+        # Two true values would be the same poison.
         return b"\x00" if second else b"\x5a"
     return (b"\xa5" if second else b"\x5a") * dtype.itemsize
 
 
 def poison_over(tensor: torch.Tensor, which: Poison) -> None:
-    """Poison the tensor's whole storage, a multiple of its item size; if far, only its elements."""
+    """Poison the whole storage, a multiple of the item size; with large strides, only the elements."""
     real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
-    if not is_far(real):
+    if not has_large_strides(real):
         real = real.as_strided((real.untyped_storage().nbytes() // real.dtype.itemsize,), (1,), 0)
-    word = WORDS[real.dtype.itemsize]
+    word = INTEGERS[real.dtype.itemsize]
     pattern = poison_bytes(real.dtype, which)
     bits = int.from_bytes(pattern, sys.byteorder, signed=word.is_signed)
     distinct(real).view(word).fill_(bits)
@@ -84,15 +84,15 @@ def distinct(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.as_strided([n if stride else min(n, 1) for n, stride in pairs], tensor.stride())
 
 
-def is_far(tensor: torch.Tensor) -> bool:
-    """Whether the tensor lies scattered over a storage too large to be handled as a whole."""
+def has_large_strides(tensor: torch.Tensor) -> bool:
+    """Whether the tensor lies scattered over a storage that is too large to be touched as a whole."""
     storage = tensor.untyped_storage().nbytes()
-    return storage > FAR_BYTES and storage > FAR_RATIO * tensor.numel() * tensor.dtype.itemsize
+    return storage > SCATTERED_BYTES and storage > SCATTERED_RATIO * tensor.numel() * tensor.dtype.itemsize
 
 
 @cache
 def red_zone(dtype: torch.dtype, which: Poison, device: torch.device, nbytes: int) -> torch.Tensor:
-    """What a red zone of so many bytes beside elements of `dtype` holds: flat uint8 on `device`."""
+    """What a red zone of `nbytes` beside elements of `dtype` holds: flat uint8 on `device`."""
     pattern = poison_bytes(dtype, which)
     return torch.tensor(list(pattern), dtype=torch.uint8, device=device).repeat(nbytes // len(pattern))
 
@@ -181,9 +181,9 @@ def untouched(size: int, device: torch.device) -> torch.Tensor:
     return torch.frombuffer(mmap.mmap(-1, size, flags=flags), dtype=torch.uint8)
 
 
-def copied(source: torch.Tensor, target: torch.Tensor) -> None:
-    """Give `target`, laid out like `source`, its whole storage's bytes; if far, only its elements."""
-    if is_far(source):
+def copy_storage(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy the storage to `target`, laid out like `source`; with large strides, only the elements."""
+    if has_large_strides(source):
         distinct(target).copy_(distinct(source))
     else:
         storage_bytes(target).copy_(storage_bytes(source))

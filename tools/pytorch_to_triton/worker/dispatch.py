@@ -21,8 +21,8 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def lightly() -> Iterator[None]:
-    """Inside, meta kernels run without what they import to serve torch's compiler.
+def without_compiler() -> Iterator[None]:
+    """Inside, meta kernels run without importing torch's compiler.
 
     At their first call they ask `torch._dynamo.disable` to keep the compiler out (torch/_compile.py), and
     whether a number is a `sympy.Basic` (torch/_prims_common). Nothing but operators of torch's own may run

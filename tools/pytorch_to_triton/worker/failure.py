@@ -1,4 +1,4 @@
-"""Tell an exception the way its author needs it: the frames of the user's own code, and nothing else."""
+"""Describe an exception as its author needs it: the frames of the user's own code, and nothing else."""
 
 import linecache
 import opcode
@@ -8,13 +8,13 @@ import traceback
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from .loading.redirect import in_original_terms, original
+from .wire import Failure
 
 
-def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
-    """The exception as plain JSON: type, message, traceback, file, line, statement, during."""
+def describe_failure(error: BaseException, during: str) -> Failure:
+    """The exception as plain JSON; `during` is what the job was doing."""
     file, line = _place(error)
     return {
         "type": type(error).__name__,
@@ -28,7 +28,7 @@ def describe_failure(error: BaseException, during: str) -> dict[str, Any]:
 
 
 def _statement(error: BaseException) -> str:
-    """The line of the `raise` or `assert`, in the user's code or in Triton's, that began it; else nothing.
+    """The line of the `raise` or `assert`, in the user's code or in Triton's, that caused it; else empty.
 
     A built-in operation that fails, or a function of PyTorch, is no such statement.
     """
@@ -77,12 +77,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _user_traceback(error: BaseException) -> str:
-    told = traceback.TracebackException.from_exception(error)
-    part: traceback.TracebackException | None = told
+    described = traceback.TracebackException.from_exception(error)
+    part: traceback.TracebackException | None = described
     while part is not None:
         part.stack = traceback.StackSummary.from_list(_user_frames(part.stack))
         part = part.__cause__ or part.__context__
-    return "".join(told.format())
+    return "".join(described.format())
 
 
 def _user_frames(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
@@ -103,7 +103,7 @@ def _standard_library() -> str:
 
 @cache
 def _machinery() -> tuple[str, ...]:
-    """The folders whose frames say nothing to the author of a kernel."""
+    """The folders whose frames mean nothing to the author of a kernel."""
     folders = [Path(__file__).resolve().parent, Path(os.__file__).resolve().parent / "importlib"]
     folders += [Path(sys.modules[name].__path__[0]).resolve() for name in ("torch", "triton")]
     return tuple(f"{folder}{os.sep}" for folder in folders)

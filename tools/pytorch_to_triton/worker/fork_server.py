@@ -1,8 +1,8 @@
 """A process that has imported torch and triton, and forks one child a job.
 
-It is told what to do through a socket on stdin. Each message is the path of a run folder and brings one end
-of a socket of its own, the job's line: the server writes `{"started": pid}` and `{"ended": wait status}` on
-it, and whoever holds the other end kills the job by closing it. When the socket on stdin closes, all ends.
+Its orders come through a socket on stdin. Each message is the path of a run folder and brings one end of a
+socket of its own, the job's line: the server writes a StartedMessage and an EndedMessage (wire.py) on it, and
+whoever holds the other end kills the job by closing it. When the socket on stdin closes, everything ends.
 
 It stays on one thread and never runs a tensor operation: a child forked after one may hang. The jobs die with
 that thread (PR_SET_PDEATHSIG), so with this process.
@@ -25,6 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from . import wire
 from .perform import perform
 from .runtime import enter_runtime
 
@@ -33,7 +34,7 @@ _MESSAGE_BYTES = 65536
 
 
 def serve(runtime: dict[str, Any]) -> None:
-    """Import for `runtime`, then do what the socket on stdin asks until it closes."""
+    """Import for `runtime`, then do the jobs that come through the socket on stdin until it closes."""
     # The imports take seconds in which nobody reads the socket: until then, the kernel ends this process.
     die_with_parent(signal.SIGKILL)
     control = socket.socket(fileno=os.dup(0))
@@ -67,7 +68,7 @@ class _Server:
         signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
 
     def step(self) -> bool:
-        """Wait for something to happen and see to it; False when the client closed."""
+        """Wait for an event and handle it; False when the client has closed the socket."""
         waiting = select.poll()
         watched = {pid: line for pid, line in self._lines.items() if pid not in self._killed}
         for end in (self._control, self._wake, *watched.values()):
@@ -103,7 +104,7 @@ class _Server:
             self._become_job(folder, line, server)
         _lead_group(pid)
         self._lines[pid] = line
-        _tell(line, {"started": pid})
+        _send(line, {"event": "started", "pid": pid})
         return True
 
     def _reap(self) -> None:
@@ -113,7 +114,7 @@ class _Server:
                 continue
             _kill_group(pid)
             _, status = os.waitpid(pid, 0)
-            _tell(line, {"ended": status})
+            _send(line, {"event": "ended", "status": status})
             line.close()
             del self._lines[pid]
             self._killed.discard(pid)
@@ -126,9 +127,9 @@ class _Server:
             if os.getppid() != server:
                 os._exit(status)
             _lead_group(0)
-            self._let_go(line)
+            self._close_inherited(line)
             _write_to(folder / "log.txt")
-            # A crash is told by its signal; writing gigabytes of memory to disk would only hold it up.
+            # The signal says enough about a crash; a core dump of gigabytes would only take time.
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
             perform(folder)
             status = 0
@@ -140,7 +141,7 @@ class _Server:
             finally:
                 os._exit(status)
 
-    def _let_go(self, line: socket.socket) -> None:
+    def _close_inherited(self, line: socket.socket) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -149,7 +150,7 @@ class _Server:
 
 
 def _import_for(folder: Path) -> None:
-    """Import what the job needs, for those after it too; the job itself will say what cannot be imported."""
+    """Import what the job needs, for later jobs too; the job itself reports what cannot be imported."""
     needs = json.loads((folder / "job.json").read_text(encoding="utf-8"))["needs"]
     missing = [name for name in needs if name not in sys.modules]
     for name in missing:
@@ -171,15 +172,15 @@ def _write_to(log: Path) -> None:
 
 
 def _flush() -> None:
-    """Write out what Python and C code still hold back."""
+    """Flush the buffers of Python and of C code."""
     sys.stdout.flush()
     sys.stderr.flush()
     ctypes.CDLL(None).fflush(None)
 
 
-def die_with_parent(sign: signal.Signals) -> None:
-    """Let the kernel send `sign` to this process when the thread that forked it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(sign), 0, 0, 0)
+def die_with_parent(how: signal.Signals) -> None:
+    """Let the kernel send signal `how` to this process when the thread that forked it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(how), 0, 0, 0)
 
 
 def _is_closed(control: socket.socket) -> bool:
@@ -199,9 +200,9 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _tell(line: socket.socket, what: dict[str, int]) -> None:
+def _send(line: socket.socket, message: wire.ServerMessage) -> None:
     with suppress(ConnectionError):
-        line.send(json.dumps(what).encode())
+        line.send(json.dumps(message).encode())
 
 
 def _point_at(file: int, path: str | Path, flags: int) -> None:

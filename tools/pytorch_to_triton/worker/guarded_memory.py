@@ -16,7 +16,7 @@ from .allocation import (
     Block,
     Poison,
     Record,
-    copied,
+    copy_storage,
     is_alive,
     poison_over,
     red_zone,
@@ -26,7 +26,7 @@ from .allocation import (
 from .dispatch import DispatchMode
 
 DEAD_BYTES = 2**30
-"""How much memory that no tensor uses any more is kept for the last look at its red zones."""
+"""How much memory that no tensor uses any more is kept until its red zones are checked once more."""
 
 UNINITIALISED = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
@@ -52,7 +52,7 @@ class GuardedMemory:
 
     A placed or allocated tensor differs from torch's own in one way: its storage cannot be made larger.
     Blocks stay until `close`, so that a temporary that was freed early is checked too; of those that no
-    tensor uses any more, the oldest are checked and let go once they hold more than DEAD_BYTES. Red zones of
+    tensor uses any more, the oldest are checked and freed once they hold more than DEAD_BYTES. Red zones of
     0 bytes leave that to a tool that knows where each allocation ends; None stands for what suits the device.
     """
 
@@ -73,24 +73,25 @@ class GuardedMemory:
     def placed(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
         """A copy of the tensor in a guarded storage of the same size and bytes, strides and offset kept.
 
-        Of a far layout (see `is_far`) only the elements are copied. The copy requires no gradient.
+        With large strides (see `has_large_strides`), only the elements are copied. The copy requires no
+        gradient.
         """
         source = tensor.detach()
         target = self._like(source, name)
-        copied(source, target)
-        self._settle()
+        copy_storage(source, target)
+        self._synchronize()
         return target
 
     def spread(self, values: torch.Tensor, strides: Sequence[int], name: str) -> torch.Tensor:
         """The values in guarded memory at the given strides, in elements; no two may share a place.
 
-        What lies between them is poison, or untouched where the layout is far (see `is_far`).
+        What lies between them is poison, or untouched with large strides (see `has_large_strides`).
         """
         meta = torch.empty_strided(values.shape, tuple(strides), dtype=values.dtype, device="meta")
         target = self._like(meta, name)
         poison_over(target, self._poison)
         target.copy_(values.detach())
-        self._settle()
+        self._synchronize()
         return target
 
     def intercepting(self) -> AbstractContextManager[Any]:
@@ -125,7 +126,7 @@ class GuardedMemory:
 
         Raises RuntimeError where the device has become unusable.
         """
-        self._settle()
+        self._synchronize()
         blocks = list(self._blocks.values())
         damaged = torch.stack([block.damaged() for block in blocks]).tolist() if blocks else []
         found = [record for block, is_hit in zip(blocks, damaged, strict=True) if is_hit
@@ -133,7 +134,7 @@ class GuardedMemory:
         return self._past + found
 
     def close(self) -> None:
-        """Let every block go; tensors that still lie in one keep it."""
+        """Free every block; tensors that still lie in one keep it."""
         self._blocks.clear()
         self._noted.clear()
         self._past.clear()
@@ -156,12 +157,12 @@ class GuardedMemory:
         return data
 
     def _sweep(self) -> None:
-        """Check and let go the oldest dead blocks, until the dead ones hold no more than they may."""
+        """Check and free the oldest dead blocks, until the dead ones hold no more than they may."""
         self._unswept = 0
         dead = [block for block in self._blocks.values() if not block.alive]
         surplus = sum(block.held_bytes for block in dead) - self._dead_bytes
         if surplus > 0:
-            self._settle()
+            self._synchronize()
         for block in dead:
             if surplus <= 0:
                 break
@@ -183,7 +184,7 @@ class GuardedMemory:
         guarded = self._like(result, name)
         poison_over(guarded, self._poison)
         # The candidate may write to it from another stream, which does not wait for the poison.
-        self._settle()
+        self._synchronize()
         return guarded
 
     def _note(self, tensor: torch.Tensor, name: str) -> None:
@@ -215,7 +216,7 @@ class GuardedMemory:
             and tensor.untyped_storage().nbytes() > 0
         )
 
-    def _settle(self) -> None:
+    def _synchronize(self) -> None:
         """Wait until the device has done all that it was asked to."""
         if self._device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
             torch.cuda.synchronize(self._device)

@@ -1,4 +1,4 @@
-"""Everything that is watched while a candidate runs, beside what it returns."""
+"""Everything that is observed while a candidate runs, beside what it returns."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -23,22 +23,21 @@ from .interpreter.bounds import Range
 from .interpreter.memory_guard import MemoryGuard
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
-
-Fact = dict[str, Any]
+from .wire import Json
 
 
 @dataclass
 class CallObservation:
-    """What was seen during one call."""
+    """What was observed during one call."""
 
     operators: Operators
     launches: Launches
     guard: MemoryGuard
-    armed: list[str] = field(default_factory=list)
-    """What would have run the author's code later; it no longer does."""
+    hooks: list[str] = field(default_factory=list)
+    """What would have run the author's code later; it has been removed."""
 
-    def facts(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Fact:
-        """As plain JSON; `outputs` are the leaves that the call returned, by path."""
+    def as_json(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Json:
+        """For validate/observation.py; `outputs` are the leaves that the call returned, by path."""
         tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
         for path, tensor in tensors.items():
             memory.named(tensor, path)
@@ -49,7 +48,7 @@ class CallObservation:
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
-            "armed": list(self.armed),
+            "hooks": list(self.hooks),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
 
@@ -63,11 +62,11 @@ class CallObservation:
 
 
 class Observer:
-    """Watches one candidate's process from before its file is loaded."""
+    """Observes one candidate's process from before its file is loaded."""
 
-    def __init__(self, secret: list[Path], kept: list[Path], tell: Callable[[Fact], None]) -> None:
+    def __init__(self, secret: list[Path], kept: list[Path], report: Callable[[Json], None]) -> None:
         adopt_orphans()
-        self.conduct = Sandbox(secret, kept, tell)
+        self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
         self.flags = Settings()
         self.leftovers = Leftovers()
@@ -75,42 +74,42 @@ class Observer:
     @contextmanager
     def loading(self) -> Iterator[None]:
         """While the candidate's file is imported and its module constructed."""
-        with self.conduct.watching():
+        with self.sandbox.watching():
             yield
 
     @contextmanager
     def calling(self, memory: GuardedMemory, call: CallInputs) -> Iterator[CallObservation]:
         """While the candidate is called once."""
         guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()))
-        # The interpreter tells what a kernel wrote to; of a device it is known what a kernel was given.
+        # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
         at_launch = self.patches.note_interpreter if interpreting() else lambda: None
-        sight = CallObservation(operators, Launches(operators, at_launch), guard)
+        observation = CallObservation(operators, Launches(operators, at_launch), guard)
         with ExitStack() as stack:
-            stack.enter_context(self.conduct.watching())
+            stack.enter_context(self.sandbox.watching())
             stack.enter_context(as_on_a_gpu())
             stack.enter_context(memory.intercepting())
-            stack.enter_context(sight.launches)
+            stack.enter_context(observation.launches)
             if interpreting():
                 stack.enter_context(guard.watching())
             stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
             hooks = Hooks()
             try:
-                yield sight
+                yield observation
             finally:
-                sight.armed = hooks.disarm()
+                observation.hooks = hooks.remove()
 
-    def traces(self) -> Fact:
-        """What the candidate has changed in this process so far, and what it did that is refused."""
+    def traces(self) -> Json:
+        """What the candidate has changed in this process so far, and what it was refused."""
         return {
-            "sandbox_violations": [in_original_file(fact) for fact in self.conduct.facts],
+            "sandbox_violations": [in_original_file(found) for found in self.sandbox.violations],
             "patches": self.patches.changed(),
             "flags": self.flags.changed(),
             "leftovers": self.leftovers.found(),
         }
 
 
-def in_original_file(fact: Fact) -> Fact:
-    """The fact with the file that the user knows, not the staged copy."""
-    return {**fact, "file": str(original(fact["file"]))} if fact.get("file") else fact
+def in_original_file(record: Json) -> Json:
+    """The record with the file that the user knows, not the staged copy."""
+    return {**record, "file": str(original(record["file"]))} if record.get("file") else record

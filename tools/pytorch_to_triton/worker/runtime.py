@@ -3,21 +3,24 @@
 import contextlib
 import importlib
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
-SIGNS_OF_A_CHECK = ("PYTEST_", "CI", "GITHUB_", "GITLAB_", "BUILDKITE", "JENKINS", "TOX_", "COVERAGE")
-"""Environment variables by which a candidate could tell that it is being looked at."""
+T = TypeVar("T")
+
+TEST_VARIABLES = ("PYTEST_", "CI", "GITHUB_", "GITLAB_", "BUILDKITE", "JENKINS", "TOX_", "COVERAGE")
+"""Prefixes of environment variables by which a candidate could detect that it is being tested."""
 
 JOBS_AT_ONCE = 4
 
 
 def enter_runtime(runtime: dict[str, Any]) -> None:
-    """Settle the environment, then import what every job needs; no tensor operation, no device is touched.
+    """Set the environment, then import what every job needs; no tensor operation runs, no device is touched.
 
     The order matters: triton reads TRITON_INTERPRET when it is imported.
     """
-    for name in [name for name in os.environ if name.startswith(SIGNS_OF_A_CHECK)]:
+    for name in [name for name in os.environ if name.startswith(TEST_VARIABLES)]:
         del os.environ[name]
     if runtime["interpreter"]:
         os.environ["TRITON_INTERPRET"] = "1"
@@ -32,23 +35,38 @@ def enter_runtime(runtime: dict[str, Any]) -> None:
     if runtime["interpreter"]:
         importlib.import_module(".interpreter", __package__).install()
     else:
-        know_triton()
+        warm_up_triton()
 
 
-def know_triton() -> None:
-    """Have Triton digest its own files, as it does at a process's first compilation: for half a second."""
+def warm_up_triton() -> None:
+    """Have Triton hash its own files now: at a process's first compilation that takes half a second."""
     with contextlib.suppress(ImportError, AttributeError):
         importlib.import_module("triton.runtime.cache").triton_key()
 
 
 def as_on_a_gpu() -> AbstractContextManager[None]:
-    """Inside, code that was written for a GPU finds one: under the interpreter, the CPU stands in for it."""
+    """Inside, code written for a GPU finds one: under the interpreter, the CPU poses as it."""
     if not interpreting():
         return contextlib.nullcontext()
-    stand_in: AbstractContextManager[None] = importlib.import_module(
+    fake: AbstractContextManager[None] = importlib.import_module(
         ".interpreter.fake_cuda", __package__
-    ).standing_in()
-    return stand_in
+    ).fake_gpu()
+    return fake
+
+
+def called_with_gpu(call: Callable[[], T]) -> T:
+    """What the call returns; under the interpreter, if it raises, what it returns where it finds a GPU.
+
+    If it raises there too, the first error is raised.
+    """
+    try:
+        return call()
+    except Exception as error:
+        if not interpreting():
+            raise
+        with as_on_a_gpu(), contextlib.suppress(Exception):
+            return call()
+        raise error from None
 
 
 def interpreting() -> bool:

@@ -28,23 +28,31 @@ def differences(given: dict[str, Any], number: int) -> str:
         run = loaded(path, f"draft_{number}_{stage}").run
         for sizes in product(*given["dims"].values()):
             dims = dict(zip(given["dims"], sizes, strict=True))
-            difference = compared(f, run, drawn(given, dims), given)
-            if difference:
-                found.append(f"stage {stage} at {dims}: {difference}")
+            if why := compared(f, run, drawn(given, dims), given):
+                found.append(f"stage {stage} at {dims}: {why}")
     return "; ".join(found)
 
 
 def compared(f: Any, run: Any, tensors: dict[str, torch.Tensor], given: dict[str, Any]) -> str:
-    expected = f(**{**tensors, **given.get("constants", {})})
+    arguments = {**tensors, **given.get("constants", {})}
+    expected = f(**arguments)
     try:
-        got = run(**{**tensors, **given.get("constants", {})})
+        got = run(**arguments)
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
+    if not isinstance(expected, tuple):
+        expected, got = (expected,), (got,)
+    if len(got) != len(expected):
+        return f"{len(got)} outputs instead of {len(expected)}"
+    tolerance = given.get("tolerance", TOLERANCE)
+    return "; ".join(filter(None, map(difference, got, expected, [tolerance] * len(got))))
+
+
+def difference(got: torch.Tensor, expected: torch.Tensor, tolerance: float) -> str:
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"{got.dtype}{list(got.shape)} instead of {expected.dtype}{list(expected.shape)}"
     exact = expected.double()
-    wrong = (got.double() - exact).abs() > given.get("tolerance", TOLERANCE) * (1.0 + exact.abs())
-    wrong |= torch.isnan(got) != torch.isnan(expected)
+    wrong = ~torch.isclose(got.double(), exact, rtol=tolerance, atol=tolerance, equal_nan=True)
     return f"{int(wrong.sum())} of {wrong.numel()} elements differ" if wrong.any() else ""
 
 

@@ -1,11 +1,11 @@
 """Questions about addresses and masks."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer, range_end
 from pytorch_to_triton.audit.source import SourceKernel
 
 _TL = "triton.language."
@@ -37,14 +37,18 @@ def bounds(mask: ast.expr | None, kernel: SourceKernel) -> Iterator[MaskBound]:
 
 def conjuncts(mask: ast.expr, kernel: SourceKernel) -> Iterator[ast.expr]:
     """The conditions that must all hold where the mask does."""
-    plain = values(kernel).bare(mask)
-    match plain:
+    return and_operands(mask, values(kernel).bare)
+
+
+def and_operands(mask: ast.expr, follow: Callable[[ast.expr], ast.expr]) -> Iterator[ast.expr]:
+    """`a`, `b` and `c` of `a & (b & c)`, with `follow` applied to each part."""
+    match plain := follow(mask):
         case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            yield from conjuncts(left, kernel)
-            yield from conjuncts(right, kernel)
+            yield from and_operands(left, follow)
+            yield from and_operands(right, follow)
         case ast.BoolOp(op=ast.And(), values=conditions):
             for condition in conditions:
-                yield from conjuncts(condition, kernel)
+                yield from and_operands(condition, follow)
         case _:
             yield plain
 
@@ -80,17 +84,16 @@ def program_axis(part: ast.expr, kernel: SourceKernel) -> int | None:
     """The axis of `tl.program_id(axis)`, where the part is nothing else."""
     call = values(kernel).bare(part)
     if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}program_id":
-        return whole_number(argument(call, 0, "axis"))
+        return literal_integer(argument(call, 0, "axis"))
     return None
 
 
 def range_length(part: ast.expr, kernel: SourceKernel) -> str | None:
     """`BLOCK` of `tl.arange(0, BLOCK)`, where the part is nothing else."""
     call = values(kernel).bare(part)
-    if isinstance(call, ast.Call) and kernel.scope.path(call.func) == f"{_TL}arange":
-        end = argument(call, 1, "end")
-        if end is not None and whole_number(argument(call, 0, "start")) == 0:
-            return ast.unparse(values(kernel).bare(end))
+    end = range_end(call, kernel.scope)
+    if isinstance(call, ast.Call) and end is not None and literal_integer(argument(call, 0, "start")) == 0:
+        return ast.unparse(values(kernel).bare(end))
     return None
 
 

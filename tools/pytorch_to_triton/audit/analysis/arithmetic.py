@@ -16,6 +16,8 @@ from pytorch_to_triton.audit.analysis.promotion import (
     divided,
     promoted,
 )
+from pytorch_to_triton.audit.call_arguments import only_adds_axes
+from pytorch_to_triton.audit.flow import reachable
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.triton_api.name_scope import parameters_of
 
@@ -110,7 +112,7 @@ class KernelValues:
             found = self.operation(value)
             if found and found.name in _RESHAPING and found.operands:
                 value = found.operands[0]
-            elif isinstance(value, ast.Subscript) and _only_adds_axes(value.slice):
+            elif isinstance(value, ast.Subscript) and only_adds_axes(value.slice):
                 value = value.value
             else:
                 break
@@ -132,11 +134,7 @@ class KernelValues:
                 return None if negated is None else -negated
             case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf" | "-inf" as text)]):
                 return float(text)
-            case ast.Attribute() as node if self.kernel.scope.path(node) in (
-                "math.inf",
-                "torch.inf",
-                "numpy.inf",
-            ):
+            case ast.Attribute() as node if self.kernel.scope.path(node) in _INFINITY:
                 return float("inf")
         return None
 
@@ -188,16 +186,11 @@ class KernelValues:
 
     def origins(self, *nodes: ast.AST) -> frozenset[ast.AST]:
         """All nodes that the values may be made from, themselves included, and parameters (ast.arg)."""
-        found: set[ast.AST] = set()
-        ahead: list[ast.AST] = [*nodes]
-        while ahead:
-            node = ahead.pop()
-            if node not in found:
-                found.add(node)
-                ahead += ast.iter_child_nodes(node)
-                if isinstance(node, ast.Name):
-                    ahead += self.definitions(node)
-        return frozenset(found)
+        return reachable(nodes, self._sources)
+
+    def _sources(self, node: ast.AST) -> Iterable[ast.AST]:
+        parts = ast.iter_child_nodes(node)
+        return (*parts, *self.definitions(node)) if isinstance(node, ast.Name) else parts
 
     def made_by(self, *nodes: ast.AST) -> frozenset[str]:
         """The names of the operations among the origins of the values."""
@@ -278,7 +271,7 @@ class KernelValues:
                 return divided(found) if isinstance(op, ast.Div) else found
             case ast.IfExp(body=body, orelse=orelse):
                 return agreed([self._carried_dtype(body), self._carried_dtype(orelse)])
-            case ast.Subscript(value=block, slice=index) if _only_adds_axes(index):
+            case ast.Subscript(value=block, slice=index) if only_adds_axes(index):
                 return self._carried_dtype(block)
             case ast.Attribute(value=block, attr="T"):
                 return self._carried_dtype(block)
@@ -335,13 +328,3 @@ class KernelValues:
             return self._carried_dtype(node.value)
         name = (self.kernel.scope.path(node) or "").removeprefix("triton.language.")
         return name if name in FLOATS or name in INTEGERS else None
-
-
-def _only_adds_axes(index: ast.expr) -> bool:
-    """`None, :`"""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(
-        (isinstance(part, ast.Constant) and part.value is None)
-        or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
-        for part in parts
-    )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import shape_of, whole_number
+from pytorch_to_triton.audit.call_arguments import literal_integer, only_adds_axes, shape_of
 from pytorch_to_triton.audit.source import SourceKernel
 
 
@@ -109,7 +109,7 @@ def _kind(value: ast.expr, kernel: SourceKernel, names: Mapping[str, Kind]) -> K
             return min(_kind(part, kernel, names) for part in parts)
         case ast.IfExp(body=body, orelse=orelse):
             return min(_kind(body, kernel, names), _kind(orelse, kernel, names))
-        case ast.Subscript(value=inner, slice=index) if _adds_axes(index):
+        case ast.Subscript(value=inner, slice=index) if only_adds_axes(index):
             return _kind(inner, kernel, names)
         case ast.Call():
             return _kind_of_call(value, kernel, names)
@@ -130,22 +130,14 @@ def _kind_of_call(call: ast.Call, kernel: SourceKernel, names: Mapping[str, Kind
     if path in _ELEMENTWISE:
         return _most(call.args, kernel, names)
     if path == "triton.language.arange" and len(call.args) == 2:
-        start, end = (whole_number(one) for one in call.args)
+        start, end = (literal_integer(one) for one in call.args)
         return Kind.UNKNOWN if start is not None and end is not None and end - start == 1 else Kind.BLOCK
     if path in ("triton.language.zeros", "triton.language.full"):
-        return Kind.BLOCK if any(whole_number(size) != 1 for size in shape_of(path, call)) else Kind.UNKNOWN
+        return (
+            Kind.BLOCK if any(literal_integer(size) != 1 for size in shape_of(path, call)) else Kind.UNKNOWN
+        )
     return Kind.BLOCK if path == "triton.language.dot" else Kind.UNKNOWN
 
 
 def _most(values: Iterable[ast.expr], kernel: SourceKernel, names: Mapping[str, Kind]) -> Kind:
     return max((_kind(value, kernel, names) for value in values), default=Kind.UNKNOWN)
-
-
-def _adds_axes(index: ast.expr) -> bool:
-    """`[:, None]` and the like."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(
-        (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
-        or (isinstance(part, ast.Constant) and part.value is None)
-        for part in parts
-    )

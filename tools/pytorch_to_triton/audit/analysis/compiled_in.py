@@ -2,7 +2,7 @@
 
 import ast
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceKernel
 
 _COMPILED = frozenset(

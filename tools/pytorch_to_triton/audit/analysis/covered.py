@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument
-from pytorch_to_triton.audit.analysis.programs import grid_of, parameters_for, rounded_up
+from pytorch_to_triton.audit.analysis.programs import grid_of, parameters_for, rounded_up, rounded_up_division
 from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
 _TL = "triton.language."
@@ -40,7 +40,7 @@ def passed(name: str, kernel: SourceKernel, deepest: int = _DEEPEST) -> Iterator
 
 
 def covers(length: ast.expr, access: ast.Call, address: ast.expr, kernel: SourceKernel) -> Iterator[Cover]:
-    """The sizes that blocks of a length cover where an access stands; none where that cannot be told."""
+    """The sizes that blocks of a length cover where an access stands; none where that is unknown."""
     stepped = [
         size
         for loop in kernel.flow.loops(access)
@@ -95,8 +95,7 @@ def _is_range(node: ast.AST, kernel: SourceKernel) -> bool:
 
 def _moves_with(loop: ast.For | ast.While, address: ast.expr, kernel: SourceKernel) -> bool:
     """Whether an address is made from what the loop counts, or from a name that the loop adds to."""
-    origins = kernel.flow.origins(address)
-    names = {node.id for node in origins if isinstance(node, ast.Name)}
+    names = kernel.flow.names(address)
     target = ast.walk(loop.target) if isinstance(loop, ast.For) else ()
     counted = {node.id for node in target if isinstance(node, ast.Name)}
     steps = (node.target for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
@@ -123,25 +122,15 @@ def _is_moved(value: ast.expr, name: str, kernel: SourceKernel) -> bool:
 
 def _divided(end: ast.expr, length: ast.expr, kernel: SourceKernel) -> ast.expr | None:
     """K of `tl.cdiv(K, BLOCK)` and `(K + BLOCK - 1) // BLOCK`."""
-    match end:
-        case ast.Call(args=[size, block]) if (kernel.scope.path(end.func) or "").endswith(".cdiv"):
-            return size if _uses(block, length, kernel) else None
-        case ast.BinOp(
-            left=ast.BinOp(left=ast.BinOp(left=size, op=ast.Add()), op=ast.Sub()),
-            op=ast.FloorDiv(),
-            right=block,
-        ):
-            return size if _uses(block, length, kernel) else None
-    return None
+    division = rounded_up_division(end)
+    return division.size if division and _uses(division.block, length, kernel) else None
 
 
 def _uses(step: ast.expr, length: ast.expr, kernel: SourceKernel) -> bool:
     """Whether a step is the length, or made from it and nothing but factors."""
     if ast.unparse(kernel.flow.resolved(step)) == ast.unparse(length):
         return True
-    return isinstance(length, ast.Name) and any(
-        isinstance(node, ast.Name) and node.id == length.id for node in kernel.flow.origins(step)
-    )
+    return isinstance(length, ast.Name) and length.id in kernel.flow.names(step)
 
 
 def _parameter(size: ast.expr, kernel: SourceKernel) -> ast.Name | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytorch_to_triton.audit.fault import SourceLine
-from pytorch_to_triton.schema.case_group import Group
+from pytorch_to_triton.schema.case_group import DECLARED_GROUPS, Group
 from pytorch_to_triton.schema.verdict import (
     CaseResult,
     CaseStatus,
@@ -25,14 +25,12 @@ from pytorch_to_triton.schema.verdict import (
 )
 from pytorch_to_triton.validate.conclusion import (
     ONLY,
-    WITHHELD,
     WRONG,
-    core_of,
     most_telling,
     only_group,
     wrong_of,
 )
-from pytorch_to_triton.validate.judge import CLAIMED, MEMORY
+from pytorch_to_triton.validate.judge import MEMORY
 
 Symptom = Literal[
     "out_of_bounds", "offset_overflow", "race", "undefined_values", "unwritten_output", "layout_ignored",
@@ -67,17 +65,17 @@ BREACHES: Mapping[ViolationKind, Symptom] = {
 }
 _FEW: tuple[Where, ...] = ("one_index", "every_nth", "diagonal", "scattered")
 _IDLE: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
-_OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "drawn", "beyond", "batch")
+_OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "random_sizes", "beyond", "batch")
 _ENDS: tuple[CaseStatus, ...] = ("crashed", "timed_out", "raised")
 _UNUSUAL: tuple[Group, ...] = ("empty", "batch", "beyond")
 """Sizes that the declaration does not name, and that it does not exclude."""
-_VARIED: tuple[Group, ...] = ("special", "layout", "far", "option", "repeat")
+_VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "repeat")
 """Cases that differ from a plain one of the same sizes."""
 
 
 def _is_wrong(case: CaseResult) -> bool:
     """Whether its mismatches count: those of a limit only where an offset overflows."""
-    return case.status != "limited" or case.group == "far"
+    return case.status != "limited" or case.group == "large_stride"
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,7 @@ class Diagnoses:
             yield Evidence(
                 symptom, mismatch.kind, case, mismatch.message, self._advice(mismatch), mismatch.output
             )
-        if case.status in _ENDS and not self._is_explained(case):
+        if case.status in _ENDS and case.stopped_by is None:
             yield Evidence(
                 self._symptom_of_end(case), case.status, case, f"the call {case.why}", self._advice()
             )
@@ -166,12 +164,12 @@ class Diagnoses:
         return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
     def _symptom_of_violation(self, found: Violation, case: CaseResult) -> Symptom:
-        if found.kind not in MEMORY or found.kind == "race" or case.group != "far":
+        if found.kind not in MEMORY or found.kind == "race" or case.group != "large_stride":
             return BREACHES[found.kind]
         near = any(
             (other.file, other.line) == (found.file, found.line) and other.kind in MEMORY
             for one in self.verdict.cases
-            if one.group != "far"
+            if one.group != "large_stride"
             for other in one.violations
         )
         return "out_of_bounds" if near else "offset_overflow"
@@ -181,10 +179,10 @@ class Diagnoses:
             return "input_changed"
         if case.group == "special" and not self._plain_mismatches:
             return "unstable_results"
-        if case.group in ("layout", "far") and not self._is_plainly_wrong(case):
+        if case.group in ("layout", "large_stride") and not self._is_plainly_wrong(case):
             if self._strides_are_ignored:
                 return "layout_ignored"
-            if case.group == "far":
+            if case.group == "large_stride":
                 return "offset_overflow"
         return "unwritten_output" if found.kind == "unwritten" else self._of_values
 
@@ -228,7 +226,7 @@ class Diagnoses:
         )
 
     def _symptom_of_end(self, case: CaseResult) -> Symptom:
-        if WITHHELD in case.why:
+        if case.reason == "reference_withheld":
             return "left_to_pytorch"
         usual = [one for one in self.verdict.cases if one.group not in _UNUSUAL]
         if (
@@ -237,12 +235,8 @@ class Diagnoses:
             and not any(one.status in _ENDS for one in usual)
         ):
             return "size_refused"
-        far = case.status == "crashed" and case.group == "far" and not self._is_plainly_wrong(case)
+        far = case.status == "crashed" and case.group == "large_stride" and not self._is_plainly_wrong(case)
         return "offset_overflow" if far else "crashes"
-
-    def _is_explained(self, case: CaseResult) -> bool:
-        """Whether a violation of the process is what stopped the candidate."""
-        return any(core_of(found.message) in case.why for found in self.verdict.violations)
 
     def _is_plainly_wrong(self, case: CaseResult) -> bool:
         """Whether the plain case of the same sizes is wrong too; where there is none, any plain case."""
@@ -255,7 +249,7 @@ class Diagnoses:
     def _only_odd_fail(self) -> bool:
         """The sizes that the declaration asks for are right, and most odd ones are not."""
         plain = [case for case in self.verdict.cases if case.group not in _VARIED]
-        right = [case for case in plain if case.group in CLAIMED and case.status == "passed"]
+        right = [case for case in plain if case.group in DECLARED_GROUPS and case.status == "passed"]
         odd = [bool(case.mismatches) for case in plain if case.group == "odd"]
         only = all(case.group in _OF_SIZE for case in plain if case.mismatches)
         return only and bool(right) and 2 * sum(odd) > len(odd)
@@ -296,4 +290,4 @@ def _rank(sign: Evidence) -> tuple[bool, int]:
     if sign.case is None:
         return True, 0
     elements = sum(output.elements for output in sign.case.outputs)
-    return sign.case.group not in CLAIMED, elements
+    return sign.case.group not in DECLARED_GROUPS, elements

@@ -1,10 +1,11 @@
-"""Which integers a declared tensor may hold, and what comes of computing with them."""
+"""Which integers a declared tensor may hold, and the results of computing with them."""
 
 import ast
 from dataclasses import dataclass
 from itertools import product
 
 from pytorch_to_triton.audit.analysis.launch_sizes import declaration_of
+from pytorch_to_triton.audit.analysis.launched_tensors import owner_of
 from pytorch_to_triton.audit.analysis.pointer_dtypes import dtypes_of
 from pytorch_to_triton.audit.source import SourceKernel
 from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec, default_range
@@ -56,9 +57,8 @@ def result(op: ast.operator, one: Interval, other: Interval) -> Interval:
 
 def _owner(value: ast.expr) -> str | None:
     """x of x and `x.contiguous()`."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        value = value.func.value
-    return value.id if isinstance(value, ast.Name) else None
+    owner = owner_of(value)
+    return owner.id if isinstance(owner, ast.Name) else None
 
 
 def _number(bound: str | None, default: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Which sizes a launch is made with: by INPUTS, DIMS and REQUIRES, and by literals of the file."""
+"""Which sizes and block lengths a launch is made with: by INPUTS, DIMS and REQUIRES, and by literals."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,10 +7,16 @@ from functools import lru_cache
 from itertools import islice, product
 from math import prod
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
-from pytorch_to_triton.audit.analysis.launched_tensors import allocation
+from pytorch_to_triton.audit.analysis.configurations import configurations
+from pytorch_to_triton.audit.analysis.launched_tensors import (
+    allocation,
+    callers_parameters,
+    is_made_from,
+    owner_of,
+)
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
-from pytorch_to_triton.audit.source import LaunchSite, SourceFile
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
+from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.expression import holds, names_in, value_of
@@ -62,7 +68,7 @@ class DeclaredSize:
 
 
 def declared_size(size: Extent, launch: LaunchSite, file: SourceFile) -> DeclaredSize | None:
-    """The size of a parameter of `run` by the file's INPUTS and DIMS; None where they do not tell."""
+    """The size of a parameter of `run` by the file's INPUTS and DIMS; None where they do not declare it."""
     declaration = declaration_of(file)
     if declaration is None or launch.function is None or launch.function.name != "run":
         return None
@@ -82,12 +88,12 @@ def _product(sizes: Sequence[str]) -> str:
 
 
 def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
-    """The most elements that a tensor of a launch has at the declared sizes; None where they do not tell."""
+    """The most elements that a tensor of a launch has at the declared sizes; None where it is unknown."""
     for _ in range(_LIKES):
-        value = _as_it_is(value)
+        value = owner_of(value, _KEEP_SHAPE)
         if not isinstance(value, ast.Name):
             return None
-        if launch.function and value.id in {one.arg for one in parameters_of(launch.function)}:
+        if value.id in callers_parameters(launch):
             size = declared_size(Extent(value.id, None), launch, file)
             return max(size.values(), default=None) if size else None
         path, call = allocation(value.id, launch) or ("", None)
@@ -99,15 +105,6 @@ def most_elements(value: ast.expr, launch: LaunchSite, file: SourceFile) -> int 
             return prod(known) if len(known) == len(sizes) else None
         value = call.args[0]
     return None
-
-
-def _as_it_is(value: ast.expr) -> ast.expr:
-    """x of `x.contiguous()` and the like."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in _KEEP_SHAPE:
-            break
-        value = value.func.value
-    return value
 
 
 def _most(size: ast.expr, launch: LaunchSite, file: SourceFile) -> int | None:
@@ -153,11 +150,11 @@ def literal_sizes(size: Extent, launch: LaunchSite, file: SourceFile) -> Sequenc
 
 
 def constant(value: ast.expr, launch: LaunchSite) -> int | None:
-    """What a value of the launching function comes to, where literals and constants of the file tell."""
+    """What a value of the launching function comes to by literals and constants of the file; else None."""
     value = launch.flow.resolved(value)
     if isinstance(value, ast.Name) and (binding := launch.scope.find(value.id)) and binding.value:
         value = binding.value
-    return whole_number(value)
+    return literal_integer(value)
 
 
 def _literal(name: str, file: SourceFile) -> object:
@@ -170,22 +167,12 @@ def _literal(name: str, file: SourceFile) -> object:
 
 def _keeps_shape(tensor: str, launch: LaunchSite) -> bool:
     """Whether the launching function only ever makes the tensor contiguous and the like."""
-    return all(_is_same_shape(value, tensor) for value in launch.flow.feeds(tensor))
-
-
-def _is_same_shape(value: ast.expr, tensor: str) -> bool:
-    match _as_it_is(value):
-        case ast.Name(id=name):
-            return name == tensor
-        case ast.IfExp(body=body, orelse=orelse):
-            return _is_same_shape(body, tensor) and _is_same_shape(orelse, tensor)
-    return False
+    return all(is_made_from(value, tensor, _KEEP_SHAPE) for value in launch.flow.feeds(tensor))
 
 
 def _calls(name: str, file: SourceFile) -> Iterator[tuple[ast.Call, NameScope]]:
     """The calls of a function by its name, each with the scope that it stands in."""
-    places = [(file.tree.body, file.scope), *((function.body, scope) for function, scope in file.functions)]
-    for body, scope in places:
+    for _, scope, body in file.bodies:
         for node in own_nodes(body):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
                 yield node, scope
@@ -196,7 +183,7 @@ def _shape(value: ast.expr, scope: NameScope) -> Sequence[int | None]:
     value = _resolved(value, scope)
     if not isinstance(value, ast.Call) or scope.path(value.func) not in _MAKERS:
         return ()
-    return [whole_number(_resolved(one, scope)) for one in _sizes_in(value)]
+    return [literal_integer(_resolved(one, scope)) for one in _sizes_in(value)]
 
 
 def _resolved(value: ast.expr, scope: NameScope) -> ast.expr:
@@ -209,3 +196,55 @@ def _along(shape: Sequence[int | None], axis: int | None) -> int | None:
         return shape[axis] if -len(shape) <= axis < len(shape) else None
     known = [size for size in shape if size is not None]
     return prod(known) if len(known) == len(shape) else None
+
+
+def most_lanes(length: str, kernel: SourceKernel, launch: LaunchSite) -> int | None:
+    """The most that a length of the kernel comes to; None where nothing bounds it."""
+    if length not in kernel.parameters:
+        return int(length) if length.isdigit() else _file_constant(length, kernel)
+    given = launch.given(kernel).get(length)
+    if given is not None:
+        return _upper_bound(given, launch)
+    if "triton.heuristics" in kernel.decorators:
+        return None
+    chosen = [one.values.get(length) for one in configurations(kernel)]
+    if chosen:
+        lengths = [_upper_bound(value, launch) if value is not None else None for value in chosen]
+        known = [one for one in lengths if one is not None]
+        return max(known) if len(known) == len(lengths) else None
+    if "triton.autotune" in kernel.decorators:
+        return None
+    return _default(length, kernel)
+
+
+def _file_constant(name: str, kernel: SourceKernel) -> int | None:
+    """What a constant of the file comes to, `BLOCK = tl.constexpr(1024)` among them."""
+    binding = kernel.file.scope.find(name)
+    match binding.value if binding else None:
+        case ast.Call(args=[number]) as call if (kernel.file.scope.path(call.func) or "").endswith(
+            ".constexpr"
+        ):
+            return literal_integer(number)
+        case value:
+            return literal_integer(value)
+
+
+def _default(parameter: str, kernel: SourceKernel) -> int | None:
+    given = kernel.node.args
+    plain = [one.arg for one in (*given.posonlyargs, *given.args)]
+    defaults = dict(zip(reversed(plain), reversed(given.defaults), strict=False))
+    defaults |= {
+        one.arg: value for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value
+    }
+    return literal_integer(defaults.get(parameter))
+
+
+def _upper_bound(value: ast.expr, launch: LaunchSite) -> int | None:
+    """What a value comes to, or the number that `min(1024, ...)` keeps it from passing."""
+    if (number := constant(value, launch)) is not None:
+        return number
+    match launch.flow.resolved(value):
+        case ast.Call(func=ast.Name(id="min"), args=[*parts], keywords=[]):
+            known = [number for part in parts if (number := _upper_bound(part, launch)) is not None]
+            return min(known, default=None)
+    return None

@@ -1,18 +1,51 @@
 """The tensors that a launching function hands to its kernel: where they come from, what it asks of them."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument
-from pytorch_to_triton.audit.analysis.passed import Extent
+from pytorch_to_triton.audit.analysis.movement import is_scalar
+from pytorch_to_triton.audit.analysis.passed import Extent, unpacked_axes
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
-from pytorch_to_triton.triton_api.name_scope import own_nodes, parameters_of
+from pytorch_to_triton.triton_api.name_scope import parameters_of
+
+_RESOLVES_LAYOUT = frozenset(
+    {"stride", "contiguous", "is_contiguous", "view", "reshape", "flatten", "as_strided", "to_local"}
+)
+_ASKS_LITTLE = frozenset(
+    {"torch.empty_like", "torch.zeros_like", "torch.ones_like", "torch.is_tensor", "torch.full_like"}
+)
+_BUILTINS = frozenset({"len", "isinstance", "type", "print"})
+
+
+def owner_of(value: ast.expr, methods: Container[str] | None = None) -> ast.expr:
+    """x of `x.contiguous()`: calls of these methods are left out; None: of any."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if methods is not None and value.func.attr not in methods:
+            break
+        value = value.func.value
+    return value
+
+
+def is_made_from(value: ast.expr, name: str, methods: Container[str]) -> bool:
+    """Whether a value is the tensor of that name, or what these methods make of it."""
+    match owner_of(value, methods):
+        case ast.Name(id=own):
+            return own == name
+        case ast.IfExp(body=body, orelse=orelse):
+            return is_made_from(body, name, methods) and is_made_from(orelse, name, methods)
+    return False
 
 
 def rank_of(tensor: str, launch: LaunchSite) -> int | None:
     """How many axes a tensor has, where its shape is unpacked into names."""
-    ranks = {axes for owner, axes in _unpacked(launch) if owner == tensor}
+    ranks = {
+        len(targets)
+        for node in launch.nodes
+        for owner, targets in unpacked_axes(node, "shape")
+        if owner == tensor and not any(isinstance(target, ast.Starred) for target in targets)
+    }
     return ranks.pop() if len(ranks) == 1 else None
 
 
@@ -63,25 +96,40 @@ def made_like(call: ast.Call) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _unpacked(launch: LaunchSite) -> frozenset[tuple[str, int]]:
-    """Each tensor whose shape is unpacked, with the number of its axes."""
-    found: set[tuple[str, int]] = set()
-    for node in own_nodes(launch.function.body if launch.function else []):
-        match node:
-            case ast.Assign(
-                targets=[ast.Tuple(elts=targets)],
-                value=ast.Attribute(value=owner, attr="shape")
-                | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
-            ) if not any(isinstance(target, ast.Starred) for target in targets):
-                found.add((ast.unparse(owner), len(targets)))
-    return frozenset(found)
-
-
-@lru_cache(maxsize=64)
 def _attributes(launch: LaunchSite) -> frozenset[tuple[str, str]]:
     """Each `name.attribute` in the launching function."""
     return frozenset(
         (node.value.id, node.attr)
-        for node in own_nodes(launch.function.body if launch.function else [])
+        for node in launch.nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     )
+
+
+def unknown_layouts(launch: LaunchSite, kernel: SourceKernel) -> Iterator[str]:
+    """The caller's tensors whose layout nothing in the launching function touches."""
+    handed_on = _handed_on(launch)
+    for parameter, name in tensors_of(launch, kernel).items():
+        only_given = name in callers_parameters(launch) and len(launch.scope.bindings[name]) == 1
+        if not only_given or name in handed_on or asked_of(name, launch) & _RESOLVES_LAYOUT:
+            continue
+        if any(one.pointer == parameter and not is_scalar(kernel, one.address) for one in kernel.accesses):
+            yield name
+
+
+def _handed_on(launch: LaunchSite) -> frozenset[str]:
+    """The names that other functions are given, which may look at the layout, or that are assigned on."""
+    found: set[str] = set()
+    for node in launch.nodes:
+        match node:
+            case ast.Call(func=func, args=arguments, keywords=keywords) if not isinstance(
+                func, ast.Subscript
+            ):
+                builtin = isinstance(func, ast.Name) and func.id in _BUILTINS
+                if not builtin and launch.scope.path(func) not in _ASKS_LITTLE:
+                    given = [*arguments, *(keyword.value for keyword in keywords)]
+                    found |= {one.id for one in given if isinstance(one, ast.Name)}
+            case ast.For(iter=ast.Tuple(elts=elements) | ast.List(elts=elements)):
+                found |= {one.id for one in elements if isinstance(one, ast.Name)}
+            case ast.GeneratorExp() | ast.ListComp():
+                found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return frozenset(found)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.audit.analysis.addresses import is_block
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.call_arguments import is_new_axis, literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _FUNCTIONS: Mapping[str, Callable[[float], float]] = {
@@ -43,7 +43,7 @@ class Lanes:
 
 
 def lanes(value: ast.expr, kernel: SourceKernel) -> Lanes | None:
-    """The lanes of a value that a mask left out; None where there are none, or where it cannot be told."""
+    """The lanes of a value that a mask left out; None where there are none, or they are unknown."""
     return _lanes(value, kernel, depth=_DEEPEST)
 
 
@@ -55,7 +55,7 @@ def is_masked_along(load: KernelAccess, axis: ast.expr | None, kernel: SourceKer
     rank = max((rank for _, rank in _axes_of_ranges(load.address, kernel)), default=1)
     if axis is None:
         return True
-    number = whole_number(axis)
+    number = literal_integer(axis)
     if number is None:
         return False
     if not places:
@@ -271,5 +271,5 @@ def _axes_of_ranges(value: ast.expr, kernel: SourceKernel) -> Iterator[tuple[int
 def _adds_axis(node: ast.AST) -> bool:
     match node:
         case ast.Subscript(slice=ast.Tuple(elts=parts)):
-            return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+            return any(map(is_new_axis, parts))
     return False

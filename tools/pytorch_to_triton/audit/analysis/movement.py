@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.call_arguments import (
+    argument,
+    index_parts,
+    is_new_axis,
+    is_whole_axis,
+    literal_integer,
+    only_adds_axes,
+    shape_of,
+)
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
 _TL = "triton.language."
@@ -173,7 +181,7 @@ def _products(
             return [one + other for one in first for other in second]
         case ast.BinOp(left=left, op=ast.Mod()):
             return _products(left, kernel, seen)
-        case ast.Subscript(value=inner) if _adds_axes(node):
+        case ast.Subscript(value=inner) if only_adds_axes(node.slice):
             return _products(inner, kernel, seen)
         case ast.Call(func=ast.Attribute(value=inner, attr="to")) if kernel.scope.path(node.func) is None:
             return _products(inner, kernel, seen)
@@ -203,21 +211,7 @@ def _is_range(node: ast.expr, kernel: SourceKernel) -> bool:
 
 
 def _is_one(node: ast.expr) -> bool:
-    return whole_number(node) == 1
-
-
-def _adds_axes(node: ast.Subscript) -> bool:
-    """`x[:, None]`"""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return all(_is_new_axis(part) or _is_whole_axis(part) for part in parts)
-
-
-def _is_new_axis(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is None
-
-
-def _is_whole_axis(part: ast.expr) -> bool:
-    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
+    return literal_integer(node) == 1
 
 
 def _statement(kernel: SourceKernel, node: ast.AST) -> ast.stmt | None:
@@ -241,7 +235,7 @@ def _dims(node: ast.expr, kernel: SourceKernel, seen: frozenset[str]) -> Dims | 
             return _dims_of_name(node, kernel, seen | {name})
         case ast.BinOp(left=left, right=right):
             return _broadcast(_dims(left, kernel, seen), _dims(right, kernel, seen))
-        case ast.Subscript(value=inner) if _adds_axes(node):
+        case ast.Subscript(value=inner) if only_adds_axes(node.slice):
             return _with_axes(node, _dims(inner, kernel, seen))
         case ast.Call(func=ast.Attribute(value=inner, attr="to")) if kernel.scope.path(node.func) is None:
             return _dims(inner, kernel, seen)
@@ -256,7 +250,7 @@ def _dims_of_call(call: ast.Call, kernel: SourceKernel, seen: frozenset[str]) ->
     path = kernel.scope.path(call.func) or ""
     if path == _TL + "arange":
         low, high = argument(call, 0, "start"), argument(call, 1, "end")
-        return (high if whole_number(low) == 0 else None,)
+        return (high if literal_integer(low) == 0 else None,)
     if path in _SCALARS:
         return ()
     if path in _SHAPED:
@@ -299,8 +293,8 @@ def _joined(one: ast.expr | None, other: ast.expr | None) -> ast.expr | None:
 
 def _with_axes(node: ast.Subscript, inner: Dims | None) -> Dims | None:
     """The sizes after `[:, None]`."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if inner is None or sum(_is_whole_axis(part) for part in parts) != len(inner):
+    parts = index_parts(node.slice)
+    if inner is None or sum(is_whole_axis(part) for part in parts) != len(inner):
         return None
     left = iter(inner)
-    return tuple(ast.Constant(1) if _is_new_axis(part) else next(left) for part in parts)
+    return tuple(ast.Constant(1) if is_new_axis(part) else next(left) for part in parts)

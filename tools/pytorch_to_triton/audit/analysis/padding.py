@@ -1,12 +1,13 @@
-"""Lanes of a block that lie beyond the end of the data, and that a mask leaves out."""
+"""Lanes of a block beyond the end of the data, which a mask leaves out, and sums that count them."""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pytorch_to_triton.audit.analysis.addresses import and_operands
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def masked_load(values: KernelValues, value: ast.expr) -> ast.Call | None:
 def paddings(values: KernelValues, load: ast.Call) -> Iterator[Padding]:
     """What the mask of a load leaves out beyond the end of the data."""
     mask = argument(load, 1, "mask")
-    for part in _conjuncts(values, mask) if mask else ():
+    for part in and_operands(mask, values.resolved) if mask else ():
         match values.bare(part):
             case ast.Compare(left=lanes, ops=[ast.Lt()], comparators=[end]):
                 pass
@@ -50,25 +51,11 @@ def is_padded_along(values: KernelValues, load: ast.Call, reduction: Operation) 
     """The padding of a load that certainly lies along the axis of a reduction."""
     spelled = reduction.option(1, "axis")
     all_axes = spelled is None or (isinstance(spelled, ast.Constant) and spelled.value is None)
-    axis = whole_number(spelled)
+    axis = literal_integer(spelled)
     for padding in paddings(values, load):
         if all_axes or (axis is not None and padding.axis == axis % padding.rank):
             return padding
     return None
-
-
-def _conjuncts(values: KernelValues, mask: ast.expr) -> Iterator[ast.expr]:
-    """`a`, `b` and `c` of `a & (b & c)`; the new axes of each are kept."""
-    resolved = values.resolved(mask)
-    match resolved:
-        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            yield from _conjuncts(values, left)
-            yield from _conjuncts(values, right)
-        case ast.BoolOp(op=ast.And(), values=parts):
-            for part in parts:
-                yield from _conjuncts(values, part)
-        case _:
-            yield resolved
 
 
 def _width(values: KernelValues, lanes: ast.expr) -> ast.expr | None:
@@ -100,10 +87,59 @@ def _launched_alike(values: KernelValues, width: ast.expr, end: ast.expr) -> boo
     """Whether a launch in the file passes the same for the width as for the end."""
     match width, end:
         case ast.Name(id=one), ast.Name(id=other):
-            pairs = [(given.get(one), given.get(other)) for given in _given(values)]
+            given = [launch.given(values.kernel) for launch in values.kernel.launches]
+            pairs = [(passed.get(one), passed.get(other)) for passed in given]
             return any(a is not None and b is not None and ast.dump(a) == ast.dump(b) for a, b in pairs)
     return False
 
 
-def _given(values: KernelValues) -> list[dict[str, ast.expr]]:
-    return [{**launch.given(values.kernel)} for launch in values.kernel.launches]
+@dataclass(frozen=True, eq=False)
+class PaddedSum:
+    """A tl.sum of what is certainly not zero in padded lanes."""
+
+    call: ast.Call
+    term: ast.expr
+    """What is summed up."""
+    padding: Padding
+
+
+def padded_sums(found: KernelValues) -> Iterator[PaddedSum]:
+    """Each tl.sum of squared differences from a mean, or of exponentials, of a load that is padded."""
+    for call in found.operations:
+        if call.name != "sum" or not call.operands or call.call in found.selected:
+            continue
+        for term in found.terms(call.operands[0]):
+            load = _counted(found, term) if isinstance(term, ast.expr) else None
+            padding = is_padded_along(found, load, call) if load else None
+            if padding and isinstance(term, ast.expr):
+                yield PaddedSum(call.call, term, padding)
+
+
+def _counted(found: KernelValues, term: ast.expr) -> ast.Call | None:
+    """The masked load of which the term is not zero in the lanes that the mask leaves out."""
+    if exponent := found.operand(term, "exp", "exp2"):
+        load = masked_load(found, exponent) or _shifted(found, exponent)
+        return load if load and _fills_with_zero(found, load) else None
+    difference = found.squared(term) or found.operand(term, "abs")
+    return _shifted(found, difference) if difference is not None else None
+
+
+def _shifted(found: KernelValues, value: ast.expr) -> ast.Call | None:
+    """The load of `load - m`, where m is what a reduction made, the same for all lanes."""
+    match found.bare(value):
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return masked_load(found, left) if _is_reduced(found, right) else None
+    return None
+
+
+def _is_reduced(found: KernelValues, value: ast.expr) -> bool:
+    """Whether the value is a tl.sum or tl.max, or such a one divided by a number."""
+    value = found.bare(value)
+    if quotient := found.quotient(value):
+        return _is_reduced(found, quotient[0])
+    return found.is_a(value, "sum", "max")
+
+
+def _fills_with_zero(found: KernelValues, load: ast.Call) -> bool:
+    other = argument(load, 2, "other")
+    return other is None or found.number(other) == 0

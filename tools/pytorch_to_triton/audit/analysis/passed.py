@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.source import LaunchSite
-from pytorch_to_triton.triton_api.name_scope import own_nodes
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def stride_of(value: ast.expr, launch: LaunchSite) -> Extent | None:
 
 
 def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
-    axis = whole_number(index)
+    axis = literal_integer(index)
     return None if axis is None else Extent(ast.unparse(owner), axis)
 
 
@@ -64,7 +64,7 @@ def _extent(owner: ast.expr, index: ast.expr) -> Extent | None:
 def _unpacked(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names that a shape is unpacked into, with the sizes that they are."""
     found: dict[str, Extent] = {}
-    for node in own_nodes(launch.function.body if launch.function else []):
+    for node in launch.nodes:
         match node:
             case ast.Assign(targets=[ast.Tuple() as target], value=value):
                 for name, size in _pairs(target, value):
@@ -80,25 +80,28 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Extent]]:
         case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
             for one, other in zip(targets, values, strict=True):
                 yield from _pairs(one, other)
-        case (
-            ast.Tuple(elts=targets),
-            ast.Attribute(value=owner, attr="shape")
-            | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]),
-        ) if all(isinstance(one, ast.Name) for one in targets):
-            for axis, one in enumerate(targets):
-                yield ast.unparse(one), Extent(ast.unparse(owner), axis)
+        case _:
+            yield from _named_axes(ast.Assign([target], value), "shape")
 
 
 @lru_cache(maxsize=64)
 def _unpacked_strides(launch: LaunchSite) -> Mapping[str, Extent]:
     """The names of `sm, sn = x.stride()`."""
-    found: dict[str, Extent] = {}
-    for node in own_nodes(launch.function.body if launch.function else []):
-        match node:
-            case ast.Assign(
-                targets=[ast.Tuple(elts=targets)],
-                value=ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[]),
-            ) if all(isinstance(one, ast.Name) for one in targets):
-                for axis, one in enumerate(targets):
-                    found[ast.unparse(one)] = Extent(ast.unparse(owner), axis)
-    return found
+    return {name: stride for node in launch.nodes for name, stride in _named_axes(node, "stride")}
+
+
+def _named_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, Extent]]:
+    for owner, targets in unpacked_axes(node, whole):
+        if all(isinstance(one, ast.Name) for one in targets):
+            yield from ((ast.unparse(one), Extent(owner, axis)) for axis, one in enumerate(targets))
+
+
+def unpacked_axes(node: ast.AST, whole: Literal["shape", "stride"]) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The tensor and the targets of `m, n = x.shape`, of `x.size()` or of `x.stride()`."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)],
+            value=ast.Attribute(value=owner, attr="shape" as name)
+            | ast.Call(func=ast.Attribute(value=owner, attr="size" | "stride" as name), args=[]),
+        ) if (name == "stride") == (whole == "stride"):
+            yield ast.unparse(owner), targets

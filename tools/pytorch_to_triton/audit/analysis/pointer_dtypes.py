@@ -5,9 +5,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues
-from pytorch_to_triton.audit.analysis.launched_tensors import allocation
+from pytorch_to_triton.audit.analysis.launched_tensors import (
+    allocation,
+    callers_parameters,
+    is_made_from,
+    owner_of,
+)
 from pytorch_to_triton.audit.source import LaunchSite, SourceFile, SourceKernel
-from pytorch_to_triton.triton_api.name_scope import parameters_of
 
 _ANY = "any"
 """Of a tensor that callers pass and no declaration narrows."""
@@ -73,16 +77,14 @@ def _entries(inputs: ast.Dict) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _of_tensor(value: ast.expr, launch: LaunchSite, file: SourceFile) -> frozenset[str]:
     """The dtypes of a tensor in the launching function; empty where they are not known."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPS:
-        value = value.func.value
+    value = owner_of(value, _KEEPS)
     if cast := _cast_to(value, launch):
         return frozenset({cast})
     if not isinstance(value, ast.Name):
         return frozenset()
-    name = value.id
-    if launch.function and name in {one.arg for one in parameters_of(launch.function)}:
-        return _of_parameter(name, launch, file)
-    made = allocation(name, launch)
+    if value.id in callers_parameters(launch):
+        return _of_parameter(value.id, launch, file)
+    made = allocation(value.id, launch)
     return _of_new_tensor(*made, launch, file) if made else frozenset()
 
 
@@ -90,7 +92,7 @@ def _of_parameter(name: str, launch: LaunchSite, file: SourceFile) -> frozenset[
     assert launch.function
     if narrowed := _narrowed(name, launch):
         return narrowed
-    if not all(_keeps(one, name) for one in launch.flow.feeds(name)):
+    if not all(is_made_from(one, name, _KEEPS) for one in launch.flow.feeds(name)):
         return frozenset()
     given = declared(file) if launch.function.name == "run" else {}
     return given.get(name, frozenset({_ANY}))
@@ -102,36 +104,34 @@ def _narrowed(name: str, launch: LaunchSite) -> frozenset[str]:
     for node in body:
         match node:
             case ast.Assert(test=test):
-                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
-                    if (dtype := _compared(part, name, launch)) is not None:
-                        return frozenset({dtype})
+                dtypes = _compared(test, name, launch, ast.Eq)
             case ast.If(test=test, body=[ast.Raise()]):
-                for part in test.values if isinstance(test, ast.BoolOp) else [test]:
-                    if (dtype := _compared(part, name, launch, ast.NotEq)) is not None:
-                        return frozenset({dtype})
+                dtypes = _compared(test, name, launch, ast.NotEq)
             case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                if found := _of_conversion(value, launch):
-                    return found
+                dtypes = [_cast_to(owner_of(value, _KEEPS), launch)]
+            case _:
+                continue
+        if known := [dtype for dtype in dtypes if dtype]:
+            return frozenset(known[:1])
     return frozenset()
 
 
-def _compared(test: ast.expr, name: str, launch: LaunchSite, by: type[ast.cmpop] = ast.Eq) -> str | None:
-    """float32 of `x.dtype == torch.float32`, or of another comparison."""
+def _compared(test: ast.expr, name: str, launch: LaunchSite, by: type[ast.cmpop]) -> list[str | None]:
+    """float32 of `x.dtype == torch.float32`, or of another comparison; of all parts of a test."""
+    return [
+        _named(dtype, launch)
+        for part in (test.values if isinstance(test, ast.BoolOp) else [test])
+        for owner, op, dtype in _dtype_comparison(part)
+        if owner == name and isinstance(op, by)
+    ]
+
+
+def _dtype_comparison(test: ast.expr) -> Iterator[tuple[str, ast.cmpop, ast.expr]]:
     match test:
         case ast.Compare(
-            left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"),
-            ops=[op],
-            comparators=[dtype],
-        ) if owner == name and isinstance(op, by):
-            return _named(dtype, launch)
-    return None
-
-
-def _of_conversion(value: ast.expr, launch: LaunchSite) -> frozenset[str]:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPS:
-        value = value.func.value
-    cast = _cast_to(value, launch)
-    return frozenset({cast}) if cast else frozenset()
+            left=ast.Attribute(value=ast.Name(id=owner), attr="dtype"), ops=[op], comparators=[dtype]
+        ):
+            yield owner, op, dtype
 
 
 def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
@@ -147,18 +147,6 @@ def _cast_to(value: ast.expr, launch: LaunchSite) -> str | None:
 def _named(dtype: ast.expr, launch: LaunchSite) -> str | None:
     path = launch.scope.path(dtype) or ""
     return path.removeprefix("torch.") if path.startswith("torch.") else None
-
-
-def _keeps(value: ast.expr, name: str) -> bool:
-    """Whether a value is the tensor of that name, or a view or copy of it."""
-    match value:
-        case ast.Name(id=own):
-            return own == name
-        case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _KEEPS:
-            return _keeps(owner, name)
-        case ast.IfExp(body=body, orelse=orelse):
-            return _keeps(body, name) and _keeps(orelse, name)
-    return False
 
 
 def _of_new_tensor(path: str, call: ast.Call, launch: LaunchSite, file: SourceFile) -> frozenset[str]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.source import SourceKernel
 
 Monomial = tuple[int, ...]
@@ -34,7 +34,7 @@ def _polynomial(
 ) -> Polynomial | None:
     known = values(kernel)
     value = known.bare(value)
-    if (number := whole_number(value)) is not None:
+    if (number := literal_integer(value)) is not None:
         return {(): number} if number else {}
     if isinstance(value, ast.Name) and value.id == pointer:
         return {}
@@ -45,7 +45,7 @@ def _polynomial(
     clamped = known.operation(value)
     if clamped and clamped.name in _CLAMPS and len(clamped.operands) == 2 and deepest:
         inner, limit = clamped.operands
-        inner = limit if whole_number(inner) is not None else inner
+        inner = limit if literal_integer(inner) is not None else inner
         return _polynomial(inner, kernel, pointer, deepest - 1)
     return {(known.key(value),): 1}
 

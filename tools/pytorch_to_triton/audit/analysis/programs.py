@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
 _TL = "triton.language."
@@ -20,7 +20,7 @@ class Division:
 
 
 def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
-    """The elements of its grid, by a lambda or a function, too; None where they are not spelt out."""
+    """The elements of its grid, by a lambda or a function, too; None where they are not spelled out."""
     grid = launch.flow.resolved(launch.grid)
     match grid:
         case ast.Name(id=name) if binding := launch.scope.find(name):
@@ -31,18 +31,25 @@ def grid_of(launch: LaunchSite) -> tuple[ast.expr, ...] | None:
 
 
 def rounded_up(element: ast.expr, launch: LaunchSite) -> Division | None:
-    """The division where an element of a grid is `triton.cdiv(size, block)` or is spelt out as such."""
-    match launch.flow.resolved(element):
+    """The division where an element of a grid is `triton.cdiv(size, block)` or is spelled out."""
+    return rounded_up_division(launch.flow.resolved(element))
+
+
+def rounded_up_division(value: ast.expr) -> Division | None:
+    """The division of `cdiv(size, block)` and `(size + block - 1) // block`."""
+    match value:
         case ast.Call(func=ast.Name(id="cdiv") | ast.Attribute(attr="cdiv"), args=[size, block]):
             return Division(size, block)
-        case ast.BinOp(left=ast.BinOp() as padded, op=ast.FloorDiv(), right=block):
-            match padded:
-                case ast.BinOp(
-                    left=ast.BinOp(left=size, op=ast.Add(), right=added),
-                    op=ast.Sub(),
-                    right=ast.Constant(value=1),
-                ) if ast.unparse(added) == ast.unparse(block):
-                    return Division(size, block)
+        case ast.BinOp(
+            left=ast.BinOp(
+                left=ast.BinOp(left=size, op=ast.Add(), right=added),
+                op=ast.Sub(),
+                right=ast.Constant(value=1),
+            ),
+            op=ast.FloorDiv(),
+            right=block,
+        ) if ast.unparse(added) == ast.unparse(block):
+            return Division(size, block)
     return None
 
 
@@ -79,7 +86,7 @@ def _without_floor(element: ast.expr, launch: LaunchSite) -> ast.expr:
         case _:
             return element
     for least, rest in (pair, pair[::-1]):
-        if whole_number(launch.flow.resolved(least)) == 1:
+        if literal_integer(launch.flow.resolved(least)) == 1:
             return _without_floor(launch.flow.resolved(rest), launch)
     return element
 
@@ -94,7 +101,7 @@ def parameters_for(block: ast.expr, kernel: SourceKernel, launch: LaunchSite) ->
 
 
 def alike(one: ast.expr, other: ast.expr, launch: LaunchSite) -> bool:
-    """Whether two expressions of a launching function are spelt alike, names followed."""
+    """Whether two expressions of a launching function are spelled alike, names followed."""
     first, second = launch.flow.resolved(one), launch.flow.resolved(other)
     return ast.unparse(first) == ast.unparse(second)
 
@@ -105,7 +112,7 @@ def program_axes(kernel: SourceKernel, *given: ast.AST) -> frozenset[int]:
 
 
 def is_opaque(kernel: SourceKernel, *given: ast.AST) -> bool:
-    """Whether the values may differ between programs in ways that cannot be told.
+    """Whether the values may differ between programs in unknown ways.
 
     That is what other functions return, what atomics return, and program ids of an axis that is not literal.
     """
@@ -151,7 +158,7 @@ def is_wide(axis: int, launch: LaunchSite) -> bool:
     if grid is None or axis >= len(grid):
         return False
     element = launch.flow.resolved(grid[axis])
-    if whole_number(element) == 1:
+    if literal_integer(element) == 1:
         return False
     # A block of the next power of two covers all: there is one program.
     division = rounded_up(element, launch)
@@ -171,7 +178,7 @@ def _read_in(nodes: frozenset[ast.AST], kernel: SourceKernel) -> frozenset[int]:
 def program_ids(kernel: SourceKernel) -> tuple[tuple[ast.Call, int | None], ...]:
     """Each tl.program_id call of a kernel with its axis."""
     calls = (call for path, call in kernel.calls() if path == f"{_TL}program_id")
-    return tuple((call, whole_number(argument(call, 0, "axis"))) for call in calls)
+    return tuple((call, literal_integer(argument(call, 0, "axis"))) for call in calls)
 
 
 def _passed(block: ast.expr, launch: LaunchSite) -> ast.expr:
@@ -206,7 +213,7 @@ def _returned(node: ast.AST) -> tuple[ast.expr, ...] | None:
 def _is_opaque_call(call: ast.Call, kernel: SourceKernel) -> bool:
     path = kernel.scope.path(call.func)
     if path == f"{_TL}program_id":
-        return whole_number(argument(call, 0, "axis")) is None
+        return literal_integer(argument(call, 0, "axis")) is None
     if path is None:
         # A method of a value, or a function of Python's own, gives what its operands give.
         match call.func:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceKernel
 
 Seen = frozenset[ast.AST]
@@ -100,12 +101,9 @@ def _has_square(found: KernelValues, factor: ast.AST) -> bool:
 def _passed_grows(kernel: SourceKernel, name: str, seen: Seen) -> bool | None:
     """Whether all calls of a helper pass a value that grows for a parameter."""
     place = kernel.parameters.index(name)
-    passed = [
-        (caller, next((one.value for one in call.keywords if one.arg == name), None) or call.args[place])
-        for caller, call in calls_of(kernel)
-        if place < len(call.args) or any(one.arg == name for one in call.keywords)
-    ]
-    return bool(passed) and _all([_grows(caller, value, seen) for caller, value in passed])
+    passed = [(caller, argument(call, place, name)) for caller, call in calls_of(kernel)]
+    known = [_grows(caller, value, seen) for caller, value in passed if value is not None]
+    return bool(known) and _all(known)
 
 
 def _result_grows(found: KernelValues, call: ast.Call, seen: Seen) -> bool | None:

@@ -19,26 +19,24 @@ def is_guarded(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool
     """
     if any(path in _ASSERTS and _asks(call) for path, call in kernel.calls()):
         return True
-    named = _names(size, launch)
-    if any(_names(test, launch) & named for test in _tests_in(launch.function) if _asks(test)):
+    named = launch.flow.names(size)
+    if any(launch.flow.names(test) & named for test in _tests_in(launch.function) if _asks(test)):
         return True
-    return bool(_questions_elsewhere(kernel.file))
+    return any(_asks(test) for _, test in _tests_elsewhere(kernel.file))
 
 
 def is_limited(size: ast.expr, launch: LaunchSite, kernel: SourceKernel) -> bool:
     """Whether anything may keep large sizes away: a comparison, a call that decides, an assertion."""
     if any(path in _ASSERTS for path, _ in kernel.calls()):
         return True
-    named = _names(size, launch)
-    if any(_names(test, launch) & named and _compares(test, launch) for test in _tests_in(launch.function)):
+    flow = launch.flow
+    tests = [one for one in _tests_in(launch.function) if flow.names(one) & flow.names(size)]
+    if any(_compares(test, launch) for test in tests):
         return True
-    own = {one.function for one in kernel.file.launches} | {one.node for one in kernel.file.kernels}
-    others = (function for function, _ in kernel.file.functions if function not in own)
     return any(
         isinstance(node, ast.Compare) and _limits(node)
-        for function in others
+        for function, test in _tests_elsewhere(kernel.file)
         if function.name != "reference"
-        for test in _tests_in(function)
         for node in ast.walk(test)
     )
 
@@ -130,10 +128,6 @@ def _asks(test: ast.AST) -> bool:
     return False
 
 
-def _names(value: ast.expr, launch: LaunchSite) -> frozenset[str]:
-    return frozenset(node.id for node in launch.flow.origins(value) if isinstance(node, ast.Name))
-
-
 def _mentions_size(test: ast.expr, launch: LaunchSite) -> bool:
     """Whether a test is made from a size: `x.numel() <= 8192`, `n == 0` of an n that is one."""
     return any(
@@ -146,13 +140,8 @@ def _mentions_size(test: ast.expr, launch: LaunchSite) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _questions_elsewhere(file: SourceFile) -> tuple[ast.expr, ...]:
-    """What functions that launch no kernel ask of sizes: checks, and callers that decide what is called."""
+def _tests_elsewhere(file: SourceFile) -> tuple[tuple[Function, ast.expr], ...]:
+    """The tests in functions that launch no kernel: checks, and callers that decide what is called."""
     own = {launch.function for launch in file.launches} | {kernel.node for kernel in file.kernels}
-    return tuple(
-        test
-        for function, _ in file.functions
-        if function not in own
-        for test in _tests_in(function)
-        if _asks(test)
-    )
+    others = (function for function, _ in file.functions if function not in own)
+    return tuple((function, test) for function in others for test in _tests_in(function))

@@ -1,15 +1,14 @@
-"""Which accesses reach beyond the end of a size, because the last block is not full and no mask says so."""
+"""Accesses that leave their tensor, or may: no mask or clamp keeps the last block within the size."""
 
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.configurations import configurations
 from pytorch_to_triton.audit.analysis.covered import Cover, covers, passed
-from pytorch_to_triton.audit.analysis.flow import Stop, nowhere
 from pytorch_to_triton.audit.analysis.launch_sizes import (
     DeclaredSize,
     constant,
@@ -19,11 +18,13 @@ from pytorch_to_triton.audit.analysis.launch_sizes import (
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import parameters_for
 from pytorch_to_triton.audit.analysis.size_guards import is_guarded, is_padded
-from pytorch_to_triton.audit.analysis.unmasked import clamps, is_elsewhere_masked
+from pytorch_to_triton.audit.call_arguments import argument, hides_arguments, literal_integer, range_end
+from pytorch_to_triton.audit.flow import Stop, nowhere
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 from pytorch_to_triton.schema.finding import SEVERITIES, Severity
 
 _TL = "triton.language."
+_CLAMPS = frozenset({"where", "minimum", "clamp"})
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,7 @@ def _is_peeled(access: KernelAccess, kernel: SourceKernel) -> bool:
 
 def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.expr]:
     """The lengths of the ranges in an address that neither a mask nor a clamp bounds."""
-    if any(isinstance(one, ast.Starred) for one in access.call.args):
-        return
-    if any(keyword.arg in (None, "boundary_check") for keyword in access.call.keywords):
+    if hides_arguments(access.call):
         return
     block_shape = _block_shape(access.address, kernel)
     if block_shape is not None:
@@ -81,7 +80,7 @@ def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.ex
     held = clamps(kernel)
     # A mask that was loaded, from beyond the end as zeros, bounds what its own address runs over.
     bounded = {ast.unparse(length) for length in _ranges(access.mask, kernel)} if access.mask else set()
-    sizes = _names(access.mask, kernel) if access.mask else frozenset()
+    sizes = kernel.flow.names(access.mask) if access.mask else frozenset()
     seen: set[str] = set()
     for length in _ranges(access.address, kernel, lambda node: node in held or is_loaded(node, kernel)):
         text = ast.unparse(length)
@@ -93,25 +92,13 @@ def _open_lengths(access: KernelAccess, kernel: SourceKernel) -> Iterator[ast.ex
 def _ranges(value: ast.expr, kernel: SourceKernel, stop: Stop = nowhere) -> Iterator[ast.expr]:
     """The ends of the tl.arange that a value is made from."""
     calls = [node for node in kernel.flow.origins(value, stop=stop) if isinstance(node, ast.Call)]
-    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
-        end = argument(call, 1, "end") if kernel.scope.path(call.func) == f"{_TL}arange" else None
-        if end is not None:
-            yield end
-
-
-def _ends(kernel: SourceKernel) -> Iterator[ast.expr]:
-    for path, call in kernel.calls():
-        if path == f"{_TL}arange" and (end := argument(call, 1, "end")) is not None:
-            yield end
+    ordered = sorted(calls, key=lambda node: (node.lineno, node.col_offset))
+    return (end for call in ordered if (end := range_end(call, kernel.scope)) is not None)
 
 
 def _is_tied(length: ast.expr, masked: frozenset[str], kernel: SourceKernel) -> bool:
     """Whether a mask names the length itself, as `offsets < end` with `end = start + BLOCK` does."""
     return isinstance(length, ast.Name) and length.id in masked and length.id not in kernel.constexprs
-
-
-def _names(value: ast.expr, kernel: SourceKernel) -> frozenset[str]:
-    return frozenset(node.id for node in kernel.flow.origins(value) if isinstance(node, ast.Name))
 
 
 def _block_shape(address: ast.expr, kernel: SourceKernel) -> Sequence[ast.expr] | None:
@@ -128,7 +115,7 @@ class _Blocks:
     """Blocks of some length that cover a size."""
 
     lengths: Sequence[int]
-    """What the length may be; empty where nothing tells."""
+    """What the length may be; empty where it is unknown."""
     is_whole: bool
     """One block holds all: it is as long as the next power of two."""
 
@@ -144,7 +131,7 @@ class _Blocks:
 
 
 def _judged(cover: Cover, length: ast.expr, access: KernelAccess, kernel: SourceKernel) -> Tail | None:
-    """The tail of a size, None where something keeps it from being one that cannot be told."""
+    """The tail of a size; None where it cannot be known."""
     launch = cover.launch
     size, block = ast.unparse(cover.size), ast.unparse(length)
     blocks = _Blocks(() if cover.is_whole else _lengths(length, cover, kernel), cover.is_whole)
@@ -182,7 +169,8 @@ def _is_chunk(cover: Cover, kernel: SourceKernel) -> bool:
     """Whether the size is itself the length of a block, which smaller ones divide."""
     launched = kernel.file.kernel_of(cover.launch)
     names = parameters_for(cover.size, launched, cover.launch) if launched else frozenset()
-    return any(ast.unparse(end) in names for one in kernel.file.kernels for end in _ends(one))
+    ends = [range_end(node, one.scope) for one in kernel.file.kernels for node in one.nodes]
+    return any(ast.unparse(end) in names for end in ends if end is not None)
 
 
 def _is_excluded(declared: DeclaredSize, blocks: _Blocks) -> bool:
@@ -199,7 +187,7 @@ def _tensors(cover: Cover, access: KernelAccess, kernel: SourceKernel) -> list[a
 
 def _lengths(length: ast.expr, cover: Cover, kernel: SourceKernel) -> Sequence[int]:
     """What a length may be, by literals, by the launch and by the autotuner's configurations."""
-    literal = whole_number(length)
+    literal = literal_integer(length)
     if literal is not None or not isinstance(length, ast.Name):
         return [literal] if literal else ()
     given = [constant(value, launch) for launch, value in passed(length.id, kernel) if launch is cover.launch]
@@ -214,3 +202,66 @@ def _proof(size: str, number: int, blocks: _Blocks) -> str:
     lengths = sorted({*blocks.lengths})
     fills = "no power of two" if blocks.is_whole else f"no multiple of {' and '.join(map(str, lengths))}"
     return f"{size} = {number} in this file, which is {fills}."
+
+
+def may_overrun(access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether nothing in the source keeps a block's offsets within the tensor.
+
+    What keeps them is a mask, a remainder, a clamp, a range of literal length, or one whose length every
+    launch takes from a shape. A branch whose other branch has a mask counts as masked.
+    """
+    if access.mask is not None or hides_arguments(access.call) or is_elsewhere_masked(access, kernel):
+        return False
+    made_from = kernel.flow.origins(access.address, stop=lambda node: is_loaded(node, kernel))
+    if made_from & clamps(kernel):
+        return False
+    lengths = [range_end(node, kernel.scope) for node in made_from]
+    return any(length is not None and not _is_exact(length, kernel) for length in lengths)
+
+
+def is_elsewhere_masked(access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether it is in a branch, and the kernel has masked accesses through the same pointer.
+
+    Not where every launch in the file takes the branch by a literal.
+    """
+    around = kernel.flow.around(access.call)
+    conditions = [outer.test for outer in around if isinstance(outer, ast.If | ast.IfExp)]
+    if not conditions or any(_is_always_taken(test, access, kernel) for test in conditions):
+        return False
+    return any(
+        other.mask is not None and other.pointer == access.pointer and other.name == access.name
+        for other in kernel.accesses
+    )
+
+
+@lru_cache(maxsize=64)
+def clamps(kernel: SourceKernel) -> frozenset[ast.AST]:
+    """The values of a kernel that a remainder or a clamp keeps within something."""
+    return frozenset(node for node in kernel.nodes if _is_clamp(node, kernel))
+
+
+def _is_always_taken(test: ast.expr, access: KernelAccess, kernel: SourceKernel) -> bool:
+    """Whether a flag that decides for the access is a literal in every launch, and no heuristic sets it."""
+    if not isinstance(test, ast.Name) or not kernel.launches or "triton.heuristics" in kernel.decorators:
+        return False
+    given = [launch.given(kernel).get(test.id) for launch in kernel.launches]
+    return all(isinstance(one, ast.Constant) and one.value is True for one in given)
+
+
+def _is_clamp(node: ast.AST, kernel: SourceKernel) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Mod()):
+            return True
+        case ast.Call(func=function):
+            return (kernel.scope.path(function) or "").removeprefix(_TL) in _CLAMPS
+    return False
+
+
+def _is_exact(length: ast.expr, kernel: SourceKernel) -> bool:
+    """Whether it is a literal, or a size that all launches pass as it is."""
+    if literal_integer(length) is not None:
+        return True
+    if not isinstance(length, ast.Name) or not kernel.launches:
+        return False
+    given = [(launch, launch.given(kernel).get(length.id)) for launch in kernel.launches]
+    return all(value is not None and size_of(value, launch) is not None for launch, value in given)

@@ -3,9 +3,9 @@
 import ast
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.definitions import Definition
 from pytorch_to_triton.audit.analysis.operations import Operation
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.source import SourceKernel
 
 _INTEGER = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod

@@ -1,32 +1,23 @@
 """The report in Markdown: for a pull request, a file in the repository, or a terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pytorch_to_triton.audit.report.tables import (
-    Table,
-    categories_table,
-    compiled_table,
-    examined_table,
-    suppressed_table,
-)
+from pytorch_to_triton.audit.report.sections import Lines, Part, Piece, Table, sections
 from pytorch_to_triton.audit.report.wording import (
     CATEGORIES,
-    counted,
+    PLACES,
     evidence_of,
     folder_of,
     is_address,
-    known_in,
     legend_of,
-    listed,
-    moment_of,
-    not_measured,
+    more_than_shown,
     paragraphs_of,
     place_of,
     rules_in,
-    shown,
-    subject_of,
+    scope_of,
+    title_of,
     verdict_of,
     visible,
 )
@@ -55,26 +46,32 @@ _NUMBERED = re.compile(r"^(\d+)([.)])")
 
 def markdown(report: AuditReport) -> str:
     """The whole report, ending in a line break."""
-    sections = (
-        ("Summary", _summary),
-        ("Findings", _findings),
-        ("Recommendations", _recommendations),
-        ("Compiled", _compiled),
-        ("Timings", _timings),
-        ("What was compiled and run", _examined),
-        ("What was not measured", _not_measured),
-        ("Set aside", _suppressed),
-        ("Not read", _unread),
-        ("Notes", _notes),
-        ("Rules", _rules),
-        ("Again", _again),
-    )
-    lines = [f"# Audit of {text(subject_of(report))}", "", *_head(report)]
-    for heading, section in sections:
-        body = "\n".join(section(report)).rstrip()
+    lines = [f"# Audit of {text(title_of(report))}", "", *_head(report)]
+    for section in sections(report):
+        parts = ("\n".join(_part(part, report)).rstrip() for part in section.parts)
+        body = "\n\n".join(part for part in parts if part)
         if body:
-            lines += ["", f"## {heading}", "", body]
+            lines += ["", f"## {section.heading}", "", body]
     return "\n".join(lines) + "\n"
+
+
+def _part(part: Part, report: AuditReport) -> Iterator[str]:
+    match part:
+        case Table():
+            rows = [[text(cell).replace("|", "&#124;") for cell in row] for row in part.rows]
+            yield from table_lines(part.headings, rows)
+        case Lines(kind="list", lines=lines):
+            yield from (f"- {text(line)}" for line in lines)
+        case Lines(lines=commands):
+            yield from fenced("\n".join(commands), "sh")
+        case Piece(kind=kind):
+            yield from _PIECES[kind](report)
+
+
+def _head(report: AuditReport) -> Iterator[str]:
+    yield from (text(report.summary), "", text(report.next_step), "")
+    yield f"- Verdict: **{report.verdict}** ({verdict_of(report)})."
+    yield from (f"- {word}: {text(fact)}." for word, fact in scope_of(report).items())
 
 
 def text(prose: str) -> str:
@@ -84,7 +81,7 @@ def text(prose: str) -> str:
 
 
 def paragraph(about: str) -> str:
-    """One paragraph of what a rule says of itself; only what is indented is code."""
+    """One paragraph of a rule's description; only what is indented is code."""
     return about if about.startswith("    ") else text(about)
 
 
@@ -113,33 +110,8 @@ def _longest_run(source: str) -> int:
     return max((len(run) for run in re.findall("`+", source)), default=0)
 
 
-def _table(table: Table) -> Iterator[str]:
-    rows = [[text(cell).replace("|", "&#124;") for cell in row] for row in table.rows]
-    return table_lines(table.headings, rows)
-
-
-def _head(report: AuditReport) -> Iterator[str]:
-    yield text(report.summary)
-    yield ""
-    yield text(report.next_step)
-    yield ""
-    yield f"- Verdict: **{report.verdict}** ({verdict_of(report)})."
-    yield f"- Audited: {counted(len(report.files), 'file')}, {counted(report.kernels, 'Triton function')}."
-    if report.files:
-        yield f"- Folder: {code(folder_of(report).as_posix())}."
-    yield f"- Date: {moment_of(report)}."
-
-
-def _summary(report: AuditReport) -> Iterator[str]:
-    yield from _table(categories_table(report))
-    if known := known_in(report):
-        yield f"\n{known}"
-
-
 def _findings(report: AuditReport) -> Iterator[str]:
-    if not report.findings:
-        return
-    yield "Evidence:\n"
+    yield "Kinds of evidence:\n"
     yield from (f"- {word}: {meaning}." for word, meaning in legend_of(report).items())
     folder = folder_of(report)
     for category in CATEGORIES:
@@ -155,32 +127,27 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     inside = f" in {code(finding.kernel)}" if finding.kernel else ""
     yield f"#### {code(finding.rule)} at {text(place_of(finding, folder))}{inside}"
     yield ""
-    known = ", known to the baseline" if finding.known else ""
+    known = ", in the baseline" if finding.known else ""
     yield f"**{finding.severity}**, evidence: {evidence_of(finding)}{known}"
     if finding.excerpt:
         yield ""
         yield from fenced(finding.excerpt, "python")
     yield f"\n{text(finding.message)}"
     if finding.proof:
-        yield "\nSeen:\n"
+        yield "\nEvidence:\n"
         yield from fenced(finding.proof, "text")
-    yield f"\n{text(finding.suggestion)}"
+    yield f"\nFix: {text(finding.suggestion)}"
     if finding.fix:
         yield ""
         yield from fenced(finding.fix, "python")
-    yield f"\n[Why this matters](#{finding.rule})"
+    yield f"\n[About this rule](#{finding.rule})"
 
 
 def _recommendations(report: AuditReport) -> Iterator[str]:
     for number, one in enumerate(report.recommendations, 1):
-        where = listed([text(place) for place in one.places])
+        where = ", ".join(map(text, one.places[:PLACES])) + more_than_shown(len(one.places))
         yield f"{number}. **{one.severity}** {code(one.rule)}: {text(one.title)}"
         yield f"   {text(one.suggestion)} ({where})"
-
-
-def _compiled(report: AuditReport) -> Iterator[str]:
-    if report.compiled:
-        yield from _table(compiled_table(report))
 
 
 def _timings(report: AuditReport) -> Iterator[str]:
@@ -195,31 +162,8 @@ def _timings(report: AuditReport) -> Iterator[str]:
             yield "\nRed flags:\n"
             yield from flags
         if timing.folder:
-            yield f"\nThe pictures and all figures lie in {code(timing.folder.as_posix())}."
+            yield f"\nAll figures and pictures are in {code(timing.folder.as_posix())}."
         yield ""
-
-
-def _examined(report: AuditReport) -> Iterator[str]:
-    if report.examined:
-        yield from _table(examined_table(report))
-
-
-def _not_measured(report: AuditReport) -> Iterator[str]:
-    yield from (f"- {line}" for line in not_measured(report))
-
-
-def _suppressed(report: AuditReport) -> Iterator[str]:
-    if report.suppressed:
-        yield from _table(suppressed_table(report))
-
-
-def _unread(report: AuditReport) -> Iterator[str]:
-    folder = folder_of(report)
-    yield from (f"- {text(shown(one.file, folder))}: {text(one.why)}" for one in report.unread)
-
-
-def _notes(report: AuditReport) -> Iterator[str]:
-    yield from (f"- {text(note)}" for note in report.notes)
 
 
 def _rules(report: AuditReport) -> Iterator[str]:
@@ -231,6 +175,11 @@ def _rules(report: AuditReport) -> Iterator[str]:
         yield ""
 
 
-def _again(report: AuditReport) -> Iterator[str]:
-    if commands := report.commands:
-        yield from fenced("\n".join(commands), "sh")
+_PIECES: dict[str, Callable[[AuditReport], Iterator[str]]] = {
+    "findings": _findings,
+    "recommendations": _recommendations,
+    # Excerpts stand with the findings.
+    "source": lambda _: iter(()),
+    "timings": _timings,
+    "rules": _rules,
+}

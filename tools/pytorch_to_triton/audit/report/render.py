@@ -32,7 +32,7 @@ def format_of(path: Path) -> Format:
     return found
 
 
-def rendered(report: AuditReport, form: Format, root: Path) -> str:
+def render(report: AuditReport, form: Format, root: Path) -> str:
     """The document; paths in SARIF are relative to `root`."""
     match form:
         case "markdown":

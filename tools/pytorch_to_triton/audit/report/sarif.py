@@ -88,7 +88,7 @@ def _descriptor(rule: Rule) -> Node:
 
 
 def _invocation(report: AuditReport, root: Path) -> Node:
-    told = [
+    notifications = [
         {
             "level": "warning",
             "message": {"text": plain(one.why)},
@@ -96,11 +96,11 @@ def _invocation(report: AuditReport, root: Path) -> Node:
         }
         for one in report.unread
     ]
-    told += [{"level": "note", "message": {"text": plain(note)}} for note in report.notes]
+    notifications += [{"level": "note", "message": {"text": plain(note)}} for note in report.notes]
     return {
         "executionSuccessful": True,
         "endTimeUtc": f"{utc(report.date):%Y-%m-%dT%H:%M:%SZ}",
-        "toolExecutionNotifications": told,
+        "toolExecutionNotifications": notifications,
     }
 
 
@@ -144,9 +144,9 @@ def _result(finding: Finding, root: Path) -> Node:
 
 
 def _properties(finding: Finding) -> Node:
-    """What SARIF has no field for; a mend is told here, as no one has tried it yet."""
-    told = finding.model_dump(include={"severity", "category", "evidence", "suspected", "proof", "fix"})
-    return {name: value for name, value in told.items() if value != ""}
+    """What SARIF has no field for; the fix is one, as nobody has tried it yet."""
+    properties = finding.model_dump(include={"severity", "category", "evidence", "suspected", "proof", "fix"})
+    return {name: value for name, value in properties.items() if value != ""}
 
 
 def _where(file: Node, region: Node | None = None) -> Node:

@@ -1,29 +1,31 @@
-"""What the report says in the same words in every format."""
+"""The phrases that every format of the report shares."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
+from pytorch_to_triton.audit.conclude import counted
 from pytorch_to_triton.audit.evidence import TimedTarget
+from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.schema.finding import AuditReport, Category, EvidenceKind, Finding
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 EVIDENCE: Mapping[EvidenceKind, str] = {
-    "source": "read in the source; nothing was compiled or run",
-    "compiled": "seen in what the compiler made of the kernel; nothing was run",
-    "measured": "seen when the kernel ran",
+    "source": "found in the source; nothing was compiled or run",
+    "compiled": "found in the compiler's output; nothing was run",
+    "measured": "observed while the kernel ran",
 }
 """What a finding rests on."""
-SUSPECTED = "cannot be settled by the source alone: look at the place, or have the kernel run"
+SUSPECTED = "the source alone cannot decide: check the line, or run the kernel"
 
 PLACES = 8
-"""A recommendation names so many."""
+"""A recommendation names at most this many."""
 
 _FEW = 3
-"""So many files are named in a title."""
+"""A title names at most this many files."""
 _REORDERING = {
     ord(mark): f"\\u{ord(mark):04x}" for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 }
@@ -36,20 +38,15 @@ def folder_of(report: AuditReport) -> Path:
     return Path(os.path.commonpath(folders)) if folders else Path()
 
 
-def shown(path: Path, folder: Path) -> str:
-    """A path as a reader wants it: below the folder, with forward slashes."""
-    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
-
-
 def place_of(finding: Finding, folder: Path) -> str:
     """`softmax.py:12`."""
-    return f"{shown(finding.file, folder)}:{finding.line}"
+    return f"{relative(finding.file, folder)}:{finding.line}"
 
 
-def subject_of(report: AuditReport) -> str:
-    """What was audited, for a title: the files' names, or how many there are."""
+def title_of(report: AuditReport) -> str:
+    """What was audited: the files' names, or how many there are."""
     folder = folder_of(report)
-    names = [shown(path, folder) for path in report.files]
+    names = [relative(path, folder) for path in report.files]
     match names:
         case []:
             return "no files"
@@ -72,9 +69,11 @@ def legend_of(report: AuditReport) -> dict[str, str]:
     return {word: meaning for word, meaning in meanings if word in used}
 
 
-def moment_of(report: AuditReport) -> str:
-    """The date and the time of day to the minute."""
-    return f"{utc(report.date):%Y-%m-%d %H:%M} UTC"
+def scope_of(report: AuditReport) -> dict[str, str]:
+    """What was audited, where and when."""
+    audited = f"{counted(len(report.files), 'file')}, {counted(report.kernels, 'Triton function')}"
+    folder = {"Folder": f"`{folder_of(report).as_posix()}`"} if report.files else {}
+    return {"Audited": audited, **folder, "Date": f"{utc(report.date):%Y-%m-%d %H:%M} UTC"}
 
 
 def utc(date: str) -> datetime:
@@ -86,30 +85,33 @@ def utc(date: str) -> datetime:
 def verdict_of(report: AuditReport) -> str:
     """What the verdict means."""
     severe = report.fail_on if report.fail_on == "critical" else f"{report.fail_on} or worse"
-    baseline = " that the baseline does not have" if any(f.known for f in report.findings) else ""
-    count = "at least one finding" if report.verdict == "faulty" else "no finding"
+    new = " new" if any(f.known for f in report.findings) else ""
+    count = f"at least one{new} finding" if report.verdict == "faulty" else f"no{new} findings"
     left = f"; {counted(len(report.not_run), 'file')} not run" if report.verdict == "not run" else ""
-    return f"{count} of severity {severe}{baseline}{left}"
+    return f"{count} of severity {severe}{left}"
 
 
 def known_in(report: AuditReport) -> str:
     """How many findings the baseline has; empty where it has none of them."""
     count = sum(finding.known for finding in report.findings)
-    return f"The baseline has {count} of these {counted(len(report.findings), 'finding')}." if count else ""
+    if not count:
+        return ""
+    are = "is" if count == 1 else "are"
+    return f"{count} of these {counted(len(report.findings), 'finding')} {are} in the baseline."
 
 
 def not_measured(report: AuditReport) -> Iterator[str]:
-    """What nobody may conclude from this report, as the evidence for it was not taken."""
+    """Evidence that was not taken, and what is therefore unknown."""
     taken = {examined.kind for examined in report.examined if examined.provenance}
     if "compiled" not in taken:
-        yield "No kernel was compiled: registers, spills and the width of accesses are not known."
+        yield "No kernel was compiled: register counts, spills and access widths are unknown."
     if "measured" not in taken:
-        yield "Nothing was run: wrong values, accesses out of bounds and races show only in a run."
+        yield "Nothing was run: wrong values, out-of-bounds accesses and races only show in a run."
     if all(timing.verdict == "estimated" for timing in report.timings):
         yield "No times were measured."
     suspected = sum(finding.suspected for finding in report.findings)
     if suspected:
-        yield f"Suspicions that nothing measured has settled: {suspected}."
+        yield f"{counted(suspected, 'suspicion')} neither confirmed nor cleared by a run."
 
 
 def rules_in(report: AuditReport) -> dict[Rule, str]:
@@ -119,7 +121,7 @@ def rules_in(report: AuditReport) -> dict[Rule, str]:
 
 
 def paragraphs_of(rule: Rule) -> list[str]:
-    """What a rule says of itself, a paragraph an item; only what is indented keeps its line breaks."""
+    """A rule's own description by paragraph; only what is indented keeps its line breaks."""
     paragraphs = rule.about.split("\n\n")
     return [one.rstrip() if one.startswith("    ") else " ".join(one.split()) for one in paragraphs]
 
@@ -139,11 +141,6 @@ def visible(source: str) -> str:
     return source.translate(_REORDERING)
 
 
-def listed(places: Sequence[str]) -> str:
-    """The first places of a recommendation, and how many there are beside them."""
-    rest = len(places) - PLACES
-    return ", ".join(places[:PLACES]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def more_than_shown(places: int) -> str:
+    """What follows the first places of a recommendation."""
+    return f" and {places - PLACES} more" if places > PLACES else ""

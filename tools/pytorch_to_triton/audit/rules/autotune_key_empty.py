@@ -8,7 +8,7 @@ Instead, name in the key the sizes that decide which configuration is best.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import (
+from pytorch_to_triton.audit.analysis.configurations import (
     configuration_count,
     names,
     setting,

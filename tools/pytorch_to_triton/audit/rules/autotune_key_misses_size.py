@@ -9,7 +9,7 @@ a power of two, and name that.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import (
+from pytorch_to_triton.audit.analysis.configurations import (
     configuration_count,
     names,
     setting,

@@ -8,7 +8,7 @@ Instead, put triton.autotune with a handful of tiles above it, or choose the til
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
@@ -83,7 +83,7 @@ def _fixed(kernel: SourceKernel, launch: LaunchSite) -> dict[str, int]:
     """The block sizes; empty where one is not a literal."""
     given = launch.given(kernel)
     sizes = {
-        name: whole_number(launch.flow.resolved(given[name]))
+        name: literal_integer(launch.flow.resolved(given[name]))
         for name in kernel.parameters
         if name in kernel.constexprs & given.keys()
     }

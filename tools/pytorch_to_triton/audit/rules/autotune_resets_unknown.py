@@ -8,7 +8,7 @@ Instead, name pointer parameters of the kernel, spelled as in its definition.
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from pytorch_to_triton.audit.analysis.autotune_keys import configuration_count, names, setting
+from pytorch_to_triton.audit.analysis.configurations import configuration_count, names, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

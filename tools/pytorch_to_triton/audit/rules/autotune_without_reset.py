@@ -10,7 +10,7 @@ update in place), or let the kernel write to another tensor.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
+from pytorch_to_triton.audit.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

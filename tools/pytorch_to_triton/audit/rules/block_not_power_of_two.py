@@ -8,7 +8,7 @@ Instead, round the size up to a power of two and mask what lies beyond the end.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer, shape_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -78,7 +78,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
         if path == "triton.language.arange":
             yield from _range(call)
         for size in shape_of(path, call):
-            elements = whole_number(size)
+            elements = literal_integer(size)
             if elements is not None and elements > 0 and elements.bit_count() != 1:
                 yield Fault(
                     size, f"A block's size must be a power of two; {elements} is none.", _next(elements)
@@ -86,7 +86,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 
 def _range(call: ast.Call) -> Iterator[Fault]:
-    start, end = whole_number(argument(call, 0, "start")), whole_number(argument(call, 1, "end"))
+    start, end = literal_integer(argument(call, 0, "start")), literal_integer(argument(call, 1, "end"))
     if start is None or end is None:
         return
     length = end - start

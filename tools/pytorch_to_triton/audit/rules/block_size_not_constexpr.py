@@ -9,7 +9,7 @@ Instead, mark the parameter `BLOCK: tl.constexpr`, pass triton.next_power_of_2 o
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, shape_of
+from pytorch_to_triton.audit.call_arguments import argument, shape_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

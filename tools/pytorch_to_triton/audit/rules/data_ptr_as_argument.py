@@ -9,7 +9,7 @@ Instead, pass the tensor; Triton takes its address and dtype.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, pointer_of
+from pytorch_to_triton.audit.call_arguments import argument, pointer_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

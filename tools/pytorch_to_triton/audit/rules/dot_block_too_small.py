@@ -10,9 +10,9 @@ with `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import setting
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.analysis.configurations import setting
 from pytorch_to_triton.audit.analysis.movement import dims
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -111,13 +111,13 @@ def _inner_sizes(kernel: SourceKernel, call: ast.Call) -> Iterator[ast.expr]:
 def _values(kernel: SourceKernel, size: ast.expr) -> Iterator[int]:
     """What a size may be: a literal, or those that launches and configurations give it."""
     given = kernel.flow.resolved(size)
-    if (literal := whole_number(given)) is not None:
+    if (literal := literal_integer(given)) is not None:
         yield literal
     if not isinstance(size, ast.Name) or size.id not in kernel.constexprs:
         return
     for launch in kernel.launches:
         passed = launch.given(kernel).get(size.id)
-        literal = whole_number(passed)
+        literal = literal_integer(passed)
         if literal is not None:
             yield literal
     configs = setting(kernel, "configs")
@@ -125,6 +125,6 @@ def _values(kernel: SourceKernel, size: ast.expr) -> Iterator[int]:
         match config:
             case ast.Call(args=[ast.Dict(keys=keys, values=values), *_]):
                 chosen = {ast.unparse(key): value for key, value in zip(keys, values, strict=True) if key}
-                literal = whole_number(chosen.get(repr(size.id)))
+                literal = literal_integer(chosen.get(repr(size.id)))
                 if literal is not None:
                     yield literal

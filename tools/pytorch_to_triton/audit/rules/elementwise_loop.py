@@ -10,7 +10,6 @@ use tl.sum, tl.max and the like for what the loop accumulates.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import (
     accesses_in,
     bound_in,
@@ -20,6 +19,7 @@ from pytorch_to_triton.audit.analysis.movement import (
     names_in,
 )
 from pytorch_to_triton.audit.analysis.passed import size_of
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
@@ -134,10 +134,10 @@ def _is_long(kernel: SourceKernel, loop: ast.For) -> bool:
             builtin = isinstance(func, ast.Name) and func.id == "range" and not kernel.scope.holder("range")
             if not builtin and kernel.scope.path(func) != "triton.language.range":
                 return False
-            if len(arguments) == 3 and whole_number(arguments[2]) != 1:
+            if len(arguments) == 3 and literal_integer(arguments[2]) != 1:
                 return False
             end = arguments[0] if len(arguments) == 1 else arguments[1]
-            length = whole_number(kernel.flow.resolved(end))
+            length = literal_integer(kernel.flow.resolved(end))
             if length is not None:
                 return length > _SHORT
             return any(_is_runtime(kernel, name) for name in kernel.flow.parameters(end))

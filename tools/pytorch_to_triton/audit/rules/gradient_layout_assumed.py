@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.callers import is_trial, launchers
-from pytorch_to_triton.audit.analysis.layout import unsettled
+from pytorch_to_triton.audit.analysis.launched_tensors import unknown_layouts
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import Function, SourceFile
 
@@ -61,7 +61,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
         found: list[str] = []
         for launch in launches:
             kernel = file.kernel_of(launch)
-            found += [name for name in unsettled(launch, kernel) if name not in found] if kernel else []
+            found += [name for name in unknown_layouts(launch, kernel) if name not in found] if kernel else []
         if found:
             yield Fault(
                 launches[0].call,

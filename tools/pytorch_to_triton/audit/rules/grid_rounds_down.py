@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.addresses import addends, block_start, bounds, range_length
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.passed import size_of
 from pytorch_to_triton.audit.analysis.programs import Division, alike, grid_of, parameters_for, rounded_down
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
@@ -175,7 +175,7 @@ def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: 
 
 def _divides(division: Division, launch: LaunchSite) -> bool:
     """Whether anything says that the division leaves no rest: a literal, a remainder asked for, padding."""
-    size, block = whole_number(division.size), whole_number(division.block)
+    size, block = literal_integer(division.size), literal_integer(division.block)
     if size is not None and block:
         return size % block == 0
     # A number of elements is a product, too, of sizes that no block need divide.

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from pytorch_to_triton.audit.analysis.addresses import MaskBound, bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.callers import is_trial
 from pytorch_to_triton.audit.analysis.launch_sizes import constant, declared_size
 from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.analysis.programs import grid_of, program_axes
 from pytorch_to_triton.audit.analysis.size_guards import is_tested
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 

@@ -9,8 +9,7 @@ counts.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tails import tail_of
-from pytorch_to_triton.audit.analysis.unmasked import may_overrun
+from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -9,7 +9,7 @@ Instead, take it as a tl.constexpr parameter, and let the launch or triton.autot
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -60,7 +60,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     steps = {step for node in kernel.nodes if isinstance(node, ast.BinOp) for step in _steps(kernel, node)}
     for path, call in kernel.calls():
         size = argument(call, 1, "end") if path == "triton.language.arange" else None
-        length = None if size is None else whole_number(kernel.flow.resolved(size))
+        length = None if size is None else literal_integer(kernel.flow.resolved(size))
         if length is not None and length >= _LEAST and length in steps:
             yield Fault(
                 call,
@@ -76,7 +76,7 @@ def _steps(kernel: SourceKernel, product: ast.BinOp) -> Iterator[int]:
     if not isinstance(product.op, ast.Mult):
         return
     for program, factor in ((product.left, product.right), (product.right, product.left)):
-        step = whole_number(kernel.flow.resolved(factor))
+        step = literal_integer(kernel.flow.resolved(factor))
         calls = (path for path, _ in kernel.flow.calls(program))
         if step is not None and "triton.language.program_id" in calls:
             yield step

@@ -12,9 +12,9 @@ from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import conjuncts
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.analysis.programs import is_wide, program_ids
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
@@ -166,7 +166,7 @@ def _is_parted(place: Polynomial, unit: Monomial, program: ast.Call, kernel: Sou
         end = argument(call, 1, "end") if path == f"{_TL}arange" else None
         if end is None or place.get(_times(unit, known.key(call))) != 1:
             continue
-        length = whole_number(known.resolved(end))
+        length = literal_integer(known.resolved(end))
         start = place.get(_times(unit, own) if length else _times(unit, own, known.key(end)))
         if start == (length or 1):
             return True

@@ -15,9 +15,9 @@ from functools import lru_cache
 
 from pytorch_to_triton.audit.analysis.addresses import is_loaded
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.launch_sizes import most_elements
 from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -16,7 +16,7 @@ CATEGORY = "correctness"
 _FILE = """
 INPUTS = {"x": "float32[M, N]"}
 DIMS = {"M": [3], "N": [8]}
-CASES = ("M=3 N=8", "M=3 N=8 x far")
+CASES = ("M=3 N=8", "M=3 N=8 x rows far apart")
 
 def reference(x):
     return x * 2

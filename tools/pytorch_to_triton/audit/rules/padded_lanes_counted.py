@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
+from pytorch_to_triton.audit.analysis.padding import padded_sums
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

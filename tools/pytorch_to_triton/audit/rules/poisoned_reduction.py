@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.extremes import is_decisive
 from pytorch_to_triton.audit.analysis.masked_lanes import (
     NOT_ZERO,
@@ -21,8 +20,9 @@ from pytorch_to_triton.audit.analysis.masked_lanes import (
     lanes,
 )
 from pytorch_to_triton.audit.analysis.operations import Operation
-from pytorch_to_triton.audit.analysis.padded_sums import padded_sums
+from pytorch_to_triton.audit.analysis.padding import padded_sums
 from pytorch_to_triton.audit.analysis.ranges import calls_of
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

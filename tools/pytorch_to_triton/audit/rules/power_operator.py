@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.blocks import Kind, kind, runs_for_sure
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -83,7 +83,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
 
 def _product(node: ast.stmt | ast.expr, base: ast.expr, exponent: ast.expr) -> str:
     """The power as a product, where it is a square or a cube of a name."""
-    times = whole_number(exponent)
+    times = literal_integer(exponent)
     if isinstance(node, ast.expr) and isinstance(base, ast.Name) and times in (2, 3):
         return f"({' * '.join([base.id] * times)})"
     return ""

@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.audit.analysis.arithmetic import KernelValues, values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import dims
 from pytorch_to_triton.audit.analysis.promotion import INTEGERS
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import LaunchSite, SourceKernel
 
@@ -62,7 +62,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     """Each tl.sum over the axis that two blocks of two axes share, of sizes that the launches tell."""
     known = values(kernel)
     for call in known.operations:
-        axis = whole_number(call.option(1, "axis"))
+        axis = literal_integer(call.option(1, "axis"))
         factors = _factors(known, call.operands[0]) if call.name == "sum" and call.operands else None
         if factors is None or axis is None or axis % 3 != _shared_axis(*factors):
             continue
@@ -116,7 +116,7 @@ def _sizes(kernel: SourceKernel, one: ast.Subscript, other: ast.Subscript) -> li
 def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
     """The least that a size of a block is in the launches of a kernel."""
     if not isinstance(size, ast.Name):
-        return whole_number(size)
+        return literal_integer(size)
     passed = [_number(launch.given(kernel).get(size.id), launch) for launch in kernel.launches]
     return min((one for one in passed if one is not None), default=None) if None not in passed else None
 
@@ -124,13 +124,13 @@ def _least(size: ast.expr | None, kernel: SourceKernel) -> int | None:
 def _number(value: ast.expr | None, launch: LaunchSite) -> int | None:
     """What a launch passes, where a literal of its function or of the file is all that it may be."""
     if not isinstance(value, ast.Name):
-        return whole_number(value)
+        return literal_integer(value)
     match launch.flow.feeds(value.id):
         case [only]:
-            return whole_number(only)
+            return literal_integer(only)
         case []:
             binding = launch.scope.find(value.id)
-            return whole_number(binding.value) if binding else None
+            return literal_integer(binding.value) if binding else None
     return None
 
 

@@ -12,9 +12,9 @@ from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.movement import calls_unknown, statements_between
 from pytorch_to_triton.audit.analysis.polynomials import Monomial, difference, polynomial
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
 
@@ -109,11 +109,11 @@ def _permutations(lanes: Monomial, store: KernelAccess, kernel: SourceKernel) ->
                 if parts is not None and parts.get(lanes) and len(parts) > 1:
                     yield (known.key(node),)
             case ast.BinOp(left=left, op=ast.BitXor(), right=right) if (known.key(left),) == lanes:
-                if whole_number(right):
+                if literal_integer(right):
                     yield (known.key(node),)
 
 
 def _has_one_warp(kernel: SourceKernel) -> bool:
     """Whether a launch or the autotuner asks for a single warp."""
     warps = [launch.options.get("num_warps") for launch in kernel.launches]
-    return any(whole_number(one) == 1 for one in warps)
+    return any(literal_integer(one) == 1 for one in warps)

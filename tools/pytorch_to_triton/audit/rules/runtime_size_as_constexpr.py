@@ -10,8 +10,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import names, setting
 from pytorch_to_triton.audit.analysis.compiled_in import is_compiled_in
+from pytorch_to_triton.audit.analysis.configurations import names, setting
 from pytorch_to_triton.audit.analysis.launched_tensors import callers_parameters, rank_of, text_of
 from pytorch_to_triton.audit.analysis.passed import Extent, size_of
 from pytorch_to_triton.audit.fault import Fault

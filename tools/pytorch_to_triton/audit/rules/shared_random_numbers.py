@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument
 from pytorch_to_triton.audit.analysis.programs import is_opaque, is_wide, program_axes
+from pytorch_to_triton.audit.call_arguments import argument
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

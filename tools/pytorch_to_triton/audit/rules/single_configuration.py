@@ -9,7 +9,7 @@ Instead, pass the block sizes at the launch, or give triton.autotune several con
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import configuration_count, setting
+from pytorch_to_triton.audit.analysis.configurations import configuration_count, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -8,8 +8,7 @@ Instead, pass mask= with a bound for every axis that may end inside a block.
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.tails import tail_of
-from pytorch_to_triton.audit.analysis.unmasked import may_overrun
+from pytorch_to_triton.audit.analysis.tails import may_overrun, tail_of
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -10,10 +10,10 @@ a two-dimensional block, or store the tensor the other way around.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.launched_tensors import rank_of
 from pytorch_to_triton.audit.analysis.movement import terms
 from pytorch_to_triton.audit.analysis.passed import size_of, stride_of
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, LaunchSite, SourceKernel
 
@@ -123,7 +123,7 @@ def _steps(kernel: SourceKernel, access: KernelAccess) -> list[str]:
 
 def _is_large(factor: ast.expr, kernel: SourceKernel) -> bool:
     """A large literal, or a parameter that every launch gives a size or a row's stride."""
-    literal = whole_number(kernel.flow.resolved(factor))
+    literal = literal_integer(kernel.flow.resolved(factor))
     if literal is not None:
         return literal > _FEW
     if not isinstance(factor, ast.Name) or factor.id not in kernel.parameters:
@@ -136,7 +136,7 @@ def _is_large(factor: ast.expr, kernel: SourceKernel) -> bool:
 
 def _is_row(value: ast.expr, launch: LaunchSite) -> bool:
     """`x.shape[1]`, or `x.stride(0)` of what certainly has more axes."""
-    if whole := whole_number(value):
+    if whole := literal_integer(value):
         return whole > _FEW
     if size_of(value, launch):
         return True

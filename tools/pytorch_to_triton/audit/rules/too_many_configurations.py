@@ -8,7 +8,7 @@ Instead, keep those that win on real shapes, or leave unlikely ones out with `pr
 
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.autotune_keys import configuration_count, setting
+from pytorch_to_triton.audit.analysis.configurations import configuration_count, setting
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 

@@ -9,8 +9,8 @@ Instead, read tl.program_id of that axis, or take it out of the grid.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import argument, whole_number
 from pytorch_to_triton.audit.analysis.programs import grid_of, is_opaque, is_wide
+from pytorch_to_triton.audit.call_arguments import argument, literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceKernel
 
@@ -92,7 +92,7 @@ def check(kernel: SourceKernel) -> Iterator[Fault]:
     if not kernel.launches:
         return
     calls = [call for path, call in kernel.calls() if path == "triton.language.program_id"]
-    read = {whole_number(argument(call, 0, "axis")) for call in calls}
+    read = {literal_integer(argument(call, 0, "axis")) for call in calls}
     unread = [
         (axis, element)
         for launch in kernel.launches

@@ -8,8 +8,8 @@ Instead, write 1, 2, 4, 8, 16 or 32.
 import ast
 from collections.abc import Iterator
 
-from pytorch_to_triton.audit.analysis.call_arguments import whole_number
 from pytorch_to_triton.audit.analysis.configurations import all_configurations
+from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import SourceFile
 
@@ -49,7 +49,7 @@ def check(file: SourceFile) -> Iterator[Fault]:
     asked += [(launch.options.get("num_warps"), file.tree) for launch in file.launches]
     for value, tree in asked:
         for number in _numbers(value, tree) if value else ():
-            warps = whole_number(number)
+            warps = literal_integer(number)
             if warps is not None and (warps < 1 or warps & (warps - 1)):
                 yield Fault(
                     number,

@@ -19,7 +19,7 @@ from pytorch_to_triton.schema.benchmark import TunedConfig
 
 OPTIONS: Mapping[str, object] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 """What every kernel takes beside its parameters, and triton.Config's defaults."""
-ALWAYS_TOLD = ("num_warps", "num_stages")
+ALWAYS_SHOWN = ("num_warps", "num_stages")
 WIDTH = 88
 """Of the written lines: what formatters allow by default."""
 DTYPE = " dtype"
@@ -80,7 +80,7 @@ def pruned_by(early_config_prune, table):
 def frozen(source: str, configs: Sequence[TunedConfig], where: str, file: str = "the source") -> str:
     """The kernel file with a table of `configs` and a chooser in the place of each autotuner they are for.
 
-    `where` says where they were measured: GPU, Triton, date. A launch whose key is in the table takes that
+    `where` is where they were measured: GPU, Triton, date. A launch whose key is in the table takes that
     configuration, another one the nearest key's. Launches stay as they are, and so does every line but the
     decorators. A file that was frozen before gets new tables; configurations of kernels that it only imports
     are left out. Raises BadInput, with `file` and a line, where a kernel cannot be frozen as it is written,
@@ -152,7 +152,7 @@ class _Table:
         """The meta-parameters in the author's order, then the options that any configuration gives."""
         meta = [name for name in self.configs[0].config if name not in OPTIONS]
         given = {name for c in self.configs for name in c.config}
-        return meta + [name for name in OPTIONS if name in given or name in ALWAYS_TOLD]
+        return meta + [name for name in OPTIONS if name in given or name in ALWAYS_SHOWN]
 
     @cached_property
     def prune(self) -> str | None:
@@ -172,7 +172,7 @@ class _Table:
         if self.tuner.is_frozen:
             old = self.file.value(self.name)
             if old is None:
-                problem = f"what {self.name}, the table of {self.tuner.name}, holds cannot be seen"
+                problem = f"the value of {self.name}, the table of {self.tuner.name}, is not plain"
                 raise self.file.refusal(decorator, problem, "Assign it once, then freeze again.")
             first = _top(lines, old.lineno - 1, MEASURED)
             return [_Edit(first, old.end_lineno or old.lineno, table), changed]
@@ -218,7 +218,7 @@ class _Table:
         """Raises BadInput for configurations that are not this kernel's, or that a table cannot hold."""
         kernel, name = self.tuner.kernel, self.tuner.name
         if not self.tuner.is_frozen and (taken := self.file.scope.bindings.get(self.name)):
-            problem = f"{self.name}, where the configurations of {name} go, is taken"
+            problem = f"{self.name}, where the configurations of {name} go, is already defined"
             raise self.file.refusal(taken[0].node, problem, "Rename it, then freeze again.")
         named = {*self.sizes, *self.tensors, *self.columns} - {*OPTIONS}
         if unknown := sorted(named - self.tuner.parameters):
@@ -227,7 +227,7 @@ class _Table:
         for config in self.configs:
             entries = {**config.key, **config.config}
             if opaque := [n for n, value in entries.items() if isinstance(value, dict | list)]:
-                problem = f"{', '.join(opaque)} of {name} holds what no table can: {entries[opaque[0]]}"
+                problem = f"{', '.join(opaque)} of {name} cannot be written to a table: {entries[opaque[0]]}"
                 raise self.file.refusal(kernel, problem, "Leave this kernel autotuned and freeze the others.")
             if {*config.config} - {*OPTIONS} != {*self.columns} - {*OPTIONS}:
                 problem = f"the configurations of {name} do not all give the same meta-parameters"
@@ -248,7 +248,7 @@ def _choosers(file: KernelSource, tables: Sequence[_Table]) -> Iterator[_Edit]:
         if there is None:
             yield _Edit(above, above, [*text.splitlines(), "", ""])
         elif ast.dump(there) != ast.dump(ast.parse(text).body[0]):
-            problem = f"{name}, which chooses among measured configurations, is taken"
+            problem = f"{name}, which chooses among measured configurations, is already defined"
             raise file.refusal(there, problem, "Rename it, then freeze again.")
 
 

@@ -1,9 +1,7 @@
 """Tuning the autotuned kernels of a target within a time budget."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from pydantic import JsonValue
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.case import Case
@@ -16,10 +14,13 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tried, Tuning
 from pytorch_to_triton.schema.value import Value
 
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
 GRACE_SECONDS = 120.0
-"""Beyond the budget, for loading the target, drawing its inputs and compiling what was begun."""
+"""Beyond the budget, for loading the target, generating its inputs and finishing started compilations."""
 NAMED = 3
-"""Chosen configurations that the summary spells out."""
+"""Chosen configurations in the summary."""
 
 
 class TuneRequest(Value):
@@ -28,13 +29,13 @@ class TuneRequest(Value):
     target: Target
     """The kernel: a kernel file, or a function or module."""
     reference: Target
-    """What says what the inputs are, and whose state a module's kernel gets; of a kernel file, itself."""
+    """What defines the inputs and the state of a module's kernel; of a kernel file, itself."""
     case: Case
     """The call to tune for."""
     seed: int
-    """The inputs are drawn from it."""
+    """The inputs are generated from it."""
     seconds: float
-    """The search ends after about so long; compiling what it has begun may take a little longer."""
+    """About how long the search takes; started compilations may take a little longer."""
 
 
 async def tune(
@@ -47,19 +48,19 @@ async def tune(
     """
     if runtime.interpreter:
         raise MissingRequirement(
-            "Tuning needs a GPU: under the interpreter nothing that is timed means anything.",
-            "Tune on a machine with a GPU; what it finds can be frozen into the kernel file.",
+            "Tuning needs a GPU: times under the interpreter mean nothing.",
+            "Tune on a machine with a GPU; the result can be frozen into the kernel file.",
         )
-    arguments: dict[str, JsonValue] = request.model_dump(mode="json")
     async with device_lock("cuda-0", listener):
-        job = Job(kind="tune", arguments=arguments)
+        job = Job(kind="tune", arguments=request.model_dump(mode="json"))
         outcome = await worker.ask(job, runtime, seconds=request.seconds + GRACE_SECONDS, listener=listener)
     return tuning_of(request, outcome)
 
 
 def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
-    """What the worker's items say. Raises TargetBroken where the job ended early and found nothing."""
-    best = [item["best"] for item in outcome.items if "best" in item]
+    """The tuning by the worker's items. Raises TargetBroken where the job ended early and found nothing."""
+    items = cast("tuple[wire.TuneItem, ...]", outcome.items)
+    best = [item for item in items if item["event"] == "best"]
     if outcome.status != "answered" and not best:
         what = outcome.failure.message if outcome.failure else outcome.detail
         raise TargetBroken(
@@ -67,24 +68,24 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
             f"{outcome.during or 'start'}: {what}.",
             f"Validate the kernel first; the log is in {outcome.folder}.",
         )
-    about: dict[str, str] = next((item["about"] for item in outcome.items if "about" in item), {})
+    device = next((item for item in items if item["event"] == "device"), None)
     tuned = _tuned(best)
-    tried = _tried(outcome.items)
+    tried = _tried(items)
     sites = len(tuned) if outcome.answer is None else outcome.answer["sites"]
     return Tuning(
         summary=_summary(outcome, sites, tuned, tried),
         next_step=_next_step(tuned, tried),
         verdict="stopped" if outcome.answer is None else "tuned" if sites else "nothing_to_tune",
         kernel=str(request.target),
-        device=about.get("device", "unknown"),
-        triton=about.get("triton", "unknown"),
+        device=device["device"] if device else "unknown",
+        triton=device["triton"] if device else "unknown",
         dims=request.case.dims,
         tuned=tuned,
         tried=tried,
     )
 
 
-def _tuned(best: Iterable[Mapping[str, Any]]) -> tuple[TunedConfig, ...]:
+def _tuned(best: "Iterable[wire.ConfigBestItem]") -> tuple[TunedConfig, ...]:
     """The last of each kernel and key."""
     last = {(one["kernel"], repr(one["key"])): one for one in best}
     return tuple(
@@ -93,12 +94,12 @@ def _tuned(best: Iterable[Mapping[str, Any]]) -> tuple[TunedConfig, ...]:
     )
 
 
-def _tried(items: Iterable[Mapping[str, Any]]) -> tuple[Tried, ...]:
-    """Each configuration once, with the last that was said of it, in the order in which they came up."""
+def _tried(items: "Iterable[wire.TuneItem]") -> tuple[Tried, ...]:
+    """Each configuration once, with its last result, in the order in which they came up."""
     found: dict[str, Tried] = {}
     for item in items:
-        if what := item.get("dropped") or item.get("timed"):
-            tried = Tried.model_validate(what)
+        if item["event"] == "dropped" or item["event"] == "timed":
+            tried = Tried.model_validate({name: value for name, value in item.items() if name != "event"})
             found[repr((tried.kernel, tried.key, tried.config))] = tried
     return tuple(found.values())
 
@@ -107,15 +108,15 @@ def _summary(outcome: Outcome, sites: int, tuned: tuple[TunedConfig, ...], tried
     if not sites:
         return "The call launches no autotuned kernel: there is nothing to tune."
     timed = sum(one.median_ms is not None for one in tried)
-    sentences = [f"Of {len(tried)} configurations {timed} were timed; `tried` says why the others were not."]
+    sentences = [f"{timed} of {len(tried)} configurations were timed; `tried` shows why the others were not."]
     sentences += [_chosen(one, tried) for one in tuned[:NAMED]]
     if len(tuned) > NAMED:
         sentences.append(f"{len(tuned) - NAMED} more are in `tuned`.")
     if sites > len(tuned):
-        sentences.append(f"{sites - len(tuned)} of {sites} kernels by key have no configuration that works.")
+        sentences.append(f"{sites - len(tuned)} of {sites} autotuned kernels have no working configuration.")
     if outcome.answer is None:
         what = outcome.failure.message if outcome.failure else outcome.detail
-        sentences.insert(0, f"Tuning was ended early during {outcome.during or 'start'}: {what}.")
+        sentences.insert(0, f"Tuning ended early during {outcome.during or 'start'}: {what}.")
     return " ".join(sentences)
 
 
@@ -125,7 +126,9 @@ def _chosen(config: TunedConfig, tried: tuple[Tried, ...]) -> str:
     times = [one.median_ms for one in same if one.median_ms is not None]
     ours = next((one.median_ms for one in same if one.config == config.config), None)
     values = " ".join(f"{name}={value}" for name, value in config.config.items())
-    time = f"{ours:.4g} ms a call, the slowest {max(times):.4g} ms" if ours is not None else "not timed"
+    time = (
+        f"{ours:.4g} ms per call; the slowest takes {max(times):.4g} ms" if ours is not None else "not timed"
+    )
     return f"{config.kernel} is fastest with {values} ({time})."
 
 
@@ -133,7 +136,5 @@ def _next_step(tuned: tuple[TunedConfig, ...], tried: tuple[Tried, ...]) -> str:
     if tuned:
         return "Freeze the configurations into the kernel file, and validate the frozen file."
     if tried:
-        return (
-            "Read why each configuration was dropped in `tried`, and mend the kernel or its configurations."
-        )
+        return "Read why each configuration was dropped in `tried`, and fix the kernel or its configurations."
     return "Decorate a kernel with triton.autotune to have its configurations tuned."

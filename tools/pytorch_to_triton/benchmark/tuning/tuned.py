@@ -1,6 +1,6 @@
-"""Measured configurations, kept on disk: one JSON file for each kernel file, by what the file says.
+"""Measured configurations, kept on disk: one JSON file for each kernel file, by its content.
 
-A kernel file that was changed is another one: what was measured of the old text says nothing about the new.
+A kernel file that was changed is another one: measurements of the old text do not hold for the new.
 In a file, the newest configuration for each GPU, Triton version, kernel and key is kept.
 """
 

@@ -53,7 +53,7 @@ class KernelSource:
         try:
             self.tree = ast.parse(text)
         except SyntaxError as error:
-            raise BadInput(f"{name}:{error.lineno}: {error.msg}.", "Mend the syntax first.") from error
+            raise BadInput(f"{name}:{error.lineno}: {error.msg}.", "Fix the syntax first.") from error
 
     @cached_property
     def scope(self) -> NameScope:
@@ -167,7 +167,7 @@ class KernelSource:
                 and node is not tuner.kernel
                 and tuner.kernel in ast.walk(node)
             ):
-                problem = f"{tuner.name} is made anew by each call of {node.name}, so there may be several"
+                problem = f"{tuner.name} is made again by each call of {node.name}, so there may be several"
                 raise self.refusal(tuner.kernel, problem, "Define the kernel at the top of the file.")
 
     def _entries(self, node: ast.expr, tuner: Tuner) -> dict[object, ast.expr]:

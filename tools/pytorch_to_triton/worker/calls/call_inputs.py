@@ -5,18 +5,17 @@ from typing import Any
 
 import torch
 
-from ..jobs.describe import named_inputs
 from ..loading.target import Loaded, keyword
-from ..truth.oracle import Outputs
 from .exchange import AFTER_THE_CALL
-from .generate import draw_arguments, generator, signed
+from .generate import generate_arguments, generator, perturbed_state, signed
 from .gradients import GRADIENT_OF
+from .tensors import Outputs
 
 
-def drawn(reference: Loaded, case: dict[str, Any]) -> dict[str, Any]:
-    """The case's arguments on the CPU: drawn here, or by the file's inputs(**dims) or get_inputs()."""
+def generated_arguments(reference: Loaded, case: Mapping[str, Any]) -> dict[str, Any]:
+    """The case's arguments on the CPU: by its specs, or by the file's inputs(**dims) or get_inputs()."""
     if case["arguments"]:
-        return draw_arguments(case, case["seed"])
+        return generate_arguments(case, case["seed"])
     torch.manual_seed(generator(case["seed"], case["name"]).initial_seed())
     contents = reference.contents
     if not hasattr(contents, "inputs"):
@@ -26,7 +25,28 @@ def drawn(reference: Loaded, case: dict[str, Any]) -> dict[str, Any]:
     return dict(named)
 
 
-def drawn_cotangents(outputs: Outputs, seed: int) -> dict[str, torch.Tensor]:
+def named_inputs(loaded: Loaded) -> dict[str, Any]:
+    """get_inputs() as arguments by name: its own keys, else forward's parameters in order.
+
+    Raises ValueError where it returns more values than forward takes.
+    """
+    given = loaded.contents.get_inputs()
+    if isinstance(given, Mapping):
+        return dict(given)
+    names = loaded.parameters
+    if len(given) > len(names):
+        raise ValueError(
+            f"it returns {len(given)} values, but `{loaded.name}` takes {', '.join(names) or 'none'}"
+        )
+    return dict(zip(names, given, strict=False))
+
+
+def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
+    """The state that both sides are called with: the reference's, moved off its initial values."""
+    return perturbed_state(reference.state, trained(reference), seed)
+
+
+def generated_cotangents(outputs: Outputs, seed: int) -> dict[str, torch.Tensor]:
     """For each floating output a random gradient to start the backward pass from."""
     floating = {
         path: output.tensor
@@ -43,8 +63,5 @@ def drawn_cotangents(outputs: Outputs, seed: int) -> dict[str, torch.Tensor]:
 
 def trained(reference: Loaded) -> set[str]:
     """The names of a module's state that are parameters, not buffers."""
-    return (
-        set()
-        if reference.module is None
-        else {keyword(key) for key, _ in reference.module.named_parameters()}
-    )
+    module = reference.module
+    return set() if module is None else {keyword(key) for key, _ in module.named_parameters()}

@@ -1,9 +1,9 @@
-"""The folder through which the jobs of one validation pass tensors to each other.
+"""The folder through which the jobs of one validation exchange tensors.
 
 staged/SIDE/        the files that one side may load (staging.py)
 state/              the module's parameters and buffers, once
 inputs/CASE/        what every call of the case is given
-outputs/SIDE/CASE/  a candidate's outputs, and below second/ those of a second run, if they were other bits
+outputs/SIDE/CASE/  a candidate's outputs, and below second/ those of a second run, if its bits differ
 
 A side is the reference or one of the candidates: several may be compared with one reference.
 
@@ -20,17 +20,18 @@ from typing import Any
 
 import torch
 
-from .tensors import leaves, read_values, storage_bytes, write_values
+from ..integrity.returned_tensors import plain
+from .tensors import Outputs, leaves, output_of, read_values, storage_bytes, write_values
 
 AFTER_THE_CALL = " after the call"
 """Added to the name of an argument that was written to, and so is an output too."""
 REFERENCE = "reference"
-"""The side that knows what is expected."""
+"""The side that computes what is expected."""
 
 
 @dataclass(frozen=True)
 class CallInputs:
-    """What one call is given: arguments in the declaration's order, and a module's state."""
+    """The inputs of one call: arguments in the declaration's order, and a module's state."""
 
     arguments: dict[str, Any]
     state: dict[str, Any]
@@ -51,41 +52,41 @@ class Exchange:
     folder: Path
 
     def inputs(self, case_id: str) -> Path:
-        """Where lies what the case is called with."""
+        """The folder of the case's inputs."""
         return self.folder / "inputs" / case_id
 
     def outputs(self, side: str, case_id: str) -> Path:
-        """Where a candidate's outputs of a case lie."""
+        """The folder of a candidate's outputs of a case."""
         return self.folder / "outputs" / side / case_id
 
     def second_run(self, side: str, case_id: str) -> Path:
-        """Where the candidate's outputs of a second run lie, if they were other bits."""
+        """The folder of its outputs of a second run, if the bits differ."""
         return self.outputs(side, case_id) / "second"
 
     @property
     def secret(self) -> list[Path]:
-        """What is none of a candidate's business while it runs."""
+        """What a candidate must not read while it runs."""
         return [self.folder / "inputs", self.folder / "outputs"]
 
     @property
     def state(self) -> Path:
-        """Where the module's state lies."""
+        """The folder of the module's state."""
         return self.folder / "state"
 
     @property
     def staged(self) -> Path:
-        """Where the files lie that the sides load."""
+        """The folder of the files that the sides load."""
         return self.folder / "staged"
 
     def put(self, case_id: str, call: CallInputs) -> None:
-        """Write what the case is called with, but for the state."""
+        """Write the case's inputs, but not the state."""
         folder = self.inputs(case_id)
         write_values(call.arguments, folder)
         if call.cotangents:
             write_values(call.cotangents, folder / "cotangents")
 
     def call(self, case_id: str, device: str) -> CallInputs:
-        """What the case is called with, in fresh memory."""
+        """The case's inputs, in fresh memory."""
         folder = self.inputs(case_id)
         arguments = read_values(folder, device)
         state = following(read_values(self.state, device), arguments)
@@ -93,16 +94,16 @@ class Exchange:
         return CallInputs(arguments, state, read_values(cotangents, device) if cotangents.exists() else {})
 
     def digest(self, case_id: str) -> str:
-        """Of all bytes that the case is called with: a change is found out."""
+        """Of all bytes of the case's inputs: it shows a change."""
         return digest_of(self.inputs(case_id), self.state)
 
     def forget(self, case_id: str) -> None:
-        """Remove what a case is called with, and what came of it."""
+        """Remove a case's inputs and outputs."""
         for folder in (self.inputs(case_id), *(self.folder / "outputs").glob(f"*/{case_id}")):
             shutil.rmtree(folder, ignore_errors=True)
 
     def write_staging(self, side: str, staged: Mapping[str, str]) -> str:
-        """Note the staged copies of one side, by their originals; a digest of them all."""
+        """Record the staged copies of one side, by their originals; a digest of them all."""
         folder = self.staged / side
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "staging.json").write_text(json.dumps(staged))
@@ -114,7 +115,7 @@ class Exchange:
         return staged
 
     def staging_digest(self, side: str) -> str:
-        """Of all files that the side loads: a change is found out."""
+        """Of all files that the side loads: it shows a change."""
         return digest_of(self.staged / side)
 
 
@@ -145,7 +146,7 @@ def written_to(call: CallInputs, before: CallInputs) -> list[str]:
 
 
 def same_bits(tensor: torch.Tensor, original: torch.Tensor) -> bool:
-    """Whether nothing was written: the whole storage where both have one alike, else the elements."""
+    """Whether both hold the same: the whole storage if both are of one size, else the elements."""
     if tensor.untyped_storage().nbytes() == original.untyped_storage().nbytes():
         return bool(storage_bytes(tensor).equal(storage_bytes(original)))
     ours, theirs = (t.detach().contiguous().clone() for t in (tensor, original))
@@ -153,9 +154,15 @@ def same_bits(tensor: torch.Tensor, original: torch.Tensor) -> bool:
 
 
 def all_outputs(returned: Mapping[str, Any], call: CallInputs, written: list[str]) -> dict[str, Any]:
-    """What a call gives back by path: the leaves that it returned, and the arguments that it wrote to."""
+    """The outputs of a call by path: the leaves that it returned, and the arguments that it wrote to."""
     tensors = call.tensors()
     return {**returned, **{f"{name}{AFTER_THE_CALL}": tensors[name] for name in written}}
+
+
+def outputs_of(returned: Mapping[str, Any], call: CallInputs, written: list[str]) -> Outputs:
+    """Copies of `all_outputs`; a leaf that is no plain tensor has its type alone."""
+    everything = all_outputs(returned, call, written)
+    return {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
 
 
 def mapped(call: CallInputs, change: Callable[[str, torch.Tensor], torch.Tensor]) -> CallInputs:

@@ -1,4 +1,4 @@
-"""Drawing a case's arguments: each from a seed of its own, in the fills and layouts of inputs/case.py."""
+"""Generating a case's arguments: each from its own seed, in the fills and layouts of inputs/case.py."""
 
 import hashlib
 import math
@@ -8,35 +8,37 @@ from typing import Any
 import torch
 
 NON_FINITE_SHARE = 64
-"""One element in this many is replaced by the fills inf and nan, and at least one."""
+"""The fills inf and nan replace one element in this many, and at least one."""
 HUGE_SHORT = 16.0
 HUGE_WIDE = 2.0**-10
 """Scales of the fill huge, in square roots of the dtype's maximum: float16 and float8, and all others."""
 TIES = 5
 """Distinct values of the fill ties."""
-FAR_OFFSET = 2**31
-"""Elements; the last row of a far tensor starts beyond it."""
-FAR_ALIGNMENT = 16
-"""Elements; far rows keep the alignment that kernels are specialised for."""
+LARGE_OFFSET = 2**31
+"""Elements; the last row of a tensor with large strides starts beyond it."""
+ROW_ALIGNMENT = 16
+"""Elements; such rows keep the alignment that kernels are specialized for."""
 DEFAULT_INTEGERS = (-100, 101)
 LARGE_MEAN = 1000.0
 """In units of the spread around it."""
 PERTURBATION = 0.25
-"""How far a module's initial state is moved, in units of its own spread."""
+"""How much a module's initial state is changed, in units of its own spread."""
 
 Spec = Mapping[str, Any]
 
 
-def draw_arguments(case: Spec, seed: int) -> dict[str, Any]:
+def generate_arguments(case: Spec, seed: int) -> dict[str, Any]:
     """The case's arguments by name, tensors on the CPU; the same for the same seed on every machine."""
-    return {argument["name"]: draw_argument(case["name"], argument, seed) for argument in case["arguments"]}
+    return {
+        argument["name"]: generate_argument(case["name"], argument, seed) for argument in case["arguments"]
+    }
 
 
-def draw_argument(case_name: str, argument: Spec, seed: int) -> Any:
+def generate_argument(case_name: str, argument: Spec, seed: int) -> Any:
     if argument["form"] == "tensor":
-        return draw_tensor(argument, generator(seed, case_name, argument["name"]))
+        return generate_tensor(argument, generator(seed, case_name, argument["name"]))
     if argument["form"] == "list":
-        return [draw_argument(case_name, item, seed) for item in argument["items"]]
+        return [generate_argument(case_name, item, seed) for item in argument["items"]]
     return argument["value"]
 
 
@@ -46,16 +48,18 @@ def generator(seed: int, *names: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
-def draw_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
-    """A tensor of the spec's dtype, shape, fill, range and layout; a far one still contiguous."""
+def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
+    """A tensor of the spec's dtype, shape, fill, range and layout; `large_stride` stays contiguous."""
     dtype: torch.dtype = getattr(torch, spec["dtype"])
     values = (
-        draw_floats(spec, dtype, random) if dtype.is_floating_point else draw_integers(spec, dtype, random)
+        generate_floats(spec, dtype, random)
+        if dtype.is_floating_point
+        else generate_integers(spec, dtype, random)
     )
     return laid_out(values, spec["layout"])
 
 
-def draw_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+def generate_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
     shape, low, high = tuple(spec["shape"]), spec["low"], spec["high"]
     precise = torch.float64 if dtype == torch.float64 else torch.float32
     if low is None or high is None:
@@ -78,18 +82,6 @@ def signed(shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) 
 Fill = Callable[[torch.Tensor, torch.finfo, torch.Generator], torch.Tensor]
 
 
-def equal_rows(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values[..., :1].expand_as(values).clone() if values.ndim else values
-
-
-def large(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values * min(1e4, math.sqrt(limits.max) / 4)
-
-
-def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values * max(1e-4, math.sqrt(limits.tiny) * 2)
-
-
 def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     """Every second row; of a single row every second element: the others stay judgeable whatever overflows.
 
@@ -105,10 +97,6 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
     # Half of the maximum leaves room to round.
     raised = (values * scale).clamp(-limits.max / 2, limits.max / 2)
     return torch.where(chosen, raised, values)
-
-
-def tiny(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return torch.copysign(4 * math.sqrt(limits.tiny) * (1 + values.abs()), values)
 
 
 def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -137,15 +125,6 @@ def alternating(values: torch.Tensor, limits: torch.finfo, random: torch.Generat
     return torch.where(odd % 2 == 1, -magnitude, magnitude)
 
 
-def shifted(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    """E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has."""
-    return values + min(LARGE_MEAN, 0.1 / limits.eps)
-
-
-def negative(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    return values.abs().add(0.1).neg()
-
-
 def with_inf(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     places = some_places(values, random)
     values.view(-1)[places[0::2]] = torch.inf
@@ -159,7 +138,7 @@ def with_nan(values: torch.Tensor, limits: torch.finfo, random: torch.Generator)
 
 
 def with_ends(first: float, last: float) -> Fill:
-    """Random but for the first and the last element: tensors that are combined hold theirs at one place."""
+    """Random but for the first and last element: tensors that are combined have theirs in the same places."""
 
     def fill(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
         values.view(-1)[-1:] = last
@@ -170,7 +149,7 @@ def with_ends(first: float, last: float) -> Fill:
 
 
 def with_minus_inf_row(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    """A row with nothing left in it, as a mask leaves behind; of a scalar the scalar."""
+    """A row of nothing but minus infinity, as a mask leaves behind; a scalar as a whole."""
     values.view(-1)[: values.shape[-1] if values.ndim else 1] = -torch.inf
     return values
 
@@ -184,17 +163,22 @@ FILLS: dict[str, Fill] = {
     "random": lambda values, limits, random: values,
     "zeros": lambda values, limits, random: torch.zeros_like(values),
     "ones": lambda values, limits, random: torch.ones_like(values),
-    "equal_rows": equal_rows,
+    "equal_rows": lambda values, limits, random: (
+        values[..., :1].expand_as(values).clone() if values.ndim else values
+    ),
     "ties": ties,
-    "large": large,
+    "large": lambda values, limits, random: values * min(1e4, math.sqrt(limits.max) / 4),
     "huge": huge,
-    "small": small,
-    "tiny": tiny,
+    "small": lambda values, limits, random: values * max(1e-4, math.sqrt(limits.tiny) * 2),
+    "tiny": lambda values, limits, random: torch.copysign(
+        4 * math.sqrt(limits.tiny) * (1 + values.abs()), values
+    ),
     "denormal": denormal,
-    "negative": negative,
+    "negative": lambda values, limits, random: values.abs().add(0.1).neg(),
     "negative_zero": negative_zero,
     "alternating": alternating,
-    "shifted": shifted,
+    # E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has.
+    "shifted": lambda values, limits, random: values + min(LARGE_MEAN, 0.1 / limits.eps),
     "inf": with_inf,
     "inf_ends": with_ends(math.inf, math.inf),
     "inf_opposed": with_ends(math.inf, -math.inf),
@@ -204,7 +188,7 @@ FILLS: dict[str, Fill] = {
 }
 
 
-def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
+def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
     """Uniform in low..high; fills other than zeros, ones and ties mean nothing to integers."""
     shape, fill = tuple(spec["shape"]), spec["fill"]
     if fill in ("zeros", "ones"):
@@ -223,14 +207,14 @@ def draw_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> to
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     """The same values elsewhere in memory; as they are where the shape has no room for the layout.
 
-    A far tensor needs gigabytes: it stays contiguous here, and far_strides() says where it belongs.
+    The layout `large_stride` needs gigabytes: here it stays contiguous, and gets its large_strides() later.
     """
     if layout == "transposed" and values.ndim >= 2:
         return values.transpose(-1, -2).contiguous().transpose(-1, -2)
     if layout == "expanded" and values.ndim >= 2:
         return values[:1].expand(values.shape)
     if layout == "sliced" and values.ndim:
-        # What lies between differs from the tensor's own: a kernel that ignores strides is found out.
+        # What lies between differs from the tensor's own, so that a kernel that ignores strides fails.
         wide = torch.stack([values, torch.ones_like(values)], dim=-1).flatten(-2)
         return wide[..., ::2]
     if layout == "offset":
@@ -239,7 +223,7 @@ def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
     return values
 
 
-def far_strides(shape: Sequence[int]) -> tuple[int, ...]:
+def large_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides, in elements, that put the last row past an offset of 2^31; the others as if it were not there.
 
     A row is one index of the first dimension of three elements or more: the stride itself then fits 32 bits
@@ -254,15 +238,15 @@ def far_strides(shape: Sequence[int]) -> tuple[int, ...]:
         if dimension != long[0]:
             strides[dimension] = step
             step *= shape[dimension]
-    far = FAR_OFFSET // (shape[long[0]] - 1) + 1
-    strides[long[0]] = -(-max(step, far) // FAR_ALIGNMENT) * FAR_ALIGNMENT
+    large = LARGE_OFFSET // (shape[long[0]] - 1) + 1
+    strides[long[0]] = -(-max(step, large) // ROW_ALIGNMENT) * ROW_ALIGNMENT
     return tuple(strides)
 
 
 def perturbed_state(
     state: Mapping[str, torch.Tensor], parameters: set[str], seed: int
 ) -> dict[str, torch.Tensor]:
-    """A module's state moved off its initial values, so that weights of one and biases of zero hide nothing.
+    """A module's state with noise added: weights of one and biases of zero would hide mistakes.
 
     Buffers that are positive (a running variance) stay positive; those that are neither positive nor zero
     (a mask, a table) stay as they are.

@@ -22,7 +22,7 @@ NONDETERMINISM = 1e-9
 
 
 class NoGradient(Exception):
-    """No output depends on any input as far as autograd knows."""
+    """Autograd sees no output that depends on an input."""
 
 
 def with_gradients(target: Callable[[CallInputs], Any], call: CallInputs) -> dict[str, Any]:
@@ -70,10 +70,10 @@ def is_tracked(output: Any, path: str, call: CallInputs) -> bool:
 
 
 def gradcheck_failure(target: Callable[[CallInputs], Any], call: CallInputs) -> str | None:
-    """What torch.autograd.gradcheck says against the target: its gradients beside finite differences.
+    """Why torch.autograd.gradcheck rejects the target: its gradients differ from finite differences.
 
-    None where it agrees, and where it cannot tell: finite differences need float64, few elements, and values
-    of ordinary size.
+    None where they agree, and where it cannot be applied: finite differences need float64, few elements, and
+    values of ordinary size.
     """
     inputs = {name: t for name, t in call.tensors().items() if t.is_floating_point()}
     elements = sum(tensor.numel() for tensor in inputs.values())
@@ -96,6 +96,6 @@ def gradcheck_failure(target: Callable[[CallInputs], Any], call: CallInputs) -> 
 
 
 def is_ordinary(tensor: torch.Tensor) -> bool:
-    """float64, finite, and neither so large nor so small that a step of 1e-6 means nothing to it."""
+    """float64, finite, and of a size to which a step of 1e-6 is neither lost nor large."""
     size = float(tensor.detach().abs().max()) if tensor.numel() else 1.0
     return tensor.dtype == torch.float64 and 1e-2 < size < 1e2

@@ -82,7 +82,7 @@ def read_tensor(record: Record, folder: Path, device: str) -> torch.Tensor:
 
 
 def on_gpu(value: Any) -> Any:
-    """The value with its tensors, also those in lists, on the GPU or what stands for one."""
+    """The value with its tensors, also those in lists, on the GPU or on what poses as one."""
     if isinstance(value, list | tuple):
         return [on_gpu(item) for item in value]
     return value.cuda() if isinstance(value, torch.Tensor) else value
@@ -108,8 +108,12 @@ class OutputLeaf:
     """Its values, contiguous; a Python number as a 0-dimensional tensor; None of anything else."""
 
 
+Outputs = dict[str, OutputLeaf]
+"""By path."""
+
+
 def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
-    """The leaf as it is now, in memory of its own; what is no plain tensor has a type and nothing else."""
+    """A copy of the leaf; what is no plain tensor has a type and nothing else."""
     if why_not_plain is not None:
         return OutputLeaf({"type": why_not_plain}, None)
     kind = "Tensor" if is_tensor(leaf) else type(leaf).__name__
@@ -120,7 +124,7 @@ def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
         "type": kind,
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "shape": list(tensor.shape),
-        "device": where_it_lies(tensor),
+        "device": device_type(tensor),
     }
     plain = tensor.detach().resolve_conj().resolve_neg()
     return OutputLeaf(
@@ -128,12 +132,21 @@ def output_of(leaf: Any, why_not_plain: str | None = None) -> OutputLeaf:
     )
 
 
-def where_it_lies(tensor: torch.Tensor) -> str:
-    """The type of the tensor's device; under the interpreter, of the one that it would have on a GPU."""
+def same_output(left: OutputLeaf | None, right: OutputLeaf | None) -> bool:
+    """Equal in every trait and every bit."""
+    if left is None or right is None or left.traits != right.traits:
+        return False
+    if left.tensor is None or right.tensor is None:
+        return left.tensor is right.tensor
+    return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
+
+
+def device_type(tensor: torch.Tensor) -> str:
+    """Of the tensor's device; under the interpreter, of the device that it would have on a GPU."""
     return device_of(tensor).type if interpreting() else tensor.device.type
 
 
-def write_outputs(outputs: Mapping[str, OutputLeaf], folder: Path) -> None:
+def write_outputs(outputs: Outputs, folder: Path) -> None:
     """Write the leaves of a call by path: outputs.json holds a record for each."""
     folder.mkdir(parents=True, exist_ok=True)
     records = {
@@ -147,7 +160,7 @@ def written(tensor: torch.Tensor | None, file: Path) -> Record | None:
     return None if tensor is None else write_tensor(tensor, file)
 
 
-def read_outputs(folder: Path, device: str) -> dict[str, OutputLeaf]:
+def read_outputs(folder: Path, device: str) -> Outputs:
     """What `write_outputs` wrote, on `device`. Raises ValueError where the bytes do not fit their record."""
     records = json.loads((folder / "outputs.json").read_text())
     return {

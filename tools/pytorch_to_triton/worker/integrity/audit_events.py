@@ -1,4 +1,4 @@
-"""What an audit event of Python says about the code that caused it.
+"""What a Python audit event reveals about the code that caused it.
 
 Events: https://docs.python.org/3/library/audit_events.html. `READERS` maps an event to what reads it: its
 arguments and the frame that caused it give a kind and what was done, or None.
@@ -14,9 +14,9 @@ from .folders import Folders, plain_text
 from .frames import INSTALLED, LIBRARY, TORCH, TRITON, WORKER, below, owner_of_frame
 
 Arguments = tuple[Any, ...]
-Deed = tuple[str, str]
+Violation = tuple[str, str]
 """Kind and what was done."""
-Reader = Callable[[Arguments, FrameType], Deed | None]
+Reader = Callable[[Arguments, FrameType], Violation | None]
 
 KINDS: dict[str, tuple[str, ...]] = {
     "native_code": (
@@ -38,13 +38,13 @@ KINDS: dict[str, tuple[str, ...]] = {
         "sys._current_exceptions", "sys.addaudithook",
     ),
 }  # fmt: skip
-"""Events that say enough by having happened."""
+"""Events that are violations by themselves."""
 GUARDED_CALL = guarded_functions.EVENT
 FRAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
 LOOKING_AROUND = tuple(
     os.path.join(os.path.dirname(os.__file__), name) for name in ("inspect.py", "traceback.py")
 )
-"""Modules that hand frames to their caller; others of the library look at frames for themselves."""
+"""Modules that hand frames to their caller; others of the library use frames for themselves only."""
 BEHIND_PYTHON = frozenset({"_cffi_backend", "_testcapi", "_testinternalcapi"})
 """Extension modules that give access to memory and to C functions, and raise no event then."""
 CHANGES: Mapping[str, tuple[str, tuple[tuple[int, int | None], ...]]] = {
@@ -87,13 +87,13 @@ FILE_EVENTS = frozenset({"open", "os.listdir", "os.scandir", *CHANGES})
 """Whose folders are closed to torch and Triton too, when the author's code leads to them."""
 
 
-def touching(what: str | None) -> Deed | None:
+def touching(what: str | None) -> Violation | None:
     if what is None:
         return None
     return ("inspects_the_process" if what.startswith("opens /proc/") else "touches_files"), what
 
 
-def opening(args: Arguments, frame: FrameType, folders: Folders) -> Deed | None:
+def opening(args: Arguments, frame: FrameType, folders: Folders) -> Violation | None:
     """`open` names a mode; `os.open` does not, and may open a folder."""
     path, mode, flags = args[0], args[1], args[2] or 0
     bad = folders.opening(path, flags, frame) or (folders.reaching(path, flags) if mode is None else None)
@@ -103,7 +103,7 @@ def opening(args: Arguments, frame: FrameType, folders: Folders) -> Deed | None:
 def changing(event: str, folders: Folders) -> Reader:
     verb, paths = CHANGES[event]
 
-    def read(args: Arguments, frame: FrameType) -> Deed | None:
+    def read(args: Arguments, frame: FrameType) -> Violation | None:
         for path, folder in paths:
             dir_fd = -1 if folder is None else args[folder]
             if what := folders.changing(verb, args[path], dir_fd, frame):
@@ -114,7 +114,7 @@ def changing(event: str, folders: Folders) -> Reader:
 
 
 def calling(event: str, kind: str) -> Reader:
-    def read(args: Arguments, frame: FrameType) -> Deed | None:
+    def read(args: Arguments, frame: FrameType) -> Violation | None:
         shown_args = ", ".join(filter(None, map(shown, args)))
         return kind, f"calls {event}({shown_args})"
 
@@ -122,7 +122,7 @@ def calling(event: str, kind: str) -> Reader:
 
 
 def shown(value: object) -> str:
-    """An argument in words, without running a method of the author's; "" where it says nothing."""
+    """An argument as text, without running a method of the author's; "" where it shows nothing."""
     if type(value) in (int, bool):
         return str(value)
     if type(value) in (list, tuple):
@@ -131,7 +131,7 @@ def shown(value: object) -> str:
     return (plain_text(value) or "")[:160]
 
 
-def importing(args: Arguments, frame: FrameType) -> Deed | None:
+def importing(args: Arguments, frame: FrameType) -> Violation | None:
     name, file = plain_text(args[0]), plain_text(args[1])
     if name in BEHIND_PYTHON:
         return "native_code", f"imports {name}"
@@ -143,24 +143,24 @@ def importing(args: Arguments, frame: FrameType) -> Deed | None:
     return "native_code", f"loads the extension module {real}"
 
 
-def looking_around(args: Arguments, frame: FrameType) -> Deed | None:
+def looking_around(args: Arguments, frame: FrameType) -> Violation | None:
     return ("inspects_the_process", "walks the stack") if hands_frames(frame) else None
 
 
-def reading_attribute(args: Arguments, frame: FrameType) -> Deed | None:
+def reading_attribute(args: Arguments, frame: FrameType) -> Violation | None:
     """Frames behind a traceback or a generator."""
     if args[1] not in FRAMES:
         return None
     return ("inspects_the_process", f"reads {args[1]}") if hands_frames(frame) else None
 
 
-def setting_attribute(args: Arguments, frame: FrameType) -> Deed | None:
+def setting_attribute(args: Arguments, frame: FrameType) -> Violation | None:
     if args[1] == "__code__":
         return "disguises_code", f"replaces the code of {type(args[0]).__name__} {args[0].__name__}"
     return None
 
 
-def running_code(args: Arguments, frame: FrameType) -> Deed | None:
+def running_code(args: Arguments, frame: FrameType) -> Violation | None:
     """Code that claims to come from a file of torch, Triton or this worker, run by the author's own code."""
     code = args[0]
     if not isinstance(code, CodeType) or owner_of_frame(frame) != "author":
@@ -172,14 +172,15 @@ def running_code(args: Arguments, frame: FrameType) -> Deed | None:
     return ("disguises_code", f"runs code that claims to be of {code.co_filename}") if forged else None
 
 
-def guarded_call(args: Arguments, frame: FrameType, folders: Folders) -> Deed | None:
+def guarded_call(args: Arguments, frame: FrameType, folders: Folders) -> Violation | None:
     """A function without an event of its own was called; one that opens files may open harmless ones."""
     name, values, _ = args
     kind = guarded_functions.KINDS[name]
     if kind != "touches_files":
         return kind, f"calls {name}"
     flags = os.O_WRONLY if name.endswith("Writer") else os.O_RDONLY
-    return next((deed for value in values if (deed := touching(folders.opening(value, flags, frame)))), None)
+    found = (touching(folders.opening(value, flags, frame)) for value in values)
+    return next(filter(None, found), None)
 
 
 def hands_frames(frame: FrameType | None) -> bool:

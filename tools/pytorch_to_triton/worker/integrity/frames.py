@@ -40,7 +40,7 @@ ROOTS: tuple[tuple[str, Owner], ...] = (
 )
 LIBRARY = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
 INSTALLED = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
-DOORS = (
+ENTRY_POINTS = (
     os.path.join(TORCH, "utils", "cpp_extension.py"),
     os.path.join(TORCH, "_ops.py"),
     os.path.join(TORCH, "_classes.py"),
@@ -49,33 +49,33 @@ DOORS = (
     os.path.join(TORCH, "_inductor", ""),
     os.path.join(TRITON, "runtime", "build.py"),
 )
-"""Files (and folders) through which a caller has torch or Triton load, compile or start what it likes."""
-DOOR_FUNCTIONS = frozenset({"_compile_kernel"})
+"""Files (and folders) through which a caller makes torch or Triton load, compile or start anything."""
+ENTRY_FUNCTIONS = frozenset({"_compile_kernel"})
 """The same in files that also hold innocent functions: CUDA source through torch.cuda."""
 
 
 def author_of(frame: FrameType | None) -> Literal["triton", "author"] | None:
-    """Who asked, walking outward over the standard library, numpy, torch and this worker."""
-    for each in outward(frame):
+    """Who asked, walking up the callers over the standard library, numpy, torch and this worker."""
+    for each in callers(frame):
         owner = owner_of_frame(each)
         if owner in ("triton", "author"):
             return "triton" if owner == "triton" else "author"
     return None
 
 
-def asker_of(frame: FrameType | None) -> tuple[Owner | None, FrameType | None]:
+def requester_of(frame: FrameType | None) -> tuple[Owner | None, FrameType | None]:
     """Who asked on its own account, with its frame; None where only the library and this worker are there.
 
-    What torch or Triton do when called is their business, except behind one of `DOORS`. What a module of the
-    library or of an installed package does while it is imported is not its importer's business either.
+    What torch or Triton do when called is their own doing, except behind one of `ENTRY_POINTS`. What a module
+    of the library or of an installed package does while it is imported is not its importer's doing either.
     """
     entry: FrameType | None = None
-    for each in outward(frame):
+    for each in callers(frame):
         owner = owner_of_frame(each)
         if owner == "author":
             if is_import(each):
                 return "library", each
-            if entry is None or is_door(entry):
+            if entry is None or is_entry_point(entry):
                 return "author", each
             break
         if owner in ("torch", "triton", "numpy"):
@@ -89,10 +89,10 @@ def asker_of(frame: FrameType | None) -> tuple[Owner | None, FrameType | None]:
 
 def author_frame(frame: FrameType | None) -> FrameType | None:
     """The nearest frame of the author's code, for a file and a line to name."""
-    return next((each for each in outward(frame) if owner_of_frame(each) == "author"), None)
+    return next((each for each in callers(frame) if owner_of_frame(each) == "author"), None)
 
 
-def outward(frame: FrameType | None) -> Iterator[FrameType]:
+def callers(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -131,6 +131,6 @@ def is_import(frame: FrameType) -> bool:
     return any(below(real, root) for root in (*LIBRARY, *INSTALLED))
 
 
-def is_door(frame: FrameType) -> bool:
+def is_entry_point(frame: FrameType) -> bool:
     file = os.path.realpath(frame.f_code.co_filename)
-    return frame.f_code.co_name in DOOR_FUNCTIONS or file.startswith(DOORS)
+    return frame.f_code.co_name in ENTRY_FUNCTIONS or file.startswith(ENTRY_POINTS)

@@ -10,7 +10,7 @@ from torch._ops import OpOverload
 
 EVENT = f"{__name__}.call"
 THREAD_START = "threading.Thread.start"
-"""Told so that it is known whose a thread is. Python raises an event of its own only from 3.12 on."""
+"""Guarded to know whose a thread is. Python raises an event of its own only from 3.12 on."""
 GUARDED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "hides_operators": (
         (
@@ -58,10 +58,10 @@ KINDS = {
 
 
 class Guards:
-    """While entered, stand-ins raise the audit event `EVENT` before each call.
+    """While entered, wrappers raise the audit event `EVENT` before each call.
 
-    Its arguments are the function's name, what it is called with, and a list: whoever listens appends the
-    original from `originals` to let the call pass. A stand-in has nothing in it that leads to the original.
+    Its arguments are the function's name, what it is called with, and a list: the audit hook appends the
+    original from `originals` to let the call pass. A wrapper has nothing in it that leads to the original.
     """
 
     def __init__(self) -> None:
@@ -91,18 +91,18 @@ class Guards:
         owner = found(place)
         original = getattr(owner, name)
         self.originals[full_name(place, name)] = original
-        stand_in = guarded(place, name)
-        functools.update_wrapper(stand_in, original, updated=())
-        del stand_in.__wrapped__
+        wrapper = guarded(place, name)
+        functools.update_wrapper(wrapper, original, updated=())
+        del wrapper.__wrapped__
         self._hold(
             owner,
             name,
-            staticmethod(stand_in) if name == "from_file" and isinstance(owner, type) else stand_in,
+            staticmethod(wrapper) if name == "from_file" and isinstance(owner, type) else wrapper,
         )
 
-    def _hold(self, owner: Any, name: str, stand_in: Any) -> None:
+    def _hold(self, owner: Any, name: str, wrapper: Any) -> None:
         self._held.append((owner, name, vars(owner).get(name)))
-        setattr(owner, name, stand_in)
+        setattr(owner, name, wrapper)
 
 
 def found(place: str) -> Any:
@@ -116,7 +116,7 @@ def full_name(place: str, name: str) -> str:
 
 
 def guarded(place: str, name: str) -> Any:
-    """A stand-in; after its time, where somebody kept it, it calls what is there again."""
+    """A wrapper; kept beyond its time, it calls whatever is there then."""
     full = full_name(place, name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -128,7 +128,7 @@ def guarded(place: str, name: str) -> Any:
 
 
 def is_guard(value: object, name: str) -> bool:
-    """Whether a value is the stand-in of `guarded` for the function of that full name."""
+    """Whether a value is the wrapper of `guarded` for the function of that full name."""
     if not isinstance(value, FunctionType) or value.__code__ not in guarded.__code__.co_consts:
         return False
     cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))

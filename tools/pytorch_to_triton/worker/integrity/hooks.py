@@ -1,4 +1,4 @@
-"""Ways in which the author's code would run later, when nobody watches: found after each call, taken away."""
+"""Ways in which the author's code would run later, when nothing watches: removed after each call."""
 
 import gc
 import signal
@@ -26,13 +26,13 @@ SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 
 
 class Hooks:
-    """What was set when this was made; `disarm` puts it back."""
+    """What was set when this was made; `remove` puts it back."""
 
     def __init__(self) -> None:
         self._before = {name: read() for name, (read, _) in SETTINGS.items()}
         self._callbacks = list(gc.callbacks)
 
-    def disarm(self) -> list[str]:
+    def remove(self) -> list[str]:
         """The names of what the author's code has set since; nothing of it runs any more.
 
         What is garbage by now is collected at once, so that its finalizers run while they are watched.

@@ -1,4 +1,4 @@
-"""What a kernel's source says: what its names stand for, which functions it calls, its atomic operations."""
+"""What a kernel's source contains: what its names mean, which functions it calls, its atomic operations."""
 
 import ast
 import functools
@@ -43,7 +43,7 @@ class FunctionSource:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a dotted name stands for."""
+    """What a dotted name means."""
 
     value: object
     root: object
@@ -150,7 +150,7 @@ def parts_of(node: ast.AST) -> list[str]:
 
 
 def meaning_of(node: ast.AST, source: FunctionSource, given: Values) -> Meaning | None:
-    """What a dotted name stands for, as far as can be told without running anything of the author's.
+    """What a dotted name means, as far as is known without running anything of the author's.
 
     `given` are launch arguments by parameter.
     """

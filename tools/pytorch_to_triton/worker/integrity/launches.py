@@ -80,7 +80,7 @@ class Launches:
 
 
 def recorded(original: Any, launching: Callable[..., None], launched: Callable[..., None]) -> Any:
-    """A `run` that tells of each launch: `launching(self, args, kwargs)`, then `launched(fn, arguments)`."""
+    """A `run` that reports each launch: `launching(self, args, kwargs)`, then `launched(fn, arguments)`."""
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:

@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from .frames import TORCH, TRITON, Owner, asker_of, author_of, owner_of
+from .frames import TORCH, TRITON, Owner, author_of, owner_of, requester_of
 
 _PR_SET_CHILD_SUBREAPER = 36
 STARTED_BY: dict[int, tuple[threading.Thread, Owner | None]] = {}
-"""Who started a thread while conduct was watched, by the id of its object (its hash may be the author's)."""
+"""Who started a thread while the sandbox was on, by the id of its object (its hash may be the author's)."""
 
 
 class Leftovers:
@@ -56,8 +56,8 @@ class Leftovers:
 
 
 def note_start(thread: threading.Thread, frame: FrameType | None) -> None:
-    """Remember who starts a thread, as told by the frame that does."""
-    STARTED_BY[id(thread)] = thread, asker_of(frame)[0]
+    """Remember who starts a thread, by the frame that does."""
+    STARTED_BY[id(thread)] = thread, requester_of(frame)[0]
 
 
 def is_machinery(thread: threading.Thread, frame: FrameType) -> bool:

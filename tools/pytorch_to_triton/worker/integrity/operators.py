@@ -13,7 +13,7 @@ from torch._library.custom_ops import OPDEFS
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..dispatch import DispatchMode
-from .frames import TORCH, author_of, below, outward
+from .frames import TORCH, author_of, below, callers
 
 OWN_TO_TRITON = frozenset(
     f"aten.{name}"
@@ -38,17 +38,17 @@ OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 
 
 class Operators(DispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what runs while it is entered, here and in Python threads begun meanwhile."""
+    """Counts what runs while it is entered, here and in Python threads started while it is."""
 
     def __init__(
         self, given: Iterable[torch.Tensor] = (), wrote: Callable[[torch.Tensor], bool] | None = None
     ) -> None:
-        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` tells
+        """`given` are the call's inputs: a kernel that reads one has made nothing of it yet. `wrote` says
         whether kernels have written to an argument of a launch; without it, each counts as written to.
         """
         self._wrote = wrote
         self.pointers_given = False
-        """Whether kernels may have found tensors through addresses in another; of a device nobody knows."""
+        """Whether kernels may have found tensors through addresses in another, which a device hides."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._given = {s._cdata for s in map(storage_of, given) if s is not None}
         self.counts: Counter[str] = Counter()
@@ -113,7 +113,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
             self.counts[name] += 1
         for tensor in tensors_in((args, kwargs)):
             if is_foreign(type(tensor)):
-                # What it computes inside, it computes out of this mode's sight.
+                # What it computes inside, it computes unseen by this mode.
                 self.counts[f"{type(tensor).__name__}.__torch_dispatch__"] += 1
         made = any(self._carries(tensor, name) for tensor in tensors_in((args, kwargs)))
         result = func(*args, **kwargs)
@@ -125,7 +125,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _inside(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run an operator that Python code defines (torch.library), and see what that code runs in turn."""
+        """Run an operator that Python code defines (torch.library), and count what that code runs."""
         on_gpu = any(tensor.is_cuda for tensor in tensors_in((args, kwargs)))
         key = torch._C.DispatchKey.CUDA if on_gpu else torch._C.DispatchKey.CPU
         with self:
@@ -138,18 +138,18 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         return self.made_by_triton(tensor) and (not is_input or name in COPIES)
 
     def _counts(self, name: str, frame: FrameType | None) -> bool:
-        asker = author_of(frame)
-        if asker == "triton":
+        requester = author_of(frame)
+        if requester == "triton":
             return name not in OWN_TO_TRITON
-        return asker == "author" or threading.get_ident() != self._thread or is_backward(frame)
+        return requester == "author" or threading.get_ident() != self._thread or is_backward(frame)
 
-    def _replace(self, owner: Any, name: str, stand_in: Callable[[Any], Any]) -> None:
+    def _replace(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
         self._restore.append((owner, name, original))
-        setattr(owner, name, stand_in(original))
+        setattr(owner, name, wrapper(original))
 
     def _following(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A mode is entered in one thread only: a thread of the author's would be out of its sight."""
+        """A mode is entered in one thread only: a thread of the author's would go unseen."""
 
         def follow(*args: Any, **kwargs: Any) -> Any:
             with ThreadCounts(self):
@@ -189,7 +189,7 @@ def is_foreign(kind: type[torch.Tensor]) -> bool:
 
 def is_backward(frame: FrameType | None) -> bool:
     """Whether autograd runs the operator for a graph: no author's frame is there, yet the graph is theirs."""
-    return any(below(each.f_code.co_filename, f"{TORCH}/autograd") for each in outward(frame))
+    return any(below(each.f_code.co_filename, f"{TORCH}/autograd") for each in callers(frame))
 
 
 def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

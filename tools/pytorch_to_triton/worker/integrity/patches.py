@@ -48,7 +48,7 @@ class Namespace:
 class Patches:
     """What the functions are now is compared with what they were when this was made, by identity.
 
-    Attributes added later are fine, unless they hide an inherited or a built-in function. So are stand-ins of
+    Attributes added later are fine, unless they hide an inherited or a built-in function. So are wrappers of
     this package around the very same function.
     """
 
@@ -65,7 +65,7 @@ class Patches:
         self._noted: dict[str, dict[str, str]] = {}
 
     def note_interpreter(self) -> None:
-        """Have `changed` tell what is replaced in Triton's interpreter now, even if it is put back."""
+        """Have `changed` report what is replaced in Triton's interpreter now, even if it is put back."""
         for patch in self._changed_interpreter():
             self._noted.setdefault(patch["name"], patch)
 
@@ -189,7 +189,7 @@ def is_method(name: str, value: object) -> bool:
 
 
 def is_computing(name: str, value: object) -> bool:
-    """Of the interpreter's builder and its semantic: not which program runs, and under whose watch."""
+    """Of the interpreter's builder and its semantic: not which program runs, and which guard watches."""
     return callable(value) or name in ("builder", "codegen_fns", "options")
 
 
@@ -228,7 +228,7 @@ def is_authors(value: object) -> bool:
 
 
 def is_workers(kind: type) -> bool:
-    """Whether a class is one that a module of this worker holds, whatever it says of itself."""
+    """Whether a class is one that a module of this worker holds, whatever it claims."""
     module = kind.__module__
     return module.startswith(f"{WORKER_PACKAGE}.") and vars(sys.modules[module]).get(kind.__name__) is kind
 

@@ -1,4 +1,4 @@
-"""How a tensor's elements get out of torch's sight, to be computed with by something else."""
+"""Where a tensor's elements leave torch, to be computed with by something else."""
 
 import sys
 from collections import Counter

@@ -1,8 +1,8 @@
-"""What the author's code does outside its business: recorded at once, and refused.
+"""What the author's code must not do: recorded at once, and refused.
 
-A Python audit hook can never be removed: one a process is installed, and switched on and off by audit events
-of its own, so that nothing refers to it. It sees what Python does; native code in this process is beyond it,
-so loading any is refused.
+A Python audit hook can never be removed: one per process is installed, and switched on and off by audit
+events of its own, so that nothing refers to it. It sees what Python does; native code in this process is
+beyond it, so loading any is refused.
 """
 
 import builtins
@@ -17,16 +17,16 @@ from types import FrameType
 from typing import Any
 
 from . import audit_events, folders, frames, guarded_functions, leftovers
-from .audit_events import FILE_EVENTS, FRAMES, GUARDED_CALL, Deed, Reader, readers
+from .audit_events import FILE_EVENTS, FRAMES, GUARDED_CALL, Reader, Violation, readers
 from .folders import Folders
-from .frames import WORKER, asker_of, author_frame, author_of
+from .frames import WORKER, author_frame, author_of, requester_of
 from .guarded_functions import THREAD_START, Guards
 from .leftovers import is_authors, note_start
 
-Fact = dict[str, Any]
-MOST_FACTS = 20
+Record = dict[str, Any]
+MOST_RECORDS = 20
 SWITCH = f"{__name__}.switch"
-Watch = Callable[[str, tuple[Any, ...], FrameType], None]
+Handler = Callable[[str, tuple[Any, ...], FrameType], None]
 
 
 class SandboxRefusal(PermissionError):
@@ -34,25 +34,29 @@ class SandboxRefusal(PermissionError):
 
 
 class Sandbox:
-    """Facts are `{"kind", "what", "file", "line"}`, the first 20 different ones; `tell` gets each at once.
+    """Refuses and records violations: the first 20 different ones, each given to `report` at once.
+
+    A record is `{"kind", "what", "file", "line"}`.
 
     Kinds: native_code, inspects_the_process, starts_processes, sends_signals, network, touches_files,
     disguises_code, hides_operators, tampers. Only the last is not refused but undone.
     """
 
-    def __init__(self, secret: Sequence[Path], kept: Sequence[Path], tell: Callable[[Fact], None]) -> None:
-        self.facts: list[Fact] = []
-        self._tell = tell
+    def __init__(
+        self, secret: Sequence[Path], kept: Sequence[Path], report: Callable[[Record], None]
+    ) -> None:
+        self.violations: list[Record] = []
+        self._report = report
         self._readers: dict[str, Reader] = readers(Folders.at(secret, kept))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch what this process does meanwhile. Raises RuntimeError where a watch is on already."""
+        """Watch what this process does inside. Raises RuntimeError where a sandbox is already on."""
         install_hook()
         key = object()
-        with Guards() as stand_ins:
-            look = watch(self._event, self._record)
-            sys.audit(SWITCH, key, look, frozenset(self._readers), stand_ins.originals)
+        with Guards() as guards:
+            handler = sealed(self._event, self._record)
+            sys.audit(SWITCH, key, handler, frozenset(self._readers), guards.originals)
             try:
                 yield
             finally:
@@ -62,36 +66,36 @@ class Sandbox:
         if event == GUARDED_CALL and args[0] == THREAD_START:
             note_start(args[1][0], frame)
             return
-        deed = self._readers[event](args, frame)
-        if deed is None:
+        violation = self._readers[event](args, frame)
+        if violation is None:
             return
-        anyhow = event in FILE_EVENTS or deed[0] == "touches_files"
-        if led_by_author(frame) if anyhow else asked_by_author(frame):
-            self._record(deed, frame)
-            raise SandboxRefusal(f"not allowed here: {deed[1]}")
+        is_closed = event in FILE_EVENTS or violation[0] == "touches_files"
+        if led_by_author(frame) if is_closed else requested_by_author(frame):
+            self._record(violation, frame)
+            raise SandboxRefusal(f"not allowed here: {violation[1]}")
 
-    def _record(self, deed: Deed, frame: FrameType) -> None:
-        kind, what = deed
+    def _record(self, violation: Violation, frame: FrameType) -> None:
+        kind, what = violation
         place = author_frame(frame)
-        fact = {
+        record = {
             "kind": kind,
             "what": what,
             "file": place.f_code.co_filename if place else None,
             "line": place.f_lineno if place else None,
         }
-        if fact not in self.facts and len(self.facts) < MOST_FACTS:
-            self.facts.append(fact)
-            self._tell(fact)
+        if record not in self.violations and len(self.violations) < MOST_RECORDS:
+            self.violations.append(record)
+            self._report(record)
 
 
-def asked_by_author(frame: FrameType) -> bool:
+def requested_by_author(frame: FrameType) -> bool:
     """Whether the author's code asked on its own account, or a thread it started for nothing else."""
-    asker, _ = asker_of(frame)
-    return asker == "author" or (asker is None and in_authors_thread())
+    requester, _ = requester_of(frame)
+    return requester == "author" or (requester is None and in_authors_thread())
 
 
 def led_by_author(frame: FrameType) -> bool:
-    """Whether the author's code led to it, through whatever."""
+    """Whether the author's code led to it, through any other code."""
     return author_of(frame) is not None or in_authors_thread()
 
 
@@ -102,10 +106,10 @@ def in_authors_thread() -> bool:
     return isinstance(thread, threading._DummyThread) or is_authors(thread)
 
 
-def watch(look: Watch, record: Callable[[Deed, FrameType], None]) -> Watch:
-    """`look`, after putting back whatever function it needs that was replaced meanwhile.
+def sealed(handler: Handler, record: Callable[[Violation, FrameType], None]) -> Handler:
+    """`handler`, after putting back whatever function it needs that was replaced in between.
 
-    Replaced for the moment of one deed, a function would let it pass and `Patches` would not see it.
+    Replaced for the moment of one violation, a function would let it pass and `Patches` would not see it.
     """
     relied_on = [
         (module.__name__, vars(module), name, value)
@@ -124,19 +128,19 @@ def watch(look: Watch, record: Callable[[Deed, FrameType], None]) -> Watch:
         if callable(value) or name.isupper()
     ]
 
-    def look_sealed(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
+    def sealed_handler(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
         for module, names, name, value in relied_on:
             if names.get(name) is not value:
                 names[name] = value
                 record(("tampers", f"replaces {module}.{name}"), frame)
-        look(event, args, frame)
+        handler(event, args, frame)
 
-    return look_sealed
+    return sealed_handler
 
 
 @functools.cache
 def install_hook() -> None:
-    """Add the hook, once a process; it does nothing until it is switched on."""
+    """Add the hook, once per process; it does nothing until it is switched on."""
     state: list[Any] = [None, None, frozenset(), {}]
     busy = threading.local()
     current_frame = sys._getframe
@@ -164,9 +168,11 @@ def install_hook() -> None:
         finally:
             busy.now = False
 
-    def switch(key: object, seen: Watch | None, wanted: frozenset[str], originals: dict[str, Any]) -> None:
-        if state[0] is not (key if seen is None else None):
-            raise RuntimeError("conduct is watched already, by someone else")
-        state[:] = (None if seen is None else key), seen, wanted, originals
+    def switch(
+        key: object, handler: Handler | None, wanted: frozenset[str], originals: dict[str, Any]
+    ) -> None:
+        if state[0] is not (key if handler is None else None):
+            raise RuntimeError("the sandbox is already on")
+        state[:] = (None if handler is None else key), handler, wanted, originals
 
     sys.addaudithook(hook)

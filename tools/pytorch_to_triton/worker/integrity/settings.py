@@ -35,7 +35,7 @@ class Settings:
 
 
 def settings() -> dict[str, Value]:
-    """Every setting by name; what this torch does not have, or refuses to read, says so."""
+    """Every setting by name; what this torch does not have, or refuses to read is named as such."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
@@ -55,7 +55,7 @@ def read(getter: Callable[[], object]) -> Value:
 
 
 def plain(value: object) -> Value:
-    """The value as JSON holds it; of an object of the author's, nothing that it says of itself."""
+    """The value as JSON holds it; of an object of the author's, nothing that it claims."""
     if value is None or type(value) in (bool, int, float, str):
         assert value is None or isinstance(value, bool | int | float | str)
         return value
@@ -112,12 +112,12 @@ PYTHON_SETTINGS: dict[str, Callable[[], object]] = {
 
 def signals() -> dict[str, Value]:
     """The handler of every signal."""
-    handlers = {sign: signal.getsignal(sign) for sign in signal.valid_signals()}
-    return {f"signal {name_of(sign)}": plain(handler) for sign, handler in handlers.items()}
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    return {f"signal {name_of(number)}": plain(handler) for number, handler in handlers.items()}
 
 
-def name_of(sign: int) -> str:
-    return sign.name if isinstance(sign, signal.Signals) else str(sign)
+def name_of(number: int) -> str:
+    return number.name if isinstance(number, signal.Signals) else str(number)
 
 
 def environment() -> dict[str, Value]:

@@ -1,21 +1,30 @@
-"""Triton's interpreter, mended so that it computes what a GPU would.
+"""Triton's interpreter, patched so that it computes what a GPU would.
 
-`install()` replaces pieces of `triton.runtime.interpreter` in this process. What each file mends:
+`install()` replaces pieces of `triton.runtime.interpreter` in this process. What each file fixes:
 
-    formats.py      bfloat16 and float8 values behind the bit patterns in which Triton keeps them
-    arithmetic.py   operations and casts on those formats, NaN in minimum and maximum, TF32, bfloat16 atomics
-    reductions.py   reduce and scan: rounding, NaN, and custom combine functions on whole blocks at once
-    syntax.py       `and`, `or`, `not` on blocks, loop indices as tensors, conditions that a compiler refuses
-    launching.py    a kernel's arguments, its grid, calls between kernels, numpy's warnings
-    libdevice.py    libdevice functions
-    autotuning.py   @triton.autotune without timing, and a driver without a device
+    formats.py       bfloat16 and float8 values behind the bit patterns in which Triton keeps them
+    arithmetic.py    operations and casts on those formats, NaN in minimum and maximum, TF32, bfloat16 atomics
+    reductions.py    reduce and scan: rounding, NaN, and custom combine functions on whole blocks at once
+    syntax.py        `and`, `or`, `not` on blocks, loop indices as tensors, conditions that a compiler refuses
+    launching.py     a kernel's arguments, its grid, calls between kernels, numpy's warnings
+    libdevice.py     libdevice functions
+    autotuning.py    @triton.autotune without timing, and a driver without a device
+
+What else is here, and not installed by it:
+
+    memory_guard.py  keeps loads and stores inside the tensors they may touch, and reports races
+    bounds.py        the memory that one launch may touch
+    races.py         programs of one launch that conflict over an element
+    strides.py       how far apart the lanes of a block lie
+    fake_cuda.py     code written for one CUDA GPU runs on CPU tensors
+    cuda_answers.py  what torch.cuda answers there
 """
 
 from . import arithmetic, autotuning, formats, launching, libdevice, reductions, syntax
 
 
 def install() -> None:
-    """Mend Triton's interpreter in this process, once.
+    """Patch Triton's interpreter in this process, once.
 
     `TRITON_INTERPRET=1` must have been set before triton was imported; kernels must not have run before. No
     tensor operation is run and no thread started, so the process may fork afterwards.

@@ -22,7 +22,7 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        # Asserts on. The check for int32 overflow stays off: it refuses honest code, such as hashes, that
+        # Asserts on. The check for int32 overflow stays off: it refuses correct code, such as hashes, that
         # wraps around by design, and computes every integer operation a second time in 64 bits.
         self.options: Any = dataclasses.replace(
             self.options,

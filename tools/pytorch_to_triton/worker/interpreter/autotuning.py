@@ -36,7 +36,7 @@ class InterpreterDriver:
         return torch.cpu
 
     def get_device_properties(self, device: int) -> dict[str, int]:
-        """One multiprocessor; registers and shared memory (bytes) are what every CUDA GPU grants a block."""
+        """One SM; registers and shared memory (bytes) are what every CUDA GPU grants a block."""
         return {
             "multiprocessor_count": 1,
             "max_num_regs": 65536,

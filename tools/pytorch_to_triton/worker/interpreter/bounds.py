@@ -69,7 +69,7 @@ class Bounds:
         """The tensor that `address` was most likely meant for.
 
         That is the argument `origin` where it is known; else one in range `neighbour`, where other lanes of
-        the same operation lie, unless that is -1; else the argument nearest by.
+        the same operation lie, unless that is -1; else the argument nearest.
         """
         if origin is not None:
             return self.arguments[origin]

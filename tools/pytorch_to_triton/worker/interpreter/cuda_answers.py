@@ -1,13 +1,13 @@
-"""What `torch.cuda`, and the modules that speak of it, answer where a CPU stands in for one CUDA GPU.
+"""What `torch.cuda`, and the modules about it, answer where a CPU plays one CUDA GPU.
 
-The GPU described is the least that Triton's users meet: compute capability 8.0, and in all else what
-`autotuning.InterpreterDriver` says. Everything runs in order on the spot: streams and events only keep up
-appearances, and nothing can be timed.
+The GPU described is the smallest that Triton's users have: compute capability 8.0, and otherwise that of
+`autotuning.InterpreterDriver`. Everything runs in order, at once: streams and events do
+nothing, and nothing can be timed.
 """
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -18,7 +18,7 @@ from triton.runtime.errors import InterpreterError
 from .autotuning import InterpreterDriver
 
 Replacement = tuple[object, str, Any]
-"""The owner of an attribute, its name, and the value that it has meanwhile."""
+"""The owner of an attribute, its name, and the value that replaces it."""
 DEVICE = torch.device("cuda", 0)
 CAPABILITY = (8, 0)
 LIMITS = InterpreterDriver().get_device_properties(0)
@@ -162,24 +162,13 @@ def on_device(device: Any) -> Iterator[None]:
     yield
 
 
-def nothing(*args: Any, **kwargs: Any) -> None:
-    """What has no effect where everything happens in order and on one device."""
+def always(value: Any) -> Callable[..., Any]:
+    """A function that returns `value` whatever it is called with."""
+    return lambda *args, **kwargs: value
 
 
-def yes(*args: Any, **kwargs: Any) -> bool:
-    return True
-
-
-def no(*args: Any, **kwargs: Any) -> bool:
-    return False
-
-
-def one(*args: Any, **kwargs: Any) -> int:
-    return 1
-
-
-def zero(*args: Any, **kwargs: Any) -> int:
-    return 0
+nothing, yes, no, one, zero = map(always, (None, True, False, 1, 0))
+"""`nothing` has no effect, where everything happens in order and on one device."""
 
 
 def whole_memory(device: Any = None) -> tuple[int, int]:
@@ -201,10 +190,6 @@ def device_capability(device: Any = None) -> tuple[int, int]:
     return CAPABILITY
 
 
-def no_statistics(device: Any = None) -> dict[str, int]:
-    return {}
-
-
 def no_timing(*args: Any, **kwargs: Any) -> NoReturn:
     raise InterpreterError("the interpreter cannot time a kernel: that needs a GPU")
 
@@ -214,7 +199,7 @@ def no_graphs(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 def no_initialisation() -> NoReturn:
-    """Whatever would reach for a real GPU ends here, also where there is one."""
+    """Whatever would use a real GPU ends here, also where there is one."""
     raise InterpreterError("this call needs a GPU: under the interpreter, tensors lie on the CPU")
 
 
@@ -239,7 +224,7 @@ def set_random_states(new_states: list[torch.Tensor]) -> None:
 
 
 def generator_class() -> type:
-    """`torch.Generator`, which on "cuda" is one on the CPU that says otherwise."""
+    """`torch.Generator`, which on "cuda" is one on the CPU that claims to be on "cuda"."""
     upstream = torch.Generator
 
     class Kind(type(upstream)):  # type: ignore[misc]
@@ -287,7 +272,7 @@ MEMORY = {
     "max_memory_allocated": zero,
     "memory_reserved": zero,
     "max_memory_reserved": zero,
-    "memory_stats": no_statistics,
+    "memory_stats": lambda device=None: {},
     "reset_peak_memory_stats": nothing,
     "reset_accumulated_memory_stats": nothing,
     "reset_max_memory_allocated": nothing,
@@ -324,7 +309,7 @@ CUDA = {
     "synchronize": nothing,
 }
 ACCELERATOR = {
-    "current_accelerator": lambda *args, **kwargs: torch.device("cuda"),
+    "current_accelerator": always(torch.device("cuda")),
     "current_device_idx": zero,
     "current_device_index": zero,
     "device_count": one,
@@ -344,7 +329,7 @@ DRIVER = {
 
 
 def replacements() -> Iterator[Replacement]:
-    """Everything to be replaced, for one stay in the stand-in."""
+    """Everything to be replaced, for one use of the fake GPU."""
     streams = StreamsInUse()
     for name in ("current_stream", "default_stream", "set_stream", "stream"):
         yield torch.cuda, name, getattr(streams, name)

@@ -1,11 +1,11 @@
 """Code written for one CUDA GPU runs on CPU tensors, where the interpreter needs them.
 
-Inside `standing_in()`, a TorchFunctionMode sees every call of torch: it turns cuda devices in the arguments
+Inside `fake_gpu()`, a TorchFunctionMode sees every call of torch: it turns cuda devices in the arguments
 into the CPU, and answers `x.device`, `x.is_cuda` and the like for tensors. Real `torch.device("cuda", 0)`
-values are handed out, so they compare and print as on a GPU. `cuda_answers.py` stands in for torch.cuda.
+values are handed out, so they compare and print as on a GPU. `cuda_answers.py` replaces torch.cuda.
 
-A tensor counts as on the GPU unless its storage is marked as the host's: code that forgets `device=x.device`
-is told from code that does not. The mark is an attribute of the storage, which all views share. Tensors made
+A tensor counts as on the GPU unless its storage is marked as the host's: so code that forgets
+`device=x.device` is noticed. The mark is an attribute of the storage, which all views share. Tensors made
 outside are unmarked, hence on the GPU.
 """
 
@@ -27,7 +27,7 @@ from .cuda_answers import DEVICE, Replacement, as_device
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 CPU = torch.device("cpu")
-MARK = "_stand_in_place"
+MARK = "_fake_cuda_place"
 HOST, PINNED = "host", "pinned"
 ABSENT = object()
 modes_in_use: Callable[[], list[Any]] = _get_current_function_mode_stack
@@ -42,7 +42,7 @@ SAME_DEVICE_NAMES = frozenset([
 
 
 @contextlib.contextmanager
-def standing_in() -> Iterator[None]:
+def fake_gpu() -> Iterator[None]:
     """Inside, CPU tensors are taken for a GPU's by everything on this thread; afterwards torch is as before.
 
     Modules whose code was written for a GPU are to be imported inside too.
@@ -62,7 +62,7 @@ def standing_in() -> Iterator[None]:
 
 
 def device_of(tensor: Tensor) -> torch.device:
-    """Where the tensor would be if the GPU were real; known inside and after `standing_in()`."""
+    """Where the tensor would be if the GPU were real; known inside and after `fake_gpu()`."""
     if tensor.device.type not in ("cpu", "cuda"):
         return tensor.device
     return DEVICE if place_of(tensor) is None else CPU
@@ -74,7 +74,7 @@ def reachable_by_kernels(tensor: Tensor) -> bool:
 
 
 class OneGpu(TorchFunctionMode):
-    """Sees each call of a torch function on this thread, with itself switched off meanwhile."""
+    """Sees each call of a torch function on this thread, with itself switched off during it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class OneGpu(TorchFunctionMode):
         return answer(func, args, dict(kwargs) if kwargs else {})
 
     def kept_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, under this mode also where torch calls it in the midst of a function of its own."""
+        """The function, under this mode also where torch calls it inside a function of its own."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -322,7 +322,7 @@ def implementing(mode: OneGpu) -> Callable[..., None]:
 
 
 def without_gpu(mode: OneGpu) -> Callable[..., Any]:
-    """A default device of "cuda" is the CPU wherever this mode cannot see to it."""
+    """A default device of "cuda" is the CPU wherever this mode is not on."""
     upstream: Callable[..., Any] = default_device.DeviceContext.__torch_function__
 
     def call(self: Any, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Floating-point formats that numpy lacks, bfloat16 and float8: Triton keeps them as bare bit patterns."""
+"""Floating-point formats missing in numpy, bfloat16 and float8: Triton keeps them as bare bit patterns."""
 
 import functools
 from typing import Any, NamedTuple

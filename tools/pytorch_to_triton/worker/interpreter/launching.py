@@ -83,7 +83,7 @@ BINARY = (
 
 
 def yielding(name: str) -> Any:
-    """`CONSTANT * x` of a global tl.constexpr is a tensor, as in the compiler, no constant that holds one."""
+    """`CONSTANT * x` of a global tl.constexpr is a tensor, as in the compiler, not a constant of one."""
     plain, original = getattr(operator, f"__{name}__"), getattr(tl.constexpr, f"__{name}__")
 
     def operate(self: Any, other: Any) -> Any:
@@ -95,7 +95,7 @@ def yielding(name: str) -> Any:
 def install() -> None:
     for name in BINARY:
         setattr(tl.constexpr, f"__{name}__", yielding(name))
-    # Upstream points triton.language at the interpreter anew for each launch and each device function call,
+    # Upstream points triton.language at the interpreter again for each launch and each device function call,
     # which costs more than most kernels. In this process every kernel is interpreted: once is enough.
     upstream._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     upstream._patch_lang = no_more_patches

@@ -1,5 +1,5 @@
-"""A watch over kernels: every load, store and atomic stays inside the tensors that it may touch, and programs
-of one launch do not race. What does not is noted with its source line and kept from happening."""
+"""A guard over kernels: every load, store and atomic stays inside the tensors that it may touch, and programs
+of one launch do not race. Violations are reported with their source line and prevented."""
 
 import contextlib
 import functools
@@ -138,9 +138,12 @@ class GuardedLaunch:
         meant = np.broadcast_to(values.data, pointers.data.shape)[touch.kept]
         lost = differing(in_memory(lanes, meant.dtype), meant)
         if lost.any():
-            words = "lanes of one store write different values to this element"
+            description = "lanes of one store write different values to this element"
             self.note(
-                "race", touch.owner, (int(lanes[lost][0]), touch.parts[0].storage), (int(lost.sum()), words)
+                "race",
+                touch.owner,
+                (int(lanes[lost][0]), touch.parts[0].storage),
+                (int(lost.sum()), description),
             )
 
     def atomic(self) -> None:
@@ -150,14 +153,14 @@ class GuardedLaunch:
 
     def finish(self) -> None:
         for conflict in self.races.finish():
-            words = conflict.words.format(
-                program=self.program_words(conflict.owner), other=self.program_words(conflict.other)
+            description = conflict.description.format(
+                program=self.program_text(conflict.owner), other=self.program_text(conflict.other)
             )
             place = (conflict.address, conflict.storage)
-            self.note("race", conflict.owner, place, (conflict.count, words))
+            self.note("race", conflict.owner, place, (conflict.count, description))
 
     def note_step(self, site: AccessSite, addresses: Array) -> None:
-        """A line's first block tells how its lanes lie."""
+        """The first block of a line shows how its lanes lie."""
         step = step_of(addresses)
         if step is not None and step >= SECTOR_BYTES and site.origin is not None:
             place = {"kernel": self.kernel, "file": site.file, "line": site.line, "tensor": site.origin}
@@ -171,7 +174,7 @@ class GuardedLaunch:
     def note(self, kind: str, owner: int, place: tuple[int, int], event: tuple[int, str]) -> None:
         """`place` is an address and a range near it or -1; `event` a count and what happened."""
         address, neighbour = place
-        count, words = event
+        count, description = event
         site = list(self.sites)[owner & SITES]
         tensor = self.bounds.tensor_at(address, site.origin, neighbour)
         offset = signed(address - tensor.first) // tensor.itemsize
@@ -189,7 +192,7 @@ class GuardedLaunch:
                 "elements": elements,
                 "count": count,
                 "program": list(self.position(owner)),
-                "detail": f"{words} element {offset} of {elements}" if outside else words,
+                "detail": f"{description} element {offset} of {elements}" if outside else description,
             }
         )
 
@@ -198,14 +201,14 @@ class GuardedLaunch:
         x, y = divmod(rest, self.grid[1])
         return x, y, z
 
-    def program_words(self, owner: int) -> str:
+    def program_text(self, owner: int) -> str:
         """`3`, or `(3, 1, 0)` in a grid of several dimensions."""
         position = self.position(owner)
         return str(position if self.grid[1] * self.grid[2] > 1 else position[0])
 
 
 class MemoryGuard:
-    """Notes what kernels do to memory that they must not, while it watches.
+    """Records what kernels must not do to memory, while it watches.
 
     `known` gives, once a launch, every range that kernels may touch beside the launch's own tensors.
     """
@@ -220,7 +223,7 @@ class MemoryGuard:
 
         kind "load_outside", "store_outside" or "race"; kernel; file, line and source; tensor; offset, in
         elements from the tensor's first; elements, from its first to its storage's end; program [x, y, z];
-        detail, a clause for a person.
+        detail, a clause for a reader.
         """
         self.launches_with_atomics: set[str] = set()
         self.stored: set[int] = set()
@@ -235,8 +238,8 @@ class MemoryGuard:
         builder, executor = upstream.interpreter_builder, upstream.GridExecutor
         usual, other = type(builder), vars(builder).get("guard")
         # Triton 3.6 has handed this one object to every function of triton.language: it is changed in place.
-        builder.__class__, builder.guard = WatchedBuilder, self
-        upstream.GridExecutor = WatchedExecutor
+        builder.__class__, builder.guard = GuardedBuilder, self
+        upstream.GridExecutor = GuardedExecutor
         try:
             yield
         finally:
@@ -256,7 +259,7 @@ class MemoryGuard:
             self.faults.append(fault)
 
 
-class WatchedBuilder(Builder):
+class GuardedBuilder(Builder):
     """The interpreter's operations, with lanes masked off that would leave the memory they may touch."""
 
     guard: MemoryGuard
@@ -324,8 +327,8 @@ class WatchedBuilder(Builder):
         return descended(super().create_bitcast(src, dst_type), src)
 
 
-class WatchedExecutor(GridExecutor):
-    """A launch under watch."""
+class GuardedExecutor(GridExecutor):
+    """A launch under the memory guard."""
 
     def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
         self.on_host = super()._init_args_hst(args_dev, kwargs)
@@ -360,7 +363,7 @@ def arguments_in(value: Any, name: str) -> Iterator[Argument]:
 
 
 def mark_origin(value: Any, name: str) -> None:
-    """Have the pointers in one converted launch argument tell its name, as `arguments_in` writes it."""
+    """Mark the pointers in one converted launch argument with its name, as `arguments_in` writes it."""
     if isinstance(value, tuple | tl.tuple):
         for i, item in enumerate(value):
             mark_origin(item, f"{name}[{i}]")

@@ -1,10 +1,10 @@
-"""Where two programs of one launch are at odds over an element: programs run in no order on a GPU.
+"""Where two programs of one launch conflict over an element: on a GPU they run in no order.
 
 Two programs may read an element that nobody writes, and may write the same value to one. A race is an element
 that two programs leave with different values, or that one program reads and only another writes.
 
-An owner is an int64 that says who did something and where: the program's number plus one, then SITE_BITS for
-the number of the source line. 0 is nobody.
+An owner is an int64 that encodes who did something and where: the program's number plus one, then SITE_BITS
+for the number of the source line. 0 is nobody.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Conflict:
     storage: int
     address: int
     count: int
-    words: str
+    description: str
     """What happened, with {program} for the owner's and {other} for the other program."""
 
 
@@ -86,7 +86,7 @@ class Races:
         self.spans = spans
         """Address of the first byte, and of the one after the last, of each storage."""
         self.ordered = False
-        """Atomics were used, by which programs can wait for one another: nothing else is told any more."""
+        """Atomics were used, by which programs can wait for one another: nothing is reported any more."""
         self.widths: dict[int, int] = {}
         self.loads: list[tuple[StoragePart, int]] = []
         self.logged = 0
@@ -113,7 +113,7 @@ class Races:
         """To be called before the store, whose values have `dtype`, takes place."""
         if self.ordered or not self.follows(part):
             return
-        self.settle(owner)
+        self.resolve_suspicions(owner)
         if part.storage not in self.writers:
             self.writers[part.storage] = Writers(self.elements(part.storage))
         writers = self.writers[part.storage]
@@ -128,7 +128,7 @@ class Races:
                 self.suspicions.append(Suspicion(contested, held, last[foreign], owner))
         writers.last[cells] = owner
 
-    def settle(self, owner: int) -> None:
+    def resolve_suspicions(self, owner: int) -> None:
         """Once another program runs: whether the last one left what it found where others had written."""
         if not self.suspicions or program_of(self.suspicions[0].owner) == program_of(owner):
             return
@@ -150,7 +150,7 @@ class Races:
 
     def finish(self) -> list[Conflict]:
         """All conflicts, when the last program has run."""
-        self.settle(0)
+        self.resolve_suspicions(0)
         self.loads = [load for load in self.loads if load[0].storage in self.writers]
         self.sum_up_loads()
         for storage in self.writers.keys() & self.readers.keys():
@@ -178,13 +178,13 @@ class Races:
         reader, writer = owners
         address = self.spans[storage][0] + cell * self.widths[storage]
         if reader > writer:
-            words = "reads what program {other} wrote in the same launch"
-            return Conflict(reader, writer, storage, address, count, words)
-        words = "writes what program {other} read in the same launch"
-        return Conflict(writer, reader, storage, address, count, words)
+            description = "reads what program {other} wrote in the same launch"
+            return Conflict(reader, writer, storage, address, count, description)
+        description = "writes what program {other} read in the same launch"
+        return Conflict(writer, reader, storage, address, count, description)
 
     def sum_up_loads(self) -> None:
-        """Turn the log of loads into who read which element."""
+        """Turn the log of loads into which program read which element."""
         by_storage: dict[int, list[tuple[StoragePart, int]]] = {}
         for part, owner in self.loads:
             by_storage.setdefault(part.storage, []).append((part, owner))

@@ -11,7 +11,7 @@ FEWEST_LANES = 32
 def step_of(addresses: Array) -> int | None:
     """Bytes from lane to lane along the axis where they lie nearest; 0 where lanes share a place.
 
-    None where there are too few lanes to tell, and where they follow no order, as in a gather.
+    None where there are too few lanes to know, and where they follow no order, as in a gather.
     """
     if addresses.size < FEWEST_LANES:
         return None

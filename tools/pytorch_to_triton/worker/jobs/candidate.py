@@ -1,4 +1,4 @@
-"""Job `subject`: run the candidate, and nothing else, on inputs that lie in the exchange folder.
+"""Job `candidate`: run the candidate, and nothing else, on inputs that lie in the exchange folder.
 
 Items come one a case and in order, so that after a crash or a time-out it is known which case it was, and a
 fresh process can take the rest. This process knows neither the reference, nor what is expected, nor the seed.
@@ -14,41 +14,38 @@ from typing import Any
 
 import torch
 
+from .. import wire
 from ..allocation import Poison
-from ..calls.exchange import CallInputs, Exchange, all_outputs, mapped, written_to
-from ..calls.generate import far_strides
+from ..calls.exchange import CallInputs, Exchange, mapped, outputs_of, written_to
+from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
-from ..calls.tensors import OutputLeaf, leaves, output_of, read_values, storage_bytes, write_outputs
+from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
+from ..device import is_usable, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
-from ..job_report import Report
+from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
-from ..observer import Fact, Observer, in_original_file
+from ..observer import Observer, in_original_file
 from ..runtime import interpreting
 from ..tuning.rotation import Rotation
 
 SEED = 0
-"""Of torch's own generator before each call: what the candidate draws is the same in each of its runs."""
+"""Of torch's own generator before each call: the candidate's random numbers are the same in each run."""
 
 
 def work(
-    report: Report,
-    target: dict[str, Any],
-    setting: dict[str, Any],
+    report: JobReport,
+    target: wire.Target,
+    setting: wire.CandidateSetting,
     secret: list[str],
     red_zone_bytes: int | None,
     turn: int,
-) -> dict[str, Any]:
-    """An item once the candidate is loaded, then one for each request: `ok` or `raised`, with `facts`.
+) -> wire.CandidateAnswer:
+    """An item once the candidate is loaded, then one for each request.
 
-    A request is a case: `id`, `name`, `far` (names of tensors with huge strides), `twice` (whether a second
-    run must give the same bits), and in `again` the id of the case before it whose tensors are called once
-    more. A candidate that leaves the device unusable ends the job early. `setting` is that of job
-    `reference`, and the candidate's `side`. `secret` are files and folders that are none of the candidate's
-    business. `red_zone_bytes`: None suits the device, 0 leaves the zones out. `turn` is the
-    number of this process among those that share the cases.
+    A candidate that leaves the device unusable ends the job early.
     """
     report.during("load")
     rotation = None if interpreting() else Rotation(turn)
@@ -57,30 +54,32 @@ def work(
     observer = Observer(
         [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],
-        lambda fact: report.item({"trespass": in_original_file(fact)}),
+        lambda violation: report.item({"event": "violation", "violation": in_original_file(violation)}),
     )
     with observer.loading():
         candidate = load(target, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
-    report.item({"loaded": candidate.name, "traces": observer.traces()})
-    subject = CandidateSession(candidate, exchange, observer, setting, red_zone_bytes)
-    for case in report.requests():
-        report.during(case["name"])
-        report.item({"case": case["name"], **subject.attempt(case)})
-        if not usable(setting["device"]):
+    report.item({"event": "candidate_loaded", "name": candidate.name, "traces": observer.traces()})
+    session = CandidateSession(candidate, exchange, observer, setting, red_zone_bytes)
+    for request in report.requests():
+        report.during(request["name"])
+        report.item(session.answer(request))
+        if not is_usable(setting["device"]):
             break
-    return {"traces": observer.traces(), "configurations": rotation.facts() if rotation else []}
+    return {"traces": observer.traces(), "configurations": rotation.summary() if rotation else []}
 
 
 @dataclass
 class CandidateCall:
-    """One call of the candidate: what it was given, and what it left."""
+    """One call of the candidate: what it was given, and what it returned."""
 
     call: CallInputs
     memory: GuardedMemory
-    leaves: dict[str, Any]
-    outputs: dict[str, OutputLeaf]
+    returned: dict[str, Any]
+    """The leaves of its result by path, as they lie in memory."""
+    outputs: Outputs
+    """Copies from right after the call."""
 
 
 @dataclass
@@ -90,57 +89,47 @@ class CandidateSession:
     candidate: Loaded
     exchange: Exchange
     observer: Observer
-    setting: dict[str, Any]
+    setting: wire.CandidateSetting
     red_zone_bytes: int | None
     last: CandidateCall | None = None
     """The case before: its tensors may be called with once more, and its results must not change."""
 
-    @property
-    def device(self) -> str:
-        """The torch device on which tensors lie."""
-        return str(self.setting["device"])
-
-    @property
-    def backward(self) -> bool:
-        """Whether gradients are outputs too."""
-        return bool(self.setting["backward"])
-
-    def attempt(self, case: dict[str, Any]) -> dict[str, Any]:
-        """Call the candidate, and write what it returns and the arguments that it wrote to."""
-        again = self.last if case["again"] and self.last else None
-        before = self.exchange.call(case["id"], self.device)
+    def answer(self, request: wire.CandidateRequest) -> wire.ReturnedItem | wire.RaisedItem:
+        """Call the candidate, and write its outputs to the exchange folder."""
+        again = self.last if request["again"] and self.last else None
+        before = self.exchange.call(request["id"], self.setting["device"])
         if again is None:
-            self.let_go()
-            memory = GuardedMemory(self.device, Poison.FIRST, self.red_zone_bytes)
-            call = placed(before, case["far"], memory)
+            self.drop_last()
+            memory = GuardedMemory(self.setting["device"], Poison.FIRST, self.red_zone_bytes)
+            call = placed(before, request["large_stride"], memory)
         else:
             memory, call = again.memory, again.call
             overwrite(call, before)
-        found, facts = self.called(call, memory, before)
-        if found is None:
-            self.let_go()
-            return {"status": "raised", **facts}
+        found, seen = self.called(call, memory, before)
+        if isinstance(found, dict):
+            self.drop_last()
+            return {"event": "raised", "case": request["name"], "failure": found, "observation": seen}
         if again is not None:
-            facts["facts"]["overwritten"] = changed_since(again, call)
-        write_outputs(found.outputs, self.exchange.outputs(self.setting["side"], case["id"]))
+            seen["overwritten"] = changed_since(again, call)
+        write_outputs(found.outputs, self.exchange.outputs(self.setting["side"], request["id"]))
         self.last = found
-        if case["twice"]:
-            facts["facts"]["differs"] = self.differs(case, found, before)
-        if self.backward:
+        if request["twice"]:
+            seen["differs"] = self.differs(request, found, before)
+        if self.setting["backward"]:
             with self.observer.calling(memory, call):
-                facts["facts"]["gradcheck"] = gradcheck_failure(self.candidate_of, call)
-        return {"status": "ok", **facts}
+                seen["gradcheck"] = gradcheck_failure(self.run, call)
+        return {"event": "returned", "case": request["name"], "observation": seen}
 
     def called(
         self, call: CallInputs, memory: GuardedMemory, before: CallInputs
-    ) -> tuple[CandidateCall | None, Fact]:
-        """One call under observation: what it left, None where it raised; and `facts`, or the failure too."""
+    ) -> tuple[CandidateCall | wire.Failure, wire.Json]:
+        """One call under observation: what it returned or raised, and what was observed."""
         torch.manual_seed(SEED)
-        returned, failure = None, None
-        with self.observer.calling(memory, call) as sight:
+        returned: dict[str, Any] | None = None
+        with self.observer.calling(memory, call) as observation:
             try:
-                returned = self.call_candidate(call)
-                synchronize(self.device)
+                returned = self.returned_by(call)
+                synchronize(self.setting["device"])
             except TargetError:
                 raise
             except (Exception, SystemExit) as error:
@@ -148,59 +137,59 @@ class CandidateSession:
         if returned is not None:
             try:
                 with uncollected():
-                    everything = all_outputs(returned, call, written_to(call, before))
-                    outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
-                    attempt = CandidateCall(call, memory, returned, outputs)
-                    return attempt, {"facts": sight.facts(returned, call, memory)}
+                    outputs = outputs_of(returned, call, written_to(call, before))
+                    seen = observation.as_json(returned, call, memory)
+                    return CandidateCall(call, memory, returned, outputs), seen
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")
-        facts = sight.facts({}, call, memory) if usable(self.device) else {}
-        return None, {"failure": failure, "facts": facts}
+        return failure, observation.as_json({}, call, memory) if is_usable(self.setting["device"]) else {}
 
-    def call_candidate(self, call: CallInputs) -> dict[str, Any]:
+    def returned_by(self, call: CallInputs) -> dict[str, Any]:
         """The leaves of its result by path."""
-        if self.backward:
-            return with_gradients(self.candidate_of, call)
+        if self.setting["backward"]:
+            return with_gradients(self.run, call)
         # A candidate must not depend on it: second calls come with gradients enabled.
         with torch.set_grad_enabled(self.last is not None and self.last.call is call):
-            return dict(leaves(self.candidate_of(call)))
+            return dict(leaves(self.run(call)))
 
-    def candidate_of(self, call: CallInputs) -> Any:
+    def run(self, call: CallInputs) -> Any:
         return self.candidate(call.arguments, call.state)
 
-    def differs(self, case: dict[str, Any], first: CandidateCall, before: CallInputs) -> Fact | None:
-        """Outputs that are other bits in a second run, in memory that held something else; None: none."""
-        second = self.once_more(before, case["far"])
-        paths = [path for path in first.outputs if not same(first.outputs[path], second.get(path))]
+    def differs(
+        self, request: wire.CandidateRequest, first: CandidateCall, before: CallInputs
+    ) -> wire.Json | None:
+        """Outputs with other bits in a second run, in memory that held something else; None if none has."""
+        second = self.once_more(before, request["large_stride"])
+        paths = [path for path in first.outputs if not same_output(first.outputs[path], second.get(path))]
         if not paths:
             return None
-        write_outputs(second, self.exchange.second_run(self.setting["side"], case["id"]))
-        third = self.once_more(before, case["far"])
-        steady = all(same(second.get(path), third.get(path)) for path in paths)
+        write_outputs(second, self.exchange.second_run(self.setting["side"], request["id"]))
+        third = self.once_more(before, request["large_stride"])
+        steady = all(same_output(second.get(path), third.get(path)) for path in paths)
         return {"paths": paths, "by_what_memory_held": steady}
 
-    def once_more(self, before: CallInputs, far: Collection[str]) -> dict[str, OutputLeaf]:
-        """The outputs of another run on the same values; nothing where it raises."""
-        memory = GuardedMemory(self.device, Poison.SECOND, self.red_zone_bytes)
+    def once_more(self, before: CallInputs, large_stride: Collection[str]) -> Outputs:
+        """The outputs of another run on the same values; none where it raises."""
+        memory = GuardedMemory(self.setting["device"], Poison.SECOND, self.red_zone_bytes)
         try:
-            found, _ = self.called(placed(before, far, memory), memory, before)
-            return found.outputs if found else {}
+            found, _ = self.called(placed(before, large_stride, memory), memory, before)
+            return found.outputs if isinstance(found, CandidateCall) else {}
         finally:
             memory.close()
 
-    def let_go(self) -> None:
+    def drop_last(self) -> None:
         """Free the last case's memory."""
         if self.last is not None:
             self.last.memory.close()
             self.last = None
 
 
-def placed(before: CallInputs, far: Collection[str], memory: GuardedMemory) -> CallInputs:
-    """A copy of what a case is called with, each tensor between red zones; those of `far` at huge strides."""
+def placed(before: CallInputs, large_stride: Collection[str], memory: GuardedMemory) -> CallInputs:
+    """A copy of the inputs, each tensor between red zones; those of `large_stride` at huge strides."""
 
     def place(name: str, tensor: torch.Tensor) -> torch.Tensor:
-        if name in far:
-            return memory.spread(tensor, far_strides(tuple(tensor.shape)), name)
+        if name in large_stride:
+            return memory.spread(tensor, large_strides(tuple(tensor.shape)), name)
         return memory.placed(tensor, name)
 
     cotangents = {path: tensor.clone() for path, tensor in before.cotangents.items()}
@@ -209,7 +198,7 @@ def placed(before: CallInputs, far: Collection[str], memory: GuardedMemory) -> C
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Inside, no finalizer of the author's runs: nobody would watch it."""
+    """Inside, no finalizer of the author's runs: nothing would observe it."""
     gc.disable()
     try:
         yield
@@ -226,37 +215,14 @@ def overwrite(call: CallInputs, values: CallInputs) -> None:
         cotangent.copy_(values.cotangents[path])
 
 
-def changed_since(attempt: CandidateCall, call: CallInputs) -> list[str]:
-    """Results of an earlier call that are no longer what they were; those in the inputs' memory left out."""
+def changed_since(earlier: CandidateCall, call: CallInputs) -> list[str]:
+    """Results of an earlier call that have changed since, but for those in the inputs' memory."""
     inputs = {tensor.untyped_storage().data_ptr() for tensor in call.tensors().values()}
     return [
         path
-        for path, leaf in attempt.leaves.items()
+        for path, leaf in earlier.returned.items()
         if isinstance(leaf, torch.Tensor)
         and plain(leaf) is None
         and leaf.untyped_storage().data_ptr() not in inputs
-        and not same(output_of(leaf), attempt.outputs[path])
+        and not same_output(output_of(leaf), earlier.outputs[path])
     ]
-
-
-def same(left: OutputLeaf | None, right: OutputLeaf | None) -> bool:
-    """Equal in every trait and every bit."""
-    if left is None or right is None or left.traits != right.traits:
-        return False
-    if left.tensor is None or right.tensor is None:
-        return left.tensor is right.tensor
-    return bool(storage_bytes(left.tensor).equal(storage_bytes(right.tensor)))
-
-
-def synchronize(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
-def usable(device: str) -> bool:
-    """False once an illegal memory access has made this process's device context useless."""
-    try:
-        synchronize(device)
-    except RuntimeError:
-        return False
-    return True

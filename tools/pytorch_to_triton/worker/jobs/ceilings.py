@@ -1,17 +1,18 @@
-"""Job `ceilings`: what this device can do at most, on random data."""
+"""Job `ceilings`: the most that this device reaches, on random data."""
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from statistics import median
 from typing import Any
 
 import torch
 
-from ..job_report import Report
-from ..timing.device import Flush, event
+from ..device import Flush, cold_milliseconds
+from ..job_report import JobReport
 
 COPY_BYTES = 2**30
 COPY_OF_MEMORY = 8
-"""On a small device a copy is at most one part in so many of its memory."""
+"""On a small device, a copy takes at most one part in this many of its memory."""
 MATRIX = 8192
 """Rows and columns of the products; large enough that every GPU of today reaches its rate."""
 SLOW_MATRIX = 4096
@@ -20,7 +21,7 @@ REPEATS = 15
 WARM_UP = 5
 
 
-def work(report: Report) -> dict[str, Any]:
+def work(report: JobReport) -> dict[str, Any]:
     """Copy bandwidth in GB/s, read plus written, and dense products in TFLOP/s by operand dtype."""
     report.during("copy")
     report.progress(0, None, "measuring what this device can do")
@@ -86,11 +87,4 @@ def milliseconds(call: Callable[[], object]) -> float:
     flush = Flush()
     for _ in range(WARM_UP):
         call()
-    pairs = [(event(), event()) for _ in range(REPEATS)]
-    for start, end in pairs:
-        flush()
-        start.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return float(median(start.elapsed_time(end) for start, end in pairs))
+    return float(median(cold_milliseconds(repeat(call, REPEATS), REPEATS, flush)))

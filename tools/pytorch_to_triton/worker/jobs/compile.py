@@ -1,82 +1,76 @@
-"""Job `compiled`: what Triton's compiler makes of a target's kernels for a GPU, which need not be there.
+"""Job `compile`: what Triton's compiler makes of a target's kernels for a GPU, which need not be there.
 
 The target is called once on CPU tensors; its launches are compiled for the GPU and not run.
 """
 
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..calls.call_inputs import drawn
-from ..calls.generate import draw_tensor, generator, laid_out
+from .. import wire
+from ..calls.call_inputs import generated_arguments
+from ..calls.generate import generate_tensor, generator, laid_out
 from ..calls.tensors import on_gpu
 from ..failure import describe_failure
-from ..job_report import Report
+from ..job_report import JobReport
 from ..loading.target import Loaded, load
 from ..offline.dry_run import CompileRequest, DryRun
 from ..offline.offline_gpu import OfflineGpu, compile_for, on
 
-DRAWN_ELEMENTS = 2**22
+GENERATED_ELEMENTS = 2**22
 """Larger tensors hold one value throughout: no kernel reads them."""
 
 
 def work(
-    report: Report,
-    candidate: dict[str, Any],
-    reference: dict[str, Any] | None,
-    case: dict[str, Any],
-    gpu: dict[str, Any],
-    wanted: dict[str, Any],
-) -> dict[str, Any]:
-    """An item `kernel` for each kernel and specialisation, as schema/compiled.py holds it.
-
-    `case` is the JSON of inputs/case.py with a `seed`. `reference` is the target that declares the inputs and
-    whose state a candidate function takes; None: the candidate itself. `wanted` holds `trials`, the numbers
-    of the autotuners' trials to compile, and `texts`, the kinds to keep, and may hold the `folder` for them.
-    The answer lists all `trials`, and the `failure` that ended the call early.
-    """
+    report: JobReport,
+    candidate: wire.Target,
+    reference: wire.Target | None,
+    case: wire.Case,
+    gpu: wire.OfflineGpu,
+    wanted: wire.CompileRequest,
+) -> wire.CompileAnswer:
+    """An item for each kernel and specialisation that the call launches."""
     report.during("load")
-    device = OfflineGpu(**{**gpu, "capability": tuple(gpu["capability"])})
+    fields: dict[str, Any] = {**gpu, "capability": tuple(gpu["capability"])}
+    device = OfflineGpu(**fields)
     compile_for(device)
     with on(device):
         loaded = load(candidate, "candidate")
         declaring = load(reference, "reference") if reference else loaded
         for side in (loaded, declaring):
             side.to_gpu()
-    report.during("draw")
+    report.during("generate inputs")
     arguments = given(declaring, case, device)
     state = {} if loaded.module is not None else declaring.state
-    folder = Path(wanted.get("folder") or report.folder / "texts")
-    dry_run = DryRun(report, device, CompileRequest(wanted["trials"], wanted["texts"], folder))
+    request = CompileRequest(wanted["trials"], wanted["texts"], report.folder / "texts")
+    dry_run = DryRun(report, device, request)
     report.during("call")
     failure = None
     with on(device), dry_run, torch.no_grad():
         try:
             loaded(arguments, state)
         except (Exception, SystemExit) as error:
-            failure = describe_failure(error, report.doing)
+            failure = describe_failure(error, report.phase)
     return {"trials": dry_run.trials, "failure": failure}
 
 
-def given(declaring: Loaded, case: dict[str, Any], gpu: OfflineGpu) -> dict[str, Any]:
-    """The case's arguments on what stands for the GPU."""
+def given(declaring: Loaded, case: wire.Case, gpu: OfflineGpu) -> dict[str, Any]:
+    """The case's arguments on the CPU that poses as the GPU."""
     if case["arguments"]:
         return {argument["name"]: sketched(case, argument) for argument in case["arguments"]}
     with on(gpu):
-        return {name: on_gpu(value) for name, value in drawn(declaring, case).items()}
+        return {name: on_gpu(value) for name, value in generated_arguments(declaring, case).items()}
 
 
-def sketched(case: dict[str, Any], argument: dict[str, Any]) -> Any:
-    """The argument as it is drawn for any call, unless that would take long."""
+def sketched(case: wire.Case, argument: wire.Json) -> Any:
+    """The argument as for any call, unless generating it would take long."""
     if argument["form"] == "list":
         return [sketched(case, item) for item in argument["items"]]
     if argument["form"] == "constant":
         return argument["value"]
-    if torch.Size(argument["shape"]).numel() <= DRAWN_ELEMENTS:
-        return draw_tensor(argument, generator(case["seed"], case["name"], argument["name"]))
-    dtype = getattr(torch, argument["dtype"])
+    if torch.Size(argument["shape"]).numel() <= GENERATED_ELEMENTS:
+        return generate_tensor(argument, generator(case["seed"], case["name"], argument["name"]))
     # Untouched memory is zero and costs nothing; only a range above zero needs to be written.
     low = max(argument["low"] or 0, 0)
-    values = torch.zeros(argument["shape"], dtype=dtype)
+    values = torch.zeros(argument["shape"], dtype=getattr(torch, argument["dtype"]))
     return laid_out(values.fill_(low) if low else values, argument["layout"])

@@ -1,4 +1,4 @@
-"""Job `describe`: what a target takes, and what its file declares about that (schema/description.py)."""
+"""Job `describe`: what a target takes, and what its file declares about it (schema/description.py)."""
 
 import inspect
 from collections.abc import Mapping
@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from ..job_report import Report
+from .. import wire
+from ..calls.call_inputs import named_inputs, trained
+from ..job_report import JobReport
 from ..loading.target import Loaded, Role, TargetError, load
 
 Plain = Any
@@ -21,16 +23,16 @@ class DeclarationUnusable(TargetError):
 
 
 class WorkUnusable(TargetError):
-    """BYTES or FLOPS holds something that is neither text nor a whole number."""
+    """BYTES or FLOPS holds something that is neither text nor an integer."""
 
 
-def work(report: Report, target: dict[str, Any], role: Role) -> dict[str, Any]:
+def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     """Load the target and describe it, without calling it."""
     report.during("load")
     loaded = load(target, role)
     report.during("describe")
     contents = loaded.contents
-    parameters = set() if loaded.module is None else {key for key, _ in loaded.module.named_parameters()}
+    parameters = trained(loaded)
     return {
         "target": target,
         "kind": loaded.kind,
@@ -42,13 +44,9 @@ def work(report: Report, target: dict[str, Any], role: Role) -> dict[str, Any]:
         "requires": plain(conditions(contents), "REQUIRES"),
         "bytes_moved": expression(contents, "BYTES"),
         "flops": expression(contents, "FLOPS"),
-        "draws_inputs": callable(getattr(contents, "inputs", None)),
+        "generates_inputs": callable(getattr(contents, "inputs", None)),
         "state": [
-            {
-                **tensor_facts(value),
-                "name": name,
-                "trained": name in {p.replace(".", "_") for p in parameters},
-            }
+            {**tensor_facts(value), "name": name, "trained": name in parameters}
             for name, value in loaded.state.items()
         ],
         "examples": examples(loaded),
@@ -66,7 +64,7 @@ def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
 
 
 def plain(value: Any, where: str) -> Plain:
-    """The value as JSON holds it. Raises DeclarationUnusable that says where it cannot."""
+    """The value as JSON. Raises DeclarationUnusable, with the place, where that cannot be."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and value - value == 0:
@@ -100,7 +98,7 @@ def examples(loaded: Loaded) -> list[dict[str, Any]] | None:
 
 
 def example_inputs(loaded: Loaded) -> dict[str, Any]:
-    """get_inputs() by name, on the meta device where that says enough: benchmarks ask for gigabytes."""
+    """get_inputs() by name, on the meta device where that is enough: benchmarks create gigabytes."""
     try:
         try:
             with torch.device("meta"):
@@ -112,22 +110,6 @@ def example_inputs(loaded: Loaded) -> dict[str, Any]:
         raise ExamplesFailed(
             f"get_inputs() in {loaded.file} raised {type(error).__name__}: {error}"
         ) from error
-
-
-def named_inputs(loaded: Loaded) -> dict[str, Any]:
-    """get_inputs() as arguments by name: its own keys, else forward's parameters in order.
-
-    Raises ValueError where it returns more values than forward takes.
-    """
-    given = loaded.contents.get_inputs()
-    if isinstance(given, Mapping):
-        return dict(given)
-    names = loaded.parameters
-    if len(given) > len(names):
-        raise ValueError(
-            f"it returns {len(given)} values, but `{loaded.name}` takes {', '.join(names) or 'none'}"
-        )
-    return dict(zip(names, given, strict=False))
 
 
 def is_floating(value: Any) -> bool:

@@ -1,14 +1,14 @@
-"""Job `profiled`: call a target on the GPU so that a profiler sees its kernels, not their compilation."""
+"""Job `profile`: call a target on the GPU so that a profiler sees its kernels, not their compilation."""
 
 import json
 from typing import Any
 
 import torch
 
-from ..calls.call_inputs import drawn
-from ..calls.generate import draw_arguments
+from .. import wire
+from ..calls.call_inputs import generated_arguments
 from ..calls.tensors import on_gpu
-from ..job_report import Report
+from ..job_report import JobReport
 from ..loading.target import Loaded, load
 
 WARM_UP_CALLS = 2
@@ -16,23 +16,18 @@ PROTON_CALLS = 10
 
 
 def work(
-    report: Report,
-    candidate: dict[str, Any],
-    reference: dict[str, Any] | None,
-    case: dict[str, Any],
+    report: JobReport,
+    candidate: wire.Target,
+    reference: wire.Target | None,
+    case: wire.Case,
     profiler: str,
-) -> dict[str, Any]:
-    """`device`, and Proton's `tree` over so many `calls`; ncu, which runs this process, sees one call.
-
-    `case` is the JSON of inputs/case.py with a `seed`. `reference` is the target that declares the inputs and
-    whose state a candidate function takes; None: the candidate itself.
-    """
+) -> wire.ProfileAnswer:
+    """Warm up, then call under the profiler: Proton, or ncu, which runs this process and sees one call."""
     report.during("load")
     loaded = load(candidate, "candidate")
     declaring = load(reference, "reference") if reference else loaded
-    report.during("draw")
-    given = draw_arguments(case, case["seed"]) if case["arguments"] else drawn(declaring, case)
-    arguments = {name: on_gpu(value) for name, value in given.items()}
+    report.during("generate inputs")
+    arguments = {name: on_gpu(value) for name, value in generated_arguments(declaring, case).items()}
     state = {} if loaded.module else {name: value.cuda() for name, value in declaring.state.items()}
     loaded.to_gpu()
     report.during("warm up")
@@ -49,16 +44,16 @@ def work(
 
 
 def call(loaded: Loaded, arguments: dict[str, Any], state: dict[str, torch.Tensor]) -> None:
-    """Once, without gradients, to its end."""
+    """Call once, without gradients, and wait for the device."""
     with torch.no_grad():
         loaded(arguments, state)
     torch.cuda.synchronize()
 
 
 def traced(
-    report: Report, loaded: Loaded, arguments: dict[str, Any], state: dict[str, torch.Tensor]
+    report: JobReport, loaded: Loaded, arguments: dict[str, Any], state: dict[str, torch.Tensor]
 ) -> list[Any]:
-    """Proton's tree of the calls, as it writes it."""
+    """Proton's tree of the calls, as Proton writes it."""
     import triton.profiler as proton
 
     name = report.folder / "proton"

@@ -6,42 +6,36 @@ the truth is computed once, after a candidate has run, and kept here. It is neve
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..calls.call_inputs import drawn, drawn_cotangents, trained
+from .. import wire
+from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
-from ..calls.generate import perturbed_state
 from ..calls.tensors import write_values
 from ..failure import describe_failure
-from ..job_report import Report
+from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
 from ..truth.compare import compared
 from ..truth.oracle import Oracle, Truth
 
 KEPT_BYTES = 2**30
-"""Truths are kept for further candidates up to so many bytes; then the oldest go."""
+"""Truths are kept for further candidates up to this many bytes; then the oldest are dropped."""
 
 
 def work(
-    report: Report,
-    target: dict[str, Any],
-    candidate: dict[str, Any],
-    setting: dict[str, Any],
+    report: JobReport,
+    target: wire.Target,
+    candidate: wire.Target,
+    setting: wire.ExchangeSetting,
     state_seed: int,
-    budget: dict[str, Any],
+    budget: wire.ErrorBudget,
 ) -> dict[str, Any]:
-    """An item once the reference is loaded, then one for each request, whose `do` names a method of Bench.
-
-    `candidate` is the first that will be compared: where one file holds both, the reference loads its own
-    part of it. `setting` holds the exchange `folder`, the torch `device`, and whether gradients are compared,
-    `backward`. `budget` is what an error may be (compare.py).
-    """
+    """An item once the reference is loaded, then one for each request."""
     report.during("load")
     exchange = Exchange(Path(setting["folder"]))
     if not (exchange.staged / REFERENCE).exists():
@@ -50,87 +44,88 @@ def work(
     reference = load(target, "reference", exchange.read_staging(REFERENCE))
     reference.to_gpu()
     if not exchange.state.exists():
-        write_values(perturbed_state(reference.state, trained(reference), state_seed), exchange.state)
+        write_values(generated_state(reference, state_seed), exchange.state)
     oracle = Oracle(reference, exchange, setting["device"], setting["backward"])
-    bench = ReferenceSession(target, oracle, budget)
-    report.item({"loaded": reference.name, **device_facts(setting["device"])})
-    answers = {
-        "prepare": bench.prepare,
-        "stage": bench.stage,
-        "compare": bench.compare,
-        "forget": bench.forget,
-    }
+    session = ReferenceSession(target, oracle, budget)
+    report.item(loaded_item(reference.name, setting["device"]))
     for request in report.requests():
         report.during(request["name"])
-        report.item(answers[request["do"]](request))
+        report.item(session.answer(request))
     return {}
 
 
-def device_facts(device: str) -> dict[str, Any]:
-    """Its name, and how much of its memory is free."""
-    if device == "cpu":
-        return {"device": "CPU", "free_bytes": None}
-    return {"device": torch.cuda.get_device_name(), "free_bytes": torch.cuda.mem_get_info()[0]}
+def loaded_item(name: str, device: str) -> wire.ReferenceLoadedItem:
+    on_cpu = device == "cpu"
+    return {
+        "event": "reference_loaded",
+        "name": name,
+        "device": "CPU" if on_cpu else torch.cuda.get_device_name(),
+        "free_bytes": None if on_cpu else torch.cuda.mem_get_info()[0],
+    }
 
 
 @dataclass
 class ReferenceSession:
     """The reference, and what has been computed with it so far."""
 
-    target: Mapping[str, Any]
+    target: wire.Target
     oracle: Oracle
-    budget: Mapping[str, Any]
+    budget: wire.ErrorBudget
     truths: OrderedDict[str, Truth] = field(default_factory=OrderedDict)
-    """By the case's id, the one that was needed longest ago first."""
+    """By the case's id, least recently used first."""
 
-    def stage(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write the files that the candidate `candidate` of the side `name` loads: their `digest`."""
+    def answer(self, request: wire.ReferenceRequest) -> wire.ReferenceItem:
+        """Do what the request asks."""
+        if request["do"] == "prepare":
+            return self.prepare(request["case"])
+        if request["do"] == "compare":
+            return self.compare(request)
+        return self.stage(request) if request["do"] == "stage" else self.forget(request["id"])
+
+    def stage(self, request: wire.StageRequest) -> wire.StagedItem:
+        """Write the files that the candidate loads."""
         exchange, side = self.oracle.exchange, request["name"]
         copies = stage_candidate(self.target, request["candidate"], exchange.staged / side)
-        return {"digest": exchange.write_staging(side, copies)}
+        return {"event": "staged", "digest": exchange.write_staging(side, copies)}
 
-    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Generate the inputs of a case, and see whether the reference can do it.
+    def prepare(self, case: wire.Case) -> wire.PreparedItem | wire.ReferenceRaisedItem:
+        """Generate the inputs of a case, and run the reference on them.
 
-        `case` is the JSON of inputs/case.py with an `id`, which names its folder, and a `seed`. Answers `ok`
-        with `digest` and `aliases`, or `raised`: an exception of the user's code is the case's result.
+        An exception of the user's code is the case's result.
         """
-        case, exchange = request["case"], self.oracle.exchange
+        exchange = self.oracle.exchange
         try:
-            arguments = drawn(self.oracle.reference, case)
+            arguments = generated_arguments(self.oracle.reference, case)
             exchange.put(case["id"], CallInputs(arguments, {}))
             run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(case["id"], case["seed"])
             if self.oracle.backward:
-                cotangents = drawn_cotangents(run.outputs, case["seed"])
+                cotangents = generated_cotangents(run.outputs, case["seed"])
                 exchange.put(case["id"], CallInputs(arguments, {}, cotangents))
                 self.oracle.run_as_it_is(case["id"], case["seed"])
         except Exception as error:
-            return {"status": "raised", "failure": describe_failure(error, case["name"])}
-        return {"status": "ok", "digest": exchange.digest(case["id"]), "aliases": run.aliases}
+            return {"event": "reference_raised", "failure": describe_failure(error, case["name"])}
+        return {"event": "prepared", "digest": exchange.digest(case["id"]), "aliases": run.aliases}
 
-    def compare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What a candidate's outputs of a case are like: `ok` with `statistics`, or `raised`.
-
-        `side` names the candidate; `digests` are those of the case and of the candidate's files.
-        """
+    def compare(self, request: wire.CompareRequest) -> wire.ComparedItem | wire.ReferenceRaisedItem:
+        """Compare a candidate's outputs of a case with the truth."""
         case_id, side, exchange = request["id"], request["side"], self.oracle.exchange
         untouched = [exchange.digest(case_id), exchange.staging_digest(side)] == request["digests"]
         try:
             truth = self.truth(case_id, request["seed"])
         except Exception as error:
-            return {"status": "raised", "failure": describe_failure(error, request["name"])}
+            return {"event": "reference_raised", "failure": describe_failure(error, request["name"])}
         found = compared(exchange, case_id, side, truth, self.oracle.device, self.budget)
         about = {"case": request["name"], "inputs_untouched": untouched, "truth": truth.precision}
-        return {"status": "ok", "statistics": {**about, **found}}
+        return {"event": "compared", "statistics": {**about, **found}}
 
-    def forget(self, request: dict[str, Any]) -> dict[str, Any]:
+    def forget(self, case_id: str) -> wire.ForgottenItem:
         """Remove all bytes of a case."""
-        self.truths.pop(request["id"], None)
-        self.oracle.exchange.forget(request["id"])
-        return {}
+        self.truths.pop(case_id, None)
+        self.oracle.exchange.forget(case_id)
+        return {"event": "forgotten"}
 
     def truth(self, case_id: str, seed: int) -> Truth:
-        """The case's truth, computed once where it can be kept. Raises what the reference raises."""
+        """The case's truth, computed once if it can be kept. Raises what the reference raises."""
         if case_id not in self.truths:
             self.truths[case_id] = self.oracle.truth(case_id, seed)
         self.truths.move_to_end(case_id)

@@ -1,6 +1,6 @@
 """Job `timing`: time several callables side by side, each in a process of its own, and check what they did.
 
-This process loads no user code and never touches the device; it forks those that do (stopwatch/).
+This process loads no user code and never touches the device; it forks those that do (../timing/).
 """
 
 import shutil
@@ -11,159 +11,157 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from .. import wire
 from ..calls.exchange import Exchange
-from ..job_report import Report
+from ..job_report import JobReport
 from ..timing.coordinator import Coordinator
 from ..timing.rounds import PROFILED_CALLS, REPLAYS, Rounds, TimedProcesses, all_rounds
 from ..timing.timed_process import IdleProcess, TimedImplementation
-from ..timing.workers import Lost, WorkerProcess, enlist
+from ..timing.workers import Lost, WorkerProcess, start_process
 
-TOLD_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
+MEASURED_AT_START = ("first_call_ms", "peak_bytes", "input_bytes", "output_bytes")
 
 
 class NothingToTime(Exception):
-    """The inputs cannot be drawn, or the device cannot be used; the message says why."""
+    """The inputs cannot be generated, or the device cannot be used; the message says why."""
 
 
 def work(
-    report: Report,
-    reference: dict[str, Any],
-    subjects: list[dict[str, Any]],
-    cases: list[dict[str, Any]],
-    setting: dict[str, Any],
+    report: JobReport,
+    reference: wire.Target,
+    implementations: list[wire.TimedTarget],
+    cases: list[wire.Case],
+    setting: wire.TimingSetting,
 ) -> dict[str, Any]:
-    """An item a size: what was measured of each subject, in milliseconds.
+    """An item a size: what was measured of each implementation, in milliseconds.
 
-    `subjects` are {label, target, role, compiled}; `compiled` is a mode of torch.compile or None. `cases` are
-    the JSON of inputs/case.py, each with a `seed`. `setting` holds `passes`, `tf32`, `seconds` (what one
-    command may take), `round_seconds` (what the rounds of a size may take), how many `samples` are wanted of
-    each subject, whether launches, graphs, kernels and results are looked at too (`full`), and the error
-    `budget` (compare.py). A subject that fails is named with the reason and takes part no more.
+    An implementation that fails at a size is listed with the reason, and takes no further part in it.
     """
     timing = TimingRun(report, report.folder / "exchange", setting)
-    with timing.enlisted([subject["label"] for subject in subjects]) as crew:
+    with timing.started([one["label"] for one in implementations]) as processes:
         report.during("load")
-        timing.loaded(crew, reference, subjects)
+        timing.load(processes, reference, implementations)
         for number, case in enumerate(cases):
             report.during(case["name"])
             report.progress(number, len(cases), case["name"])
-            report.item(timing.size(crew, case))
+            report.item({"event": "size", "size": timing.size(processes, case)})
     return {}
 
 
 @dataclass(frozen=True)
 class TimingRun:
-    """One job's way through its sizes."""
+    """One job, size after size."""
 
-    report: Report
+    report: JobReport
     folder: Path
-    setting: Mapping[str, Any]
+    setting: wire.TimingSetting
 
     @contextmanager
-    def enlisted(self, labels: Iterable[str]) -> Iterator[TimedProcesses]:
+    def started(self, labels: Iterable[str]) -> Iterator[TimedProcesses]:
         """The processes, none of which outlives the block."""
         passes = self.setting["passes"]
         seconds = self.setting["seconds"]
-        clerk = enlist("clerk", lambda: Coordinator(self.folder, passes, self.setting["budget"]).commands)
-        bystander = enlist("bystander", lambda: IdleProcess().commands)
+        budget = self.setting["budget"]
+        coordinator = start_process("coordinator", lambda: Coordinator(self.folder, passes, budget).commands)
+        idle = start_process("idle", lambda: IdleProcess().commands)
         make = lambda: TimedImplementation(self.folder, self.setting).commands  # noqa: E731
-        members = {label: enlist(label, make) for label in labels}
-        crew = TimedProcesses(members, bystander, clerk, seconds)
+        running = {label: start_process(label, make) for label in labels}
+        processes = TimedProcesses(running, idle, coordinator, seconds)
         try:
-            yield crew
+            yield processes
         finally:
-            crew.end()
+            processes.end()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def loaded(
-        self, crew: TimedProcesses, reference: Mapping[str, Any], subjects: list[dict[str, Any]]
+    def load(
+        self, processes: TimedProcesses, reference: wire.Target, implementations: list[wire.TimedTarget]
     ) -> None:
-        """Everybody knows what to call."""
-        told = {s["label"]: {k: v for k, v in s.items() if k != "label"} for s in subjects}
+        """Let every process load what it calls."""
         try:
-            crew.clerk.ask("load", seconds=crew.seconds, target=reference, seed=self.setting["state_seed"])
-            crew.bystander.ask("start", seconds=crew.seconds)
+            seed = self.setting["state_seed"]
+            processes.coordinator.ask("load", seconds=processes.seconds, target=reference, seed=seed)
+            processes.idle.ask("start", seconds=processes.seconds)
         except Lost as why:
             raise NothingToTime(str(why)) from why
-        order = {label: number for number, label in enumerate(told)}
-        crew.all_at_once(
-            "load",
-            lambda label: {
-                **told[label],
-                "caches": str(self.folder / "caches" / str(order[label])),
-            },
-        )
-        crew.dismiss()  # what cannot be loaded cannot be called at any size
+        arguments = {
+            one["label"]: {
+                **{key: value for key, value in one.items() if key != "label"},
+                "caches": str(self.folder / "caches" / str(number)),
+            }
+            for number, one in enumerate(implementations)
+        }
+        processes.all_at_once("load", arguments.__getitem__)
+        processes.end_failed()  # what cannot be loaded cannot be called at any size
 
-    def size(self, crew: TimedProcesses, case: dict[str, Any]) -> dict[str, Any]:
+    def size(self, processes: TimedProcesses, case: dict[str, Any]) -> dict[str, Any]:
         """All that is measured at one size."""
-        crew.gather()
-        clerk, seed = crew.clerk, case["seed"]
+        processes.readmit()
+        coordinator, seed = processes.coordinator, case["seed"]
         self.report.during("generating inputs")
-        self.report.progress(0, None, f"{case['name']}: drawing inputs")
+        self.report.progress(0, None, f"{case['name']}: generating inputs")
         try:
-            draws = clerk.ask("draw", seconds=crew.seconds, case=case, seed=seed)
+            inputs = coordinator.ask("generate", seconds=processes.seconds, case=case, seed=seed)
         except Lost as why:
-            raise NothingToTime(f"the inputs of {case['name']} cannot be drawn: {why}") from why
-        rounds = all_rounds(self.report, crew, draws, self.setting)
-        told = {"case": case["name"], "batch": rounds.batch, "failed": crew.lost}
-        if not crew.members:
-            return {**told, "empty_ms": 0.0, "subjects": {}, "check_note": ""}
-        measured = {label: self.facts(rounds, label) for label in crew.members}
-        names = {label: f"result{number}" for number, label in enumerate(crew.members)}
+            raise NothingToTime(f"the inputs of {case['name']} cannot be generated: {why}") from why
+        rounds = all_rounds(self.report, processes, inputs, self.setting)
+        about = {"case": case["name"], "batch": rounds.batch, "failed": processes.lost}
+        if not processes.running:
+            return {**about, "empty_ms": 0.0, "implementations": {}, "check_note": ""}
+        measured = {label: self.measured(rounds, label) for label in processes.running}
+        names = {label: f"result{number}" for number, label in enumerate(processes.running)}
         if self.setting["full"]:
             self.report.during("graphs and kernels")
-            self.look_closer(crew, rounds, names, measured)
-        for label, left in crew.all_alike("leave").items():
+            self.examine(processes, rounds, names, measured)
+        for label, left in processes.all_alike("leave").items():
             measured[label] |= left
         checked: dict[str, Any] = {}
         if self.setting["full"]:
             self.report.during("checking results")
-            kept = {name: label for label, name in names.items() if label in crew.members}
-            checked = self.checked(clerk, draws, rounds.last, seed, list(kept))
+            kept = {name: label for label, name in names.items() if label in processes.running}
+            checked = self.checked(coordinator, inputs, rounds.last, seed, list(kept))
             for name, label in kept.items():
                 measured[label]["check"] = checked.get(name)
-        for name in draws:
+        for name in inputs:
             Exchange(self.folder).forget(name)
         return {
-            **told,
+            **about,
             "empty_ms": median(rounds.empty_ms),
-            "subjects": {label: measured[label] for label in crew.members},
+            "implementations": {label: measured[label] for label in processes.running},
             "check_note": checked.get("note", ""),
         }
 
-    def look_closer(
+    def examine(
         self,
-        crew: TimedProcesses,
+        processes: TimedProcesses,
         rounds: Rounds,
         names: Mapping[str, str],
         measured: dict[str, dict[str, Any]],
     ) -> None:
-        """Keep what the last timed calls returned; replay calls as graphs, and look at their kernels."""
-        self.report.progress(0, None, "replaying as graphs and looking at kernels")
-        crew.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
-        for found in crew.one_by_one("graph", count=REPLAYS):
+        """Keep what the last timed calls returned; replay calls as graphs, and profile their kernels."""
+        self.report.progress(0, None, "replaying as graphs and profiling kernels")
+        processes.all_at_once("keep", lambda label: {"index": rounds.batch - 1, "name": names[label]})
+        for found in processes.one_by_one("graph", count=REPLAYS):
             measured[found.label] |= found.answer
-        for found in crew.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
+        for found in processes.one_by_one("profile", count=min(rounds.batch, PROFILED_CALLS)):
             measured[found.label] |= found.answer
 
-    def facts(self, rounds: Rounds, label: str) -> dict[str, Any]:
-        """What the rounds gave of one subject."""
+    def measured(self, rounds: Rounds, label: str) -> dict[str, Any]:
+        """What the rounds measured of one implementation."""
         record = rounds.records[label]
         return {
-            **{name: record.started[name] for name in TOLD_AT_START},
+            **{name: record.started[name] for name in MEASURED_AT_START},
             "samples_ms": record.samples_ms,
             "outside_ms": rounds.outside_ms(label),
             "wall_ms": record.wall_ms,
         }
 
     def checked(
-        self, clerk: WorkerProcess, draws: list[str], offset: int, seed: int, names: list[str]
+        self, coordinator: WorkerProcess, inputs: list[str], offset: int, seed: int, names: list[str]
     ) -> dict[str, Any]:
-        """By name, how far each result is from the truth; a `note` where that cannot be told."""
+        """By name, how each result compares with the truth; a `note` where they cannot be compared."""
         try:
-            found: dict[str, Any] = clerk.ask(
-                "check", seconds=self.setting["seconds"], draws=draws, offset=offset, seed=seed, members=names
+            found: dict[str, Any] = coordinator.ask(
+                "check", seconds=self.setting["seconds"], inputs=inputs, offset=offset, seed=seed, names=names
             )
         except Lost as why:
             return {"note": str(why)}

@@ -1,4 +1,4 @@
-"""Job `trace`: run torch.export over the target and hand back its operators as schema/graph.py has them."""
+"""Job `trace`: run torch.export on the target; its operators come back as schema/graph.py has them."""
 
 import dataclasses
 import types
@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 
+from .. import wire
 from ..calls.exchange import following
-from ..job_report import Report
+from ..job_report import JobReport
 from ..loading.target import Loaded, load
 from ..tracing.graph_writer import NodeWriter, NotRepresentable, Sizes, lifted_scalars, named_outputs
 from ..tracing.source_names import SourceNames, name_nodes
@@ -22,7 +23,7 @@ STEP = 0.0078125
 
 
 OF_VALUES = ("GuardOnDataDependentSymNode", "DataDependentOutputException")
-"""torch's exceptions where a value decides, by class."""
+"""torch's exceptions where the computation depends on a value."""
 
 
 class TraceFailed(Exception):
@@ -38,22 +39,18 @@ class MutatesArguments(Exception):
 
 
 class DependsOnScalar(Exception):
-    """A float argument steers the computation in a way that two traces cannot tell apart from a constant."""
+    """A float argument affects the computation in a way that traces cannot tell from a constant."""
 
 
 def work(
-    report: Report,
-    target: dict[str, Any],
-    inputs: list[dict[str, Any]],
-    constants: dict[str, Any],
+    report: JobReport,
+    target: wire.Target,
+    inputs: list[wire.TracedInput],
+    constants: wire.Json,
     dims: dict[str, int],
     keep: list[str],
-) -> dict[str, Any]:
-    """Trace `target` with tensors of the traced sizes; operators named in `keep` stay whole.
-
-    Each input has as many `dtypes` as there are traces to make. Of the first, `graph` has the float arguments
-    told apart; in `traces` they are literals. What fails in other dtypes is `failed`, with the reason.
-    """
+) -> wire.TraceAnswer:
+    """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`."""
     report.during("load")
     loaded = load(target, "reference")
     report.during("trace")
@@ -62,21 +59,25 @@ def work(
     graph = first.trace(constants)
     return {
         "graph": bound(first, graph, constants),
-        "traces": [{**graph, "fixed": []}, *(tried(tracer, constants) for tracer in others)],
+        "traces": [succeeded(graph), *(tried(tracer, constants) for tracer in others)],
     }
 
 
-def in_dtypes(inputs: list[dict[str, Any]], trace: int) -> list[dict[str, Any]]:
+def in_dtypes(inputs: list[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
     """The inputs with their dtypes in one of the traces."""
     return [{**spec, "dtype": spec["dtypes"][trace]} for spec in inputs]
 
 
-def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> dict[str, Any]:
+def tried(tracer: "ExportTracer", constants: Mapping[str, Any]) -> wire.TraceSucceeded | wire.TraceRefused:
     """One trace, or why there is none."""
     try:
-        return {**tracer.trace(constants), "fixed": []}
+        return succeeded(tracer.trace(constants))
     except (TraceFailed, MutatesArguments, NotRepresentable) as problem:
-        return {"failed": str(problem)}
+        return {"event": "failed", "why": str(problem)}
+
+
+def succeeded(graph: dict[str, Any]) -> wire.TraceSucceeded:
+    return {"event": "traced", "graph": {**graph, "fixed": []}}
 
 
 def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def bound(tracer: "ExportTracer", graph: dict[str, Any], constants: Mapping[str,
     try:
         nodes = with_scalars(tracer, graph["nodes"], constants, floats)
     except (DependsOnScalar, TraceFailed, MutatesArguments, NotRepresentable):
-        # The value shapes the computation, so the draft is for this value alone.
+        # The value steers the computation, so the draft is for this value alone.
         return {**graph, "fixed": list(constants)}
     return {**graph, "nodes": nodes, "fixed": [name for name in constants if name not in floats]}
 
@@ -208,7 +209,7 @@ def described(name: str, tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def example(spec: Mapping[str, Any]) -> torch.Tensor:
-    """A small tensor to trace with; its values are never looked at."""
+    """A small tensor to trace with; its values do not matter."""
     dtype = getattr(torch, spec["dtype"])
     if dtype.is_floating_point:
         return torch.randn(spec["traced"]).to(dtype)

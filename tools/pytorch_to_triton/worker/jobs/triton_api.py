@@ -1,4 +1,4 @@
-"""The job that reads the public names of the installed Triton from Triton itself.
+"""Job `triton_api`: read the public names of the installed Triton from Triton itself.
 
 Gluon (`triton.experimental`) is left out: it is another language, with names of its own.
 """
@@ -18,7 +18,7 @@ from typing import Any
 import triton
 from triton.language import dtype
 
-from ..job_report import Report
+from ..job_report import JobReport
 
 _CUDA = "triton.language.extra.cuda"
 _LIBDEVICE = "triton.language.extra.libdevice"
@@ -32,14 +32,14 @@ _READ = (
     "triton.testing",
     "triton.tools.tensor_descriptor",
 )
-"""What is read name by name. A thing that stands in several of them goes by the first."""
+"""What is read name by name. What several of them have goes by the name in the first."""
 _KNOWN_BY_NAME = "triton.tools"
 """A package whose modules are listed, but not read."""
 
 Entry = dict[str, Any]
 
 
-def work(report: Report) -> dict[str, Any]:
+def work(report: JobReport) -> dict[str, Any]:
     """Triton's version, and its public names by their dotted paths."""
     report.during("reading Triton")
     with warnings.catch_warnings():
@@ -48,7 +48,7 @@ def work(report: Report) -> dict[str, Any]:
 
 
 class Reader:
-    """Reads modules into entries; whatever was met before becomes an alias."""
+    """Reads modules into entries; what has been read before becomes an alias."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -78,7 +78,7 @@ class Reader:
         home = self._paths.get(id(thing)) if callable(thing) else None
         portable = path.replace(f"{_CUDA}.libdevice", _LIBDEVICE)
         if portable != path and portable in self._entries:
-            # libdevice's portable functions are empty; those of the backend say what they call.
+            # libdevice's portable functions are empty; those of the backend show what they call.
             self._entries[portable]["symbols"] = _symbols(thing)
             home = portable
         if home is not None:
@@ -138,7 +138,7 @@ def _entry(kind: str, thing: Any = None, *, doc: str = "", members: list[str] | 
 
 
 def _parameters(thing: Any) -> list[dict[str, Any]] | None:
-    """What a caller may give; what only the compiler gives starts with an underscore and is left out."""
+    """What a caller may pass; what only the compiler passes starts with an underscore and is left out."""
     try:
         signature = inspect.signature(_function_of(thing))
     except (TypeError, ValueError):
@@ -155,7 +155,7 @@ def _parameters(thing: Any) -> list[dict[str, Any]] | None:
 
 
 def _function_of(thing: Any) -> Any:
-    """The Python function in what @triton.jit and its like made of it; other things as they are."""
+    """The Python function inside what @triton.jit and the like return; anything else as it is."""
     if isinstance(thing, staticmethod | classmethod):
         return thing.__func__
     return thing if inspect.isclass(thing) else getattr(thing, "fn", thing)
@@ -164,7 +164,7 @@ def _function_of(thing: Any) -> Any:
 def _members_of(owner: type) -> list[str]:
     """The public names that a class defines, and the attributes that its constructor sets.
 
-    So do the classes that it builds on, but for those with entries of their own.
+    Those of its base classes too, unless they have entries of their own.
     """
     names: list[str] = []
     for ancestor in owner.__mro__:
@@ -188,9 +188,9 @@ def _is_triton_s(thing: Any) -> bool:
 
 
 def _doc_of_class(owner: type) -> str:
-    """Its docstring or that of a class of Triton's that it builds on; Python's own say nothing of it."""
-    told = (ancestor.__doc__ for ancestor in owner.__mro__ if _is_triton_s(ancestor))
-    return inspect.cleandoc(next((doc for doc in told if doc), ""))
+    """Its docstring, or that of a base class in Triton; those of Python's own classes do not describe it."""
+    docs = (ancestor.__doc__ for ancestor in owner.__mro__ if _is_triton_s(ancestor))
+    return inspect.cleandoc(next((doc for doc in docs if doc), ""))
 
 
 def _doc_of_property(thing: Any) -> str:
@@ -215,9 +215,9 @@ def _standing(function: Callable[..., Any]) -> str:
     """Whether calling it works, warns whatever the arguments, or is refused."""
     function = inspect.unwrap(function)
     code = getattr(function, "__code__", None)
-    told = [constant for constant in code.co_consts if isinstance(constant, str)] if code else []
-    # Reading the source takes long, and hardly any function has such a text.
-    if not any("deprecated" in text or "removed" in text for text in told):
+    texts = [constant for constant in code.co_consts if isinstance(constant, str)] if code else []
+    # Reading the source is slow, and hardly any function has such a text.
+    if not any("deprecated" in text or "removed" in text for text in texts):
         return "current"
     for statement in _definition(function).body:
         match statement:

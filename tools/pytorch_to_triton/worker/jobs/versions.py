@@ -1,4 +1,4 @@
-"""The job that does nothing but look around: which versions are here, and which devices."""
+"""Job `versions`: which versions are installed, and which devices there are."""
 
 import platform
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import torch
 import triton
 
-from ..job_report import Report
+from ..job_report import JobReport
 from ..runtime import interpreting
 
 
-def work(report: Report) -> dict[str, Any]:
+def work(report: JobReport) -> dict[str, Any]:
     """Versions of Python, torch and Triton, and the devices that compiled kernels can run on."""
     report.during("versions")
     return {

@@ -8,8 +8,8 @@ from .staging import only, stage, without
 
 ROLES = {"reference": ("reference", "Model"), "candidate": ("run", "ModelNew")}
 """What a target without a name may stand for."""
-DRAWS_INPUTS = ("inputs", "get_inputs")
-CONSTRUCTS = ("get_init_inputs",)
+INPUT_FUNCTIONS = ("inputs", "get_inputs")
+CONSTRUCTOR_FUNCTIONS = ("get_init_inputs",)
 
 Target = Mapping[str, Any]
 
@@ -19,14 +19,14 @@ def stage_candidate(reference: Target, candidate: Target, folder: Path) -> dict[
 
     It sees the files of both sides without a reference, whether the one it is compared with or another.
     """
-    asked, offered = names_of(reference, "reference"), names_of(candidate, "candidate")
+    referenced, offered = names_of(reference, "reference"), names_of(candidate, "candidate")
     ours, theirs = path_of(candidate), path_of(reference)
     staged = {}
     for path in {ours, theirs}:
         if (source := text_of(path)) is not None:
-            hidden = {*asked, *DRAWS_INPUTS} if path == theirs else {*ROLES["reference"], *DRAWS_INPUTS}
+            hidden = {*(referenced if path == theirs else ROLES["reference"]), *INPUT_FUNCTIONS}
             shown = offered if path == ours else ()
-            copy = without(source, hidden, {*shown, *CONSTRUCTS})
+            copy = without(source, hidden, {*shown, *CONSTRUCTOR_FUNCTIONS})
             staged[str(path)] = str(stage(path, copy, folder))
     return staged
 
@@ -34,12 +34,12 @@ def stage_candidate(reference: Target, candidate: Target, folder: Path) -> dict[
 def stage_reference(reference: Target, candidate: Target, folder: Path) -> dict[str, str]:
     """Write the copy that the reference's process loads: of a file that holds both, what the reference needs.
 
-    A file of its own it loads as it is.
+    A reference in a file of its own is loaded as it is.
     """
     path = path_of(reference)
     if path != path_of(candidate) or (source := text_of(path)) is None:
         return {}
-    copy = only(source, {*names_of(reference, "reference"), *DRAWS_INPUTS, *CONSTRUCTS})
+    copy = only(source, {*names_of(reference, "reference"), *INPUT_FUNCTIONS, *CONSTRUCTOR_FUNCTIONS})
     return {str(path): str(stage(path, copy, folder))}
 
 
@@ -52,7 +52,7 @@ def path_of(target: Target) -> Path:
 
 
 def text_of(path: Path) -> str | None:
-    """The file's text, None where there is none to read: loading tells the user why."""
+    """The file's text, None where it cannot be read: loading reports why."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

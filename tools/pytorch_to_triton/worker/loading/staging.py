@@ -44,7 +44,7 @@ class Statement:
 
     @property
     def defines(self) -> bool:
-        """Whether all that it does is to bind plain names, so that it can go with them."""
+        """Whether it does nothing but bind plain names, so that it can be removed with them."""
         match self.node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 return True
@@ -214,7 +214,7 @@ def absent(names: Collection[str]) -> str:
 def stage(path: Path, source: str, folder: Path) -> Path:
     """Write `source`, a copy of `path`, into a folder of its own below `folder`; the staged file.
 
-    Where it says `__file__` it finds the original's path, by which it may look for data and modules.
+    `__file__` in it becomes the original's path, by which it may find data and modules.
     """
     staged = folder / hashlib.sha256(str(path).encode()).hexdigest()[:16] / path.name
     staged.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,13 @@
-"""What stands in a candidate's process where its file defines the reference: it can be named, not called."""
+"""What replaces the reference in a candidate's copy of the file: it can be named, but not called."""
 
 import ast
 import copy
 
-MESSAGE = "the reference is not there while the candidate runs"
-RAISE = f"raise RuntimeError({MESSAGE!r})"
-THROW = f"(_ for _ in ()).throw(RuntimeError({MESSAGE!r}))"
+MESSAGE = "the reference is not available while the candidate runs"
+ERROR = f"type('ReferenceWithheld', (RuntimeError,), {{}})({MESSAGE!r})"
+"""The validation knows it by the name of its type."""
+RAISE = f"raise {ERROR}"
+THROW = f"(_ for _ in ()).throw({ERROR})"
 INDENT = "    "
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef

@@ -27,7 +27,7 @@ NAMES_BY_ROLE: dict[str, tuple[str, str]] = {
     "reference": ("reference", "Model"),
     "candidate": ("run", "ModelNew"),
 }
-"""What a target without a name means: the first in a kernel file, else the second."""
+"""The name in a target without one: the first in a kernel file, else the second."""
 INITIAL_SEED = 20250117
 
 
@@ -56,7 +56,7 @@ class TargetExits(TargetError):
 
 
 class ModuleUnconstructed(TargetError):
-    """The module's constructor does not do with the arguments that are there."""
+    """The module cannot be constructed with the arguments that it gets."""
 
 
 class NotCallable(TargetError):
@@ -114,7 +114,7 @@ class Loaded:
         return self.call(*args, **{**kwargs, **state})
 
     def to_gpu(self) -> None:
-        """Move what a module holds beside its state to the GPU, or to what stands in for one."""
+        """Move what a module holds beside its state to the GPU, or to what poses as one."""
         if self.module is not None and (interpreting() or torch.cuda.is_available()):
             with as_on_a_gpu():
                 self.module.cuda()
@@ -151,7 +151,7 @@ class ModuleCall:
 
 
 def load(target: Mapping[str, Any], role: Role, staged: Mapping[str, str] | None = None) -> Loaded:
-    """Import the target's file and pick what its name, or its role in a file without one, stands for.
+    """Import the target's file, and load what its name, or without one its role, refers to.
 
     `target` is the JSON of schema/target.py. `staged` are the copies to import instead of originals, by the
     originals' absolute paths, from now on in this process. Raises a TargetError.

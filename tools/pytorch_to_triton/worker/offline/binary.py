@@ -1,4 +1,4 @@
-"""Registers, spills and stack of a compiled kernel, as NVIDIA's tools or AMD's metadata tell them."""
+"""Registers, spills and stack of a compiled kernel, as NVIDIA's tools or AMD's metadata report them."""
 
 import re
 import subprocess
@@ -39,16 +39,16 @@ def resources(kernel: Any) -> dict[str, Any]:
 
 
 def registers_and_spills(binary: bytes, backend: str) -> dict[str, int]:
-    """`registers` and `stack_bytes` of a cubin; zeros for other binaries, whose assembly says it."""
+    """`registers` and `stack_bytes` of a cubin; zeros for other binaries, whose assembly has them."""
     if backend != "cuda":
         return {"registers": 0, "stack_bytes": 0}
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary)
         file.flush()
-        told = output_of([knobs.nvidia.cuobjdump.path, "--dump-resource-usage", file.name])
-    usage = USAGE.search(told)
+        printed = output_of([knobs.nvidia.cuobjdump.path, "--dump-resource-usage", file.name])
+    usage = USAGE.search(printed)
     if usage is None:
-        raise RuntimeError(f"cuobjdump did not tell the registers: {told}")
+        raise RuntimeError(f"cuobjdump did not report the registers: {printed}")
     return {"registers": int(usage[1]), "stack_bytes": int(usage[2])}
 
 
@@ -61,8 +61,8 @@ def spilled(ptx: str, arch: int) -> tuple[int, int]:
         source = Path(folder, "kernel.ptx")
         source.write_text(ptx)
         command = [get_ptxas(arch).path, "-v", f"--gpu-name={gpu[1]}" if gpu else "", str(source)]
-        told = output_of([*command, "-o", str(Path(folder, "kernel.cubin"))])
-    found = SPILLS.search(told)
+        printed = output_of([*command, "-o", str(Path(folder, "kernel.cubin"))])
+    found = SPILLS.search(printed)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
@@ -76,12 +76,12 @@ def output_of(command: list[str]) -> str:
 
 def amd_resources(assembly: str, shared_bytes: int) -> dict[str, Any]:
     """From the metadata of AMD's assembly. VGPRs include accumulation registers where they share a file."""
-    told = {name: int(value) for name, value in METADATA.findall(assembly)}
+    counts = {name: int(value) for name, value in METADATA.findall(assembly)}
     return {
-        "registers": told["vgpr_count"],
-        "scalar_registers": told["sgpr_count"],
-        "stack_bytes": told["private_segment_fixed_size"],
-        "spill_store_bytes": told["vgpr_spill_count"] * REGISTER_BYTES,
+        "registers": counts["vgpr_count"],
+        "scalar_registers": counts["sgpr_count"],
+        "stack_bytes": counts["private_segment_fixed_size"],
+        "spill_store_bytes": counts["vgpr_spill_count"] * REGISTER_BYTES,
         "spill_load_bytes": None,
-        "shared_bytes": max(shared_bytes, told["group_segment_fixed_size"]),
+        "shared_bytes": max(shared_bytes, counts["group_segment_fixed_size"]),
     }

@@ -18,10 +18,10 @@ from triton import knobs
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from ..job_report import Report
+from ..job_report import JobReport
 from .binary import resources
 from .offline_gpu import OfflineGpu, run_once
-from .refusals import Said, described_refusal, place_of
+from .refusals import LogExcerpt, described_refusal, place_of
 
 Launch = tuple[tuple[Any, ...], dict[str, Any], Any]
 """Positional arguments, keyword arguments, grid; no grid in a warm-up."""
@@ -42,7 +42,7 @@ class CompileRequest:
 
 @dataclass
 class Compilation:
-    """One kernel in one specialisation, from the moment that Triton turns to it."""
+    """One kernel in one specialisation, from the moment that Triton starts on it."""
 
     number: int
     kernel: JITFunction[Any]
@@ -56,21 +56,20 @@ class Compilation:
 
 
 def forget_compiled() -> None:
-    """Have Triton compile again what a file launched while it was imported: nobody saw that launch."""
+    """Have Triton compile again what a file launched while it was imported: that launch was not recorded."""
     for thing in gc.get_objects():
         if isinstance(thing, JITFunction):
             thing.device_caches.clear()
 
 
 class DryRun:
-    """A context in which launches are compiled for `gpu`; what came of each is an item of the report.
+    """A context in which launches are compiled for `gpu`; the report gets an item for each.
 
-    An item `kernel` is a CompiledKernel of schema/compiled.py; an item `launched`, with `number` and `grid`,
-    tells of the first launch of a kernel that was compiled in a warm-up. A launch that the wrapper gets wrong
-    raises, as on a GPU; one that the compiler refuses does not, so that the others are seen.
+    A launch that the wrapper gets wrong raises, as on a GPU; one that the compiler refuses does not, so that
+    the others are seen.
     """
 
-    def __init__(self, report: Report, gpu: OfflineGpu, wanted: CompileRequest) -> None:
+    def __init__(self, report: JobReport, gpu: OfflineGpu, wanted: CompileRequest) -> None:
         self.trials: list[dict[str, str]] = []
         """`kernel` and `configuration` of each trial, compiled or not."""
         self._report = report
@@ -109,22 +108,23 @@ class DryRun:
         def run(kernel: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             self._current = None
             launch = (args, kwargs, None if warmup else grid)
-            said = Said(self._report.folder / "log.txt")
+            log = LogExcerpt(self._report.folder / "log.txt")
             try:
                 compiled = original(kernel, *args, grid=grid, warmup=True, **kwargs)
             except Exception as error:
                 if self._current is None:
                     raise
-                failure = described_refusal(error, kernel, said.text())
-                self._tell(self._current, launch, {"failure": failure})
+                failure = described_refusal(error, kernel, log.text())
+                self._report_kernel(self._current, launch, {"failure": failure})
                 return None
             if self._current is not None:
-                self._tell(self._current, launch, self._result(self._current, compiled))
+                self._report_kernel(self._current, launch, self._result(self._current, compiled))
                 if warmup:
                     self._warmed_up[id(compiled)] = self._current.number
             elif not warmup and id(compiled) in self._warmed_up:
                 grid = grid_of(grid, bound_arguments(kernel, launch))
-                self._report.item({"launched": {"number": self._warmed_up.pop(id(compiled)), "grid": grid}})
+                number = self._warmed_up.pop(id(compiled))
+                self._report.item({"event": "launched", "number": number, "grid": grid})
             return compiled
 
         return run
@@ -190,7 +190,7 @@ class DryRun:
                 paths[kind] = str(path)
         return paths
 
-    def _tell(self, compilation: Compilation, launch: Launch, result: dict[str, Any]) -> None:
+    def _report_kernel(self, compilation: Compilation, launch: Launch, result: dict[str, Any]) -> None:
         file, line = place_of(compilation.kernel.fn)
         bound = bound_arguments(compilation.kernel, launch)
         found = {
@@ -204,7 +204,7 @@ class DryRun:
             **compilation.options,
             **result,
         }
-        self._report.item({"kernel": found})
+        self._report.item({"event": "kernel", "kernel": found})
 
 
 def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:
@@ -213,9 +213,9 @@ def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[
 
 
 def configuration_name(settings: dict[str, Any]) -> str:
-    """`BLOCK_M=64 num_warps=4 num_stages=3`; a cluster of one goes without saying."""
-    said = {name: value for name, value in settings.items() if (name, value) != ("num_ctas", 1)}
-    return " ".join(f"{name}={value}" for name, value in said.items())
+    """`BLOCK_M=64 num_warps=4 num_stages=3`; a cluster of one is left out."""
+    shown = {name: value for name, value in settings.items() if (name, value) != ("num_ctas", 1)}
+    return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def bound_arguments(kernel: JITFunction[Any], launch: Launch) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def described_arguments(compilation: Compilation, bound: dict[str, Any]) -> list
 
 
 def plain(value: Any) -> bool | int | float | str | None:
-    """A scalar as it is; of anything else what a reader recognises it by, nothing of a tensor."""
+    """A scalar as it is; anything else as what a reader recognises, None for a tensor."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -1,6 +1,6 @@
 """A GPU that is not there: Triton compiles for it, code written for it finds it, nothing runs on it.
 
-CPU tensors stand for the GPU's as they do under the interpreter (`interpreter/cuda_stand_in.py`); what is
+CPU tensors stand for the GPU's as they do under the interpreter (`interpreter/fake_cuda.py`); what is
 asked about the device itself is answered for the GPU that kernels are compiled for.
 """
 
@@ -15,13 +15,13 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
 from ..interpreter.cuda_answers import DEVICE, PROPERTIES, ordinal
-from ..interpreter.fake_cuda import standing_in
+from ..interpreter.fake_cuda import fake_gpu
 from .binary import registers_and_spills
 
 
 @dataclass(frozen=True)
 class OfflineGpu:
-    """The JSON of hardware/architectures.py, as far as it is needed here; sizes in bytes."""
+    """The JSON of hardware/architectures.py, the part needed here; sizes in bytes."""
 
     name: str
     backend: str
@@ -31,11 +31,11 @@ class OfflineGpu:
     warp_size: int
     multiprocessors: int
     warps: int
-    """At most resident on a multiprocessor."""
+    """At most resident on an SM."""
     registers: int
-    """Of a multiprocessor, 32 bits each."""
+    """Of an SM, 32 bits each."""
     shared_bytes: int
-    """Of a multiprocessor."""
+    """Of an SM."""
     shared_bytes_per_block: int
     """At most, for one block."""
 
@@ -148,7 +148,7 @@ def on(gpu: OfflineGpu) -> Iterator[None]:
         "get_device_capability": about(gpu.capability),
         "get_arch_list": lambda: [gpu.name],
     }
-    with standing_in():
+    with fake_gpu():
         before = {name: getattr(torch.cuda, name) for name in answers}
         for name, answer in answers.items():
             setattr(torch.cuda, name, answer)

@@ -1,4 +1,4 @@
-"""What Triton's compiler said where it refused a kernel, and of which line."""
+"""What Triton's compiler reported where it refused a kernel, and of which line."""
 
 import inspect
 import os
@@ -15,12 +15,12 @@ from ..failure import describe_failure
 from ..loading.redirect import in_original_terms, original
 
 PASS_ERROR = re.compile(r"^(?:loc\()?\"?([^\s\":]+)\"?:(\d+):\d+\)?: error: (.+)$", re.MULTILINE)
-"""How MLIR tells of an error, on the process's own streams."""
-SAID_BYTES = 65536
+"""How MLIR reports an error, on the process's own streams."""
+EXCERPT_BYTES = 65536
 
 
-class Said:
-    """What this process's streams, which go to the run folder's log, say from here on."""
+class LogExcerpt:
+    """What this process's streams, which go to the run folder's log, add to it from here on."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -32,10 +32,10 @@ class Said:
             return ""
         with self._log.open("rb") as file:
             file.seek(self._start)
-            return file.read(SAID_BYTES).decode(errors="replace")
+            return file.read(EXCERPT_BYTES).decode(errors="replace")
 
 
-def described_refusal(error: Exception, kernel: JITFunction[Any], said: str) -> dict[str, Any]:
+def described_refusal(error: Exception, kernel: JITFunction[Any], log: str) -> dict[str, Any]:
     """A Failure of schema/job.py whose file and line are the kernel's, where the compiler names one."""
     failure = describe_failure(error, f"compile {kernel.fn.__name__}")
     file, line = place_of(kernel.fn)
@@ -47,13 +47,13 @@ def described_refusal(error: Exception, kernel: JITFunction[Any], said: str) -> 
         found |= {"message": in_original_terms(message), **place}
         excerpt = str(innermost).removesuffix(innermost.error_message or "").rstrip()
         found["traceback"] = in_original_terms(excerpt)
-    elif passed := PASS_ERROR.search(said):
+    elif passed := PASS_ERROR.search(log):
         found |= {"file": passed[1], "line": int(passed[2]), "message": f"{failure['message']}: {passed[3]}"}
     return {**failure, **found}
 
 
 def innermost_error(error: BaseException) -> CompilationError | None:
-    """The compilation error that others lead to, where one kernel calls another; None where it is no such."""
+    """The compilation error that others lead to, where one kernel calls another; None where there is none."""
     found = None
     cause: BaseException | None = error
     while cause is not None:

@@ -1,4 +1,4 @@
-"""The process that draws the inputs of a size, and afterwards checks what timed calls returned."""
+"""The process that generates the inputs of a size, and afterwards checks what timed calls returned."""
 
 import dataclasses
 from pathlib import Path
@@ -6,18 +6,18 @@ from typing import Any
 
 import torch
 
-from ..calls.call_inputs import drawn, drawn_cotangents, trained
+from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import CallInputs, Exchange
-from ..calls.generate import perturbed_state
 from ..calls.tensors import read_outputs, write_values
 from ..loading.target import Loaded, load
 from ..truth.compare import Comparison
 from ..truth.oracle import Oracle
+from ..wire import ErrorBudget
 from .input_pool import variant
 from .workers import Commands
 
-OWN_DRAWS = 3
-"""So many different calls are drawn by a file with its own `inputs()`."""
+OWN_INPUTS = 3
+"""Calls with different inputs that a file with its own `inputs()` generates."""
 TRUTH = "truth"
 
 
@@ -27,47 +27,46 @@ class Coordinator:
     reference: Loaded
     oracle: Oracle
 
-    def __init__(self, folder: Path, passes: str, budget: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, passes: str, budget: ErrorBudget) -> None:
         self.exchange = Exchange(folder)
         self.backward = passes != "forward"
         self.budget = budget
 
     @property
     def commands(self) -> Commands:
-        """What it can be told to do."""
-        return {"load": self.load, "draw": self.draw, "check": self.check}
+        """Its commands by name."""
+        return {"load": self.load, "generate": self.generate, "check": self.check}
 
     def load(self, target: dict[str, Any], seed: int) -> None:
-        """Load the reference, and write the state that all members get."""
+        """Load the reference, and write the state that all processes get."""
         self.reference = load(target, "reference")
         self.oracle = Oracle(self.reference, self.exchange, "cuda", self.backward)
-        state = perturbed_state(self.reference.state, trained(self.reference), seed)
-        write_values(state, self.exchange.state)
+        write_values(generated_state(self.reference, seed), self.exchange.state)
 
-    def draw(self, case: dict[str, Any], seed: int) -> list[str]:
-        """Write the calls that a size's inputs are made of; their names."""
-        count = 1 if case["arguments"] else OWN_DRAWS
-        names = [f"draw{number}" for number in range(count)]
+    def generate(self, case: dict[str, Any], seed: int) -> list[str]:
+        """Write the calls that a size's inputs are made of; returns their names."""
+        count = 1 if case["arguments"] else OWN_INPUTS
+        names = [f"inputs{number}" for number in range(count)]
         for number, name in enumerate(names):
             one = {**case, "name": name, "seed": seed + number}
-            call = CallInputs(drawn(self.reference, one), {})
+            call = CallInputs(generated_arguments(self.reference, one), {})
             self.exchange.put(name, call)
             if self.backward:
                 self.reference.to_gpu()
                 run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(name, seed)
-                cotangents = drawn_cotangents(run.outputs, seed)
+                cotangents = generated_cotangents(run.outputs, seed)
                 self.exchange.put(name, dataclasses.replace(call, cotangents=cotangents))
         return names
 
-    def check(self, draws: list[str], offset: int, seed: int, members: list[str]) -> dict[str, Any]:
-        """By member: how far what it returned for these inputs is from the truth (compare.py)."""
+    def check(self, inputs: list[str], offset: int, seed: int, names: list[str]) -> dict[str, Any]:
+        """By name: how what was returned for these inputs compares with the truth (compare.py)."""
         self.reference.to_gpu()
-        bases = [self.exchange.call(name, "cuda") for name in draws]
+        bases = [self.exchange.call(name, "cuda") for name in inputs]
         call = variant(bases, offset)
         self.exchange.put(TRUTH, call)
         truth = self.oracle.truth(TRUTH, seed)
         found = {}
-        for name in members:
+        for name in names:
             outputs = read_outputs(self.exchange.outputs("candidate", name), "cuda")
             found[name] = brief(Comparison(outputs, truth, call, self.budget).statistics())
             self.exchange.forget(name)

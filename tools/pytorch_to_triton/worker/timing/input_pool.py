@@ -12,10 +12,10 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Pool:
-    """Several sets of inputs in device memory, each to be filled anew before it is used.
+    """Several sets of inputs in device memory, each refilled before it is used.
 
-    There are as many as were needed at once so far, and they stay where they are: whoever goes by addresses
-    meets old ones with other values.
+    There are as many as were needed at once so far, and they stay where they are: code that goes by
+    addresses finds known ones with other values.
     """
 
     def __init__(self, bases: Sequence[CallInputs]) -> None:
@@ -42,11 +42,11 @@ def fresh(call: CallInputs) -> CallInputs:
 
 
 def variant(bases: Sequence[CallInputs], offset: int) -> CallInputs:
-    """Other inputs of the same kind: one of several draws, or the one draw with its floating values moved on.
+    """Other inputs of the same kind: one of several sets, or the only set with its floating values moved on.
 
-    A tensor that was drawn element by element stays as likely when its elements move round by `offset`.
-    Integers stay where they are: they may be offsets, which must rise. Inputs that a target's own file draws
-    may mean more than their elements, so there are several draws of them and none is changed.
+    A tensor that was generated element by element stays as likely when its elements rotate by `offset`.
+    Integers stay where they are: they may be offsets, which must rise. Inputs that a target's own file
+    makes may mean more than their elements, so there are several sets of them and none is changed.
     """
     if len(bases) > 1:
         return bases[offset % len(bases)]
@@ -54,7 +54,7 @@ def variant(bases: Sequence[CallInputs], offset: int) -> CallInputs:
 
 
 def rolled(tensor: torch.Tensor, offset: int) -> torch.Tensor:
-    """The tensor with its elements, in flattened order, moved round by `offset`."""
+    """The tensor with its elements, in flattened order, rotated by `offset`."""
     if not tensor.is_floating_point() or tensor.numel() < 2:
         return tensor
     bits = tensor.detach().contiguous().view(-1).view(_BITS[tensor.dtype.itemsize])

@@ -1,10 +1,11 @@
-"""One callable's process: it is timed here, among nothing but itself."""
+"""One callable's process, in which nothing else runs; and a process that calls nothing."""
 
 import dataclasses
 import math
 import os
 import time
 from collections.abc import Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,12 @@ import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
-from ..calls.exchange import CallInputs, Exchange, all_outputs, written_to
-from ..calls.tensors import output_of, read_values, write_outputs
-from ..integrity.returned_tensors import plain
+from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
+from ..calls.tensors import read_values, write_outputs
+from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import Settings
 from ..loading.target import Loaded, Role, load
 from ..tuning.autotuned import chosen_configs
-from .device import MOST_COVER, Flush, event, forget_persisting, peak_bytes
 from .input_pool import Pool, variant
 from .passes import PASSES, Timed
 from .workers import Commands
@@ -27,7 +27,7 @@ FIRST_CALLS = 3
 
 
 class TimedImplementation:
-    """What this process was told to time, and the calls at hand."""
+    """What this process times, and its current calls."""
 
     loaded: Loaded
     flush: Flush
@@ -46,7 +46,7 @@ class TimedImplementation:
 
     @property
     def commands(self) -> Commands:
-        """What it can be told to do."""
+        """Its commands by name."""
         return {
             "load": self.load,
             "start": self.start,
@@ -61,7 +61,7 @@ class TimedImplementation:
 
     def load(self, target: dict[str, Any], role: Role, compiled: str | None, caches: str) -> dict[str, Any]:
         """Load the target; `compiled` is a mode of torch.compile. Caches start empty, so that a first call is
-        one; all members get the same precision."""
+        one; all processes get the same precision."""
         os.environ["TRITON_CACHE_DIR"] = f"{caches}/triton"
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{caches}/inductor"
         torch.backends.cuda.matmul.allow_tf32 = self.tf32
@@ -75,10 +75,10 @@ class TimedImplementation:
         self.flags = Settings()
         return {}
 
-    def start(self, draws: list[str]) -> dict[str, Any]:
-        """Take in a size's inputs and make the first calls."""
+    def start(self, inputs: list[str]) -> dict[str, Any]:
+        """Read a size's inputs and make the first calls."""
         torch.compiler.reset()
-        self.pool = Pool([self.exchange.call(name, "cuda") for name in draws])
+        self.pool = Pool([self.exchange.call(name, "cuda") for name in inputs])
         self.fill([0])
         began = time.perf_counter()
         self.go_untimed()
@@ -88,7 +88,7 @@ class TimedImplementation:
             self.go_untimed()
         self.fill([0])
         peak = peak_bytes(self.timed[0])
-        self.settle_cover()
+        self.find_cover()
         outputs = [t for t in self.results[0].values() if isinstance(t, torch.Tensor)] if self.results else []
         return {
             "first_call_ms": 1e3 * first,
@@ -101,7 +101,7 @@ class TimedImplementation:
         }
 
     def fill(self, offsets: list[int]) -> None:
-        """Make one call ready for each offset (pool.py), in as many slots of the pool."""
+        """Make one call ready for each offset (input_pool.py), in as many slots of the pool."""
         self.calls, self.timed, self.results = [], [], []
         self.offsets = offsets
         self.calls = [self.pool.filled(slot, offset) for slot, offset in enumerate(offsets)]
@@ -110,16 +110,9 @@ class TimedImplementation:
 
     def go(self) -> list[float]:
         """Make the calls that were made ready, each with a cold L2 cache; milliseconds between events."""
-        stream = torch.cuda.current_stream()
-        pairs = [(event(), event()) for _ in self.timed]
         forget_persisting()
-        for timed, (start, end) in zip(self.timed, pairs, strict=True):
-            self.flush(self.cover)
-            start.record(stream)
-            self.results.append(timed())
-            end.record(stream)
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in pairs]
+        kept = [lambda timed=timed: self.results.append(timed()) for timed in self.timed]
+        return cold_milliseconds(kept, len(kept), self.flush, self.cover)
 
     def go_untimed(self) -> None:
         self.results = [timed() for timed in self.timed]
@@ -136,7 +129,7 @@ class TimedImplementation:
         self.go_untimed()
         return 1e3 * (time.perf_counter() - began)
 
-    def settle_cover(self) -> None:
+    def find_cover(self) -> None:
         """Find how many flushes keep the device busy while the host launches a call."""
         launching = max(self.launch_seconds() for _ in range(FIRST_CALLS))
         began = time.perf_counter()
@@ -194,13 +187,7 @@ class TimedImplementation:
         times = []
         for offset in range(count):
             self.pool.filled(0, offset)
-            start, end = event(), event()
-            self.flush()
-            start.record()
-            captured.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(start.elapsed_time(end))
+            times += cold_milliseconds([captured.replay], 1, self.flush)
         return times
 
     def profile(self, count: int) -> dict[str, Any]:
@@ -222,12 +209,11 @@ class TimedImplementation:
     def keep(self, index: int, name: str) -> None:
         """Write what one of the last timed calls returned, and the arguments that it wrote to."""
         call, before = self.calls[index], variant(self.pool.bases, self.offsets[index])
-        everything = all_outputs(self.results[index], call, written_to(call, before))
-        outputs = {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+        outputs = outputs_of(self.results[index], call, written_to(call, before))
         write_outputs(outputs, self.exchange.outputs("candidate", name))
 
     def leave(self) -> dict[str, Any]:
-        """Let go of the size's memory; what its kernels chose and which settings the calls changed."""
+        """Let go of the size's memory; return what its kernels chose and which settings the calls changed."""
         self.calls, self.timed, self.results = [], [], []
         del self.pool
         torch.cuda.empty_cache()
@@ -235,11 +221,11 @@ class TimedImplementation:
 
 
 class IdleProcess:
-    """A process that does what a subject's does, but calls nothing."""
+    """A process that does what a timed one does, but calls nothing."""
 
     @property
     def commands(self) -> Commands:
-        """What it can be told to do."""
+        """Its commands by name."""
         return {"start": self.start, "go": self.go}
 
     def start(self) -> None:
@@ -247,15 +233,9 @@ class IdleProcess:
         self.flush = Flush()
 
     def go(self, calls: int, cover: int) -> list[float]:
-        """Flush as often as a subject does for so many calls; milliseconds between events, of nothing."""
-        pairs = [(event(), event()) for _ in range(calls)]
+        """Flush as a timed process does for that many calls; milliseconds between events, of nothing."""
         forget_persisting()
-        for start, end in pairs:
-            self.flush(cover)
-            start.record()
-            end.record()
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in pairs]
+        return cold_milliseconds(repeat(lambda: None, calls), calls, self.flush, cover)
 
 
 def in_one_graph(loaded: Loaded, mode: str) -> Loaded:

@@ -1,4 +1,4 @@
-"""Processes that are told what to do, one line at a time, by the process that forked them."""
+"""Processes that take commands, one line at a time, from the process that forked them."""
 
 import json
 import os
@@ -18,11 +18,11 @@ _CHUNK = 1 << 16
 
 
 class Lost(Exception):
-    """The process ended, did not answer in time, or what it was told to do raised; the message says which."""
+    """The process ended, did not answer in time, or its command raised; the message says which."""
 
 
 class WorkerProcess:
-    """A forked process that does what `commands` has, as long as this process lives."""
+    """A forked process that follows its `commands` as long as this process lives."""
 
     def __init__(self, label: str, pid: int, line: socket.socket) -> None:
         self.label = label
@@ -32,23 +32,23 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be told anything more: an exception leaves it so, an end or a time-out does not."""
+        """Whether it takes more commands: it does after an exception, not after an end or a time-out."""
         return self._line.fileno() >= 0
 
-    def ask(self, what: str, *, seconds: float, **arguments: Any) -> Any:
-        """Tell it to do `what`, and wait for its answer. Raises Lost."""
-        self.tell(what, **arguments)
-        return self.hear(seconds)
+    def ask(self, command: str, *, seconds: float, **arguments: Any) -> Any:
+        """Send a command and wait for the answer. Raises Lost."""
+        self.send(command, **arguments)
+        return self.receive(seconds)
 
-    def tell(self, what: str, **arguments: Any) -> None:
-        """Tell it to do `what`. Raises Lost."""
+    def send(self, command: str, **arguments: Any) -> None:
+        """Send a command. Raises Lost."""
         try:
-            self._line.sendall(json.dumps({"do": what, "with": arguments}).encode() + b"\n")
+            self._line.sendall(json.dumps({"do": command, "with": arguments}).encode() + b"\n")
         except OSError:
             raise Lost(self._why_it_ended()) from None
 
-    def hear(self, seconds: float) -> Any:
-        """The answer to what it was told last. Raises Lost; after a time-out the process is killed."""
+    def receive(self, seconds: float) -> Any:
+        """The answer to the last command. Raises Lost; after a time-out the process is killed."""
         while b"\n" not in self._unread:
             if not select.select([self._line], [], [], seconds)[0]:
                 self.end()
@@ -85,23 +85,23 @@ class WorkerProcess:
         return "its process has ended"
 
 
-def enlist(label: str, commands: Callable[[], Commands]) -> WorkerProcess:
+def start_process(label: str, commands: Callable[[], Commands]) -> WorkerProcess:
     """Fork a process that makes its commands once, then follows them. The caller never touched the device."""
     ours, theirs = socket.socketpair()
-    coordinator = os.getpid()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _follow(theirs, commands, coordinator)
+        _follow(theirs, commands, parent)
     theirs.close()
     return WorkerProcess(label, pid, ours)
 
 
-def _follow(line: socket.socket, commands: Callable[[], Commands], coordinator: int) -> NoReturn:
-    """In the child: never return into the coordinator's frames."""
+def _follow(line: socket.socket, commands: Callable[[], Commands], parent: int) -> NoReturn:
+    """In the child: never return into the parent's frames."""
     try:
         die_with_parent(signal.SIGKILL)
-        if os.getppid() == coordinator:
+        if os.getppid() == parent:
             known = commands()
             for message in line.makefile("rb"):
                 line.sendall(json.dumps(_done(known, json.loads(message))).encode() + b"\n")

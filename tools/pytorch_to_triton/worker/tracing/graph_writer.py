@@ -18,7 +18,7 @@ from .source_names import SourceNames
 
 
 class NotRepresentable(Exception):
-    """The program holds something that plain data cannot say, such as a constant tensor."""
+    """The program holds something that plain data cannot express, such as a constant tensor."""
 
 
 class ReturnsNoTensor(NotRepresentable):

@@ -70,7 +70,7 @@ def met(condition: types.CodeType, point: dict[str, int]) -> bool:
 
 
 def sampled(count: int) -> Iterable[tuple[int, ...]]:
-    """Sizes for so many dims: all combinations, or a part of them that meets each size of each dim."""
+    """Sizes for `count` dims: all combinations, or a part of them with each size of each dim."""
     everything = itertools.product(SIZES, repeat=count)
     step = max(len(SIZES) ** count // POINTS, 1)
     return itertools.islice(everything, 0, None, step | 1)

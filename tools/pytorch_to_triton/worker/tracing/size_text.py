@@ -29,7 +29,7 @@ OPERATORS = {
 }
 """torch's functions of sizes, and how Python writes them."""
 AS_FLOATS = ("IntTrueDiv", "FloatTrueDiv", "FloatPow")
-"""Whole numbers become floats in them by themselves."""
+"""These convert integers to floats themselves."""
 OPAQUE = "OpaqueUnaryFn_"
 
 
@@ -38,7 +38,7 @@ class UnknownFunction(Exception):
 
 
 class SizePrinter(StrPrinter):  # type: ignore[misc]
-    """torch's expressions of sizes in Python's own words; each operation in parentheses."""
+    """torch's expressions of sizes as Python source; each operation in parentheses."""
 
     def _print_Float(self, number: Any) -> str:
         return repr(float(number))

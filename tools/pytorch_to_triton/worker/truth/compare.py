@@ -1,6 +1,6 @@
-"""What a candidate returned, beside the truth: its errors reduced to statistics, as JSON.
+"""A candidate's outputs compared with the truth: its errors as statistics, in JSON.
 
-No case is judged here: what exceeds the given budget is counted, and described.
+No case is judged here: what exceeds the given budget is counted and described.
 """
 
 import math
@@ -9,24 +9,22 @@ from typing import Any
 
 import torch
 
+from .. import wire
 from ..allocation import Poison, poison_bytes
 from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
-from ..calls.tensors import OutputLeaf, output_of, read_outputs, storage_bytes
+from ..calls.tensors import OutputLeaf, Outputs, output_of, read_outputs, storage_bytes
 from .diagnostics import is_transposed, what_it_looks_like, where_it_fails
 from .error import ErrorBudget, Errors, Tolerance, exact_errors, float_errors, largest, rms
-from .oracle import Outputs, Truth
+from .oracle import Truth
 
 TINY = 1e-300
 TRAITS = ("type", "dtype", "shape", "device")
 
 
 def compared(
-    exchange: Exchange, case_id: str, side: str, truth: Truth, device: str, budget: Mapping[str, Any]
+    exchange: Exchange, case_id: str, side: str, truth: Truth, device: str, budget: wire.ErrorBudget
 ) -> dict[str, Any]:
-    """Statistics of the candidate's outputs of a case, and of those of its second run: of the worse of both.
-
-    `budget` holds `factor`, `untrusted`, and by dtype `slack`, `strict` and `loose` (error.py).
-    """
+    """Statistics of the candidate's outputs of a case, or of its second run where those are worse."""
     call = exchange.call(case_id, device)
     runs = [exchange.outputs(side, case_id), exchange.second_run(side, case_id)]
     found: list[dict[str, Any]] = [
@@ -39,33 +37,38 @@ def compared(
 
 
 def wrong_in(statistics: dict[str, Any]) -> int:
-    """Of several runs the one to tell of has the most; the first of those that have none."""
+    """How much is wrong in a run: the run with the most is reported."""
     differing = sum(output["differs"] is not None for output in statistics["outputs"])
     failing = sum(int(output["failing"]) for output in statistics["outputs"])
-    return len(statistics["missing"]) + len(statistics["extra"]) + differing + failing
+    others = sum(len(statistics[key]) for key in ("missing", "extra", "mutated"))
+    return others + differing + failing
 
 
 class Comparison:
     """The outputs of one case, side by side."""
 
-    def __init__(self, candidate: Outputs, truth: Truth, call: CallInputs, budget: Mapping[str, Any]) -> None:
+    def __init__(self, candidate: Outputs, truth: Truth, call: CallInputs, budget: wire.ErrorBudget) -> None:
         self.truth = truth
         self.call = call
         self.inputs = call.tensors()
+        self.arguments = {f"{name}{AFTER_THE_CALL}": name for name in self.inputs}
+        """The names of arguments by the paths that they have as outputs."""
         self.budget = budget
         self.candidate = {**self.unwritten_arguments(), **candidate}
 
     def unwritten_arguments(self) -> Outputs:
-        """Arguments that the reference writes to: the candidate's are as they were unless it says more."""
-        paths = [path for path in self.truth.pytorch if path.endswith(AFTER_THE_CALL)]
-        return {path: output_of(self.inputs[path.removesuffix(AFTER_THE_CALL)]) for path in paths}
+        """Arguments that the reference writes to, as they were before the call."""
+        names = {path: name for path, name in self.arguments.items() if path in self.truth.pytorch}
+        return {path: output_of(self.inputs[name]) for path, name in names.items()}
 
     def statistics(self) -> dict[str, Any]:
-        """`outputs`: one entry a path that both have; `missing` and `extra`: paths that one side lacks."""
+        """For CaseStatistics of validate/error_statistics.py."""
         ours, theirs = self.candidate, self.truth.pytorch
+        extra = [path for path in ours if path not in theirs]
         return {
             "missing": [path for path in theirs if path not in ours],
-            "extra": [path for path in ours if path not in theirs],
+            "extra": [path for path in extra if path not in self.arguments],
+            "mutated": {path: self.arguments[path] for path in extra if path in self.arguments},
             "outputs": [self.output(path) for path in theirs if path in ours],
         }
 
@@ -73,7 +76,7 @@ class Comparison:
         """What both sides returned at `path`, and, where type, dtype, shape and device agree, the errors."""
         ours, theirs = self.candidate[path], self.truth.pytorch[path]
         differs = next((t for t in TRAITS if ours.traits.get(t) != theirs.traits.get(t)), None)
-        facts = {
+        about = {
             "path": path,
             "differs": differs,
             "candidate": {trait: ours.traits.get(trait) for trait in TRAITS},
@@ -82,16 +85,16 @@ class Comparison:
         if differs:
             transposed = differs == "shape" and shows_transposed(ours, theirs)
             right = differs == "dtype" and self.is_right_but_for_dtype(path)
-            return {**facts, "elements": 0, "failing": 0, "transposed": transposed, "right_values": right}
+            return {**about, "elements": 0, "failing": 0, "transposed": transposed, "right_values": right}
         if theirs.tensor is None:
-            return {**facts, "elements": 0, "failing": 0}
+            return {**about, "elements": 0, "failing": 0}
         precise = self.truth.precise.get(path)
         if precise is None or precise.traits.get("shape") != theirs.traits["shape"]:
             elements = math.prod(theirs.traits["shape"])
             return {
-                **facts, "elements": elements, "failing": 0, "unjudged": elements, "unconfirmed": elements
+                **about, "elements": elements, "failing": 0, "unjudged": elements, "unconfirmed": elements
             }  # fmt: skip
-        return {**facts, **self.errors(path)}
+        return {**about, **self.errors(path)}
 
     def is_right_but_for_dtype(self, path: str) -> bool:
         """Whether floating values of the right shape are right for the shorter of both sides' dtypes."""
@@ -115,7 +118,7 @@ class Comparison:
         return not bool(errors.failing.any()) and not bool(errors.unconfirmed.any())
 
     def errors(self, path: str) -> dict[str, Any]:
-        """Figures in units of the allowed rounding error, and facts about the failing elements."""
+        """Errors in units of the allowed rounding error, and diagnostics of the failing elements."""
         sides = {
             "candidate": self.candidate[path],
             "pytorch": self.truth.pytorch[path],
@@ -143,7 +146,7 @@ class Comparison:
             "meets_strict": errors.meets_strict,
             "meets_loose": errors.meets_loose,
             "constant": errors.constant,
-            "facts": self.facts(outputs, errors) if failing else None,
+            "diagnostics": self.diagnostics(outputs, errors) if failing else None,
         }
 
     def budget_for(self, dtype: torch.dtype) -> ErrorBudget:
@@ -155,7 +158,7 @@ class Comparison:
         tolerance = Tolerance(strict, loose)
         return ErrorBudget(self.budget["factor"], slack, self.budget["untrusted"], tolerance)
 
-    def facts(self, outputs: Mapping[str, torch.Tensor], errors: Errors) -> dict[str, Any]:
+    def diagnostics(self, outputs: Mapping[str, torch.Tensor], errors: Errors) -> dict[str, Any]:
         where = where_it_fails(errors.failing)
         first = tuple(where["first"])
         return {
@@ -167,7 +170,7 @@ class Comparison:
 
 
 def closest_to_its_limit(errors: Errors) -> torch.Tensor:
-    """The flat index of the element that errs most for what it may, 1-D of one; of nothing, none."""
+    """The flat index, 1-D, of the element with the largest share of its allowed error; empty if none."""
     return (
         (errors.candidate / errors.allowed.clamp_min(TINY))
         .reshape(-1)
@@ -188,7 +191,7 @@ def real(output: OutputLeaf) -> torch.Tensor:
 
 
 def is_poison(values: torch.Tensor) -> torch.Tensor:
-    """Where the bytes are those that memory held before the candidate ran, of the values' shape."""
+    """Which elements still hold what memory held before the candidate ran."""
     pattern = torch.frombuffer(bytearray(poison_bytes(values.dtype, Poison.FIRST)), dtype=torch.uint8)
     rows = storage_bytes(values.contiguous().clone()).view(-1, len(pattern))
     return (rows == pattern.to(values.device)).all(dim=1).reshape(values.shape)

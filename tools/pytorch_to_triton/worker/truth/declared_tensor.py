@@ -33,14 +33,14 @@ WIDE = {
     torch.complex32: torch.complex128,
     torch.complex64: torch.complex128,
 }
-"""What is held for each dtype that is not held as it is."""
+"""The dtype that is held for each dtype that is not held itself."""
 SHORT = frozenset(WIDE) - {torch.float32, torch.complex64}
 
 
 class NotFollowed(BaseException):
-    """What a reference does with its tensors has no counterpart on those that hold another dtype.
+    """What a reference does with its tensors cannot be done on DeclaredTensors.
 
-    No reference catches it and goes on in another way.
+    A BaseException, so that no reference catches it and continues in another way.
     """
 
 
@@ -128,7 +128,7 @@ class Underneath:
         self.copied: dict[int, torch.Tensor] = {}
         """Held copies, by id, of tensors that were made outside: writing to them would be lost."""
         self.floating = False
-        """Whether any argument is a tensor of numbers that are not whole."""
+        """Whether any argument is a floating or complex tensor."""
 
     def of(self, value: Any) -> Any:
         if isinstance(value, DeclaredTensor):
@@ -165,7 +165,7 @@ class DeclaredDtypes(DispatchMode):
             if parts is not NotImplemented:
                 return parts
         if func.namespace not in ("aten", "prims"):
-            raise NotFollowed(f"{func}, which may look at the dtype itself")
+            raise NotFollowed(f"{func}, which may read the dtype itself")
         return COMPUTED.get(func.overloadpacket.__name__, computed)(self, func, args, kwargs)
 
     def wrapped(self, result: Any, under: Underneath, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -183,7 +183,7 @@ class DeclaredDtypes(DispatchMode):
 def computed(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Any operator: on what its arguments hold."""
     if torch.Tag.nondeterministic_seeded in func.tags:
-        return drawn(mode, func, args, kwargs)
+        return random_op(mode, func, args, kwargs)
     under = Underneath()
     wide_args, wide_kwargs = under.of(args), {name: under.of(value) for name, value in kwargs.items()}
     if under.floating:
@@ -213,8 +213,8 @@ def copied(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return computed(mode, func, (to, given, *args[2:]), kwargs)
 
 
-def drawn(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """Random numbers, drawn at the reported dtypes: in float64, torch's generator gives others."""
+def random_op(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Random numbers, generated at the reported dtypes: in float64, torch's generator gives others."""
     under = Underneath()
     outer: dict[int, DeclaredTensor] = {}
 
@@ -243,9 +243,9 @@ def drawn(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def dropped(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """`native_dropout(x, p, train)`: the mask is drawn, its product is not rounded."""
+    """`native_dropout(x, p, train)`: the mask is random, its product is not rounded."""
     x, p, train = args
-    result, mask = drawn(mode, func, args, kwargs)
+    result, mask = random_op(mode, func, args, kwargs)
     if not isinstance(result, DeclaredTensor) or not train:
         return result, mask
     kept = held(x) * mask * (0.0 if p == 1 else 1 / (1 - p))
@@ -259,8 +259,8 @@ def softmax(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return mode.wrapped(func(x, dim, False), under, func, args, kwargs)
 
 
-def turned(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """What views a tensor in another way in place: both of them."""
+def reviewed_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Operators that change the view of a tensor in place: the outer tensor's and the held one's."""
     if isinstance(args[0], DeclaredTensor):
         func(held(args[0]), *args[1:], **kwargs)
         with no_dispatch():
@@ -270,7 +270,7 @@ def turned(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def refused(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which draw."""
+    """What exchanges a tensor's memory, and kernels for short dtypes alone, some of which are random."""
     raise NotFollowed(str(func))
 
 
@@ -280,19 +280,19 @@ COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_softmax": softmax,
     "_log_softmax": softmax,
     "native_dropout": dropped,
-    "nextafter": drawn,
-    "nextafter_": drawn,
-    "squeeze_": turned,
-    "unsqueeze_": turned,
-    "transpose_": turned,
-    "t_": turned,
+    "nextafter": random_op,
+    "nextafter_": random_op,
+    "squeeze_": reviewed_in_place,
+    "unsqueeze_": reviewed_in_place,
+    "transpose_": reviewed_in_place,
+    "t_": reviewed_in_place,
     "set_": refused,
     "_scaled_dot_product_flash_attention": refused,
     "_scaled_dot_product_flash_attention_for_cpu": refused,
     "_scaled_dot_product_efficient_attention": refused,
     "_scaled_dot_product_cudnn_attention": refused,
 }
-"""Computed in a way of their own; `drawn` also suits what asks how numbers are spaced."""
+"""Operators computed in their own way; `random_op` also suits those that depend on the spacing of numbers."""
 
 
 def has_new_floats(result: Any, under: Underneath) -> bool:

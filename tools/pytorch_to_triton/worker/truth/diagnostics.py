@@ -1,4 +1,4 @@
-"""Facts about a wrong output, as plain JSON: where its failing elements lie, and what they look like."""
+"""Diagnostics of a wrong output, as plain JSON: where its failing elements lie, and what they look like."""
 
 import math
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ def what_it_looks_like(
 def fits(wrong: torch.Tensor, right: torch.Tensor) -> dict[str, float | None]:
     """The best constant factor and offset from truth to candidate, each with the share of error it leaves.
 
-    None where fewer than three elements say something about them.
+    None where fewer than three elements determine them.
     """
     nothing: dict[str, float | None] = dict.fromkeys(("factor", "factor_leaves", "offset", "offset_leaves"))
     error, size = rms([wrong - right]), float(right.square().sum())

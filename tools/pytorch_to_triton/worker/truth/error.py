@@ -5,7 +5,7 @@ The unit of an element is the largest of
     row's: a sum of large terms that happens to be small is not expected to be right to its last bit,
   - how far the truth itself moves when the inputs move by one rounding error (its conditioning), likewise for
     the element, its row and the typical row,
-  - in an output of a few elements, eps times the inputs' root mean square: a few do not tell what is typical,
+  - in an output of a few elements, eps times the inputs' root mean square: too few to show what is typical,
   - the spacing of numbers around zero.
 A row is the last dimension; where that is short, the whole output.
 """
@@ -19,13 +19,13 @@ import torch
 
 FINITE, NAN, POSITIVE_INF, NEGATIVE_INF = range(4)
 FEW = 16
-"""Fewer elements than this do not tell what size is typical."""
+"""Fewer elements than this do not show what size is typical."""
 ORDINARY = 1e3
-"""Root mean square up to which inputs say how large the terms of a cancellation were."""
+"""Root mean square up to which inputs show how large the terms of a cancellation were."""
 CLEARLY_OFF = 100.0
 """Units from which on an error of PyTorch's is more than rounding of something small."""
 USUAL = 0.9
-"""So large a share of PyTorch's rows stays below what a candidate is measured against in all of them."""
+"""In all rows a candidate may err as much as PyTorch errs at most in this share of its rows."""
 QUANTILE_ELEMENTS = 2**24
 """torch.quantile takes no more."""
 
@@ -74,7 +74,7 @@ class Errors:
     meets_strict: bool
     meets_loose: bool
     constant: bool
-    """All of PyTorch's elements have one value: whatever computes nothing may look right."""
+    """All of PyTorch's elements have one value: a kernel that computes nothing may seem right."""
 
 
 def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget: ErrorBudget) -> Errors:
@@ -89,7 +89,7 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     agreed = kinds["truth"] == kinds["pytorch"]
     pytorch = in_units(wide["pytorch"], wide["truth"], size, agreed & (kinds["truth"] == FINITE))
     judged = agreed & (pytorch * torch.finfo(dtype).eps <= budget.untrusted)
-    # Where the row as a whole is off, an element that happens to be near says nothing either.
+    # Where the row as a whole is wrong, an element that happens to be near proves nothing either.
     off = own_size(torch.where(agreed, wide["pytorch"] - wide["truth"], 0.0))
     judged &= ~((pytorch > CLEARLY_OFF) & (off > budget.untrusted * own_size(wide["truth"])))
     finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
@@ -124,7 +124,7 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
 def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
     """What each element's row errs at most, or what almost all rows stay below; the largest of few rows.
 
-    Where PyTorch is far off in a row or two, that excuses nothing elsewhere.
+    Where PyTorch is far off in a row or two, that excuses no other row.
     """
     if errors.numel() == 0:
         return errors
@@ -180,8 +180,8 @@ def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_
     # GPUs may flush float32's subnormal numbers to zero.
     spacing = max(limits.eps * limits.tiny, torch.finfo(torch.float32).tiny)
     if limits.bits < 64:
-        # The float64 truth rounds too: below this it cannot tell 0 from what is left of a cancellation. Of
-        # huge inputs, which may well be normalised, `nearby` tells it.
+        # The float64 truth rounds too: below this, 0 and the rest of a cancellation look the same.
+        # For huge inputs, which may well be normalized, `nearby` shows it.
         spacing = max(spacing, torch.finfo(torch.float64).eps * min(inputs_rms, ORDINARY))
     return torch.maximum(limits.eps * size, typical_size(nearby - truth)).clamp_min(spacing)
 

@@ -1,7 +1,7 @@
 """What a call should give: the reference at the case's own dtypes, in float64, and nearby.
 
-In float64 the reference takes the branches that it takes at the case's own dtypes (declared.py). `nearby`
-tells how far the problem itself amplifies the rounding errors that no kernel can avoid.
+In float64 the reference takes the same branches as at the case's own dtypes (declared_tensor.py). `nearby`
+shows how much the problem itself amplifies the rounding errors that no kernel can avoid.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from torch.overrides import TorchFunctionMode
 
 from ..calls.exchange import CallInputs, Exchange, all_outputs, mapped, written_to
 from ..calls.gradients import with_gradients
-from ..calls.tensors import OutputLeaf, leaves, output_of
+from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
-from ..runtime import as_on_a_gpu, interpreting
+from ..runtime import called_with_gpu
 from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
 from .rounding import Rounding
 from .steps import Steps, same_steps
@@ -36,9 +36,6 @@ class InFloat64(TorchFunctionMode):
 
 def widened(value: Any) -> Any:
     return torch.float64 if value is torch.float32 else value
-
-
-Outputs = dict[str, OutputLeaf]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Oracle:
     def truth(self, case_id: str, seed: int) -> Truth:
         """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
 
-        A reference that the tensors of declared.py do not get through is run on plain float64 ones, then on
+        A reference that cannot run on DeclaredTensors is run on plain float64 ones, then on
         float32 ones, where it takes the same branches on these; else at its own dtypes.
         """
         run = self.run_as_it_is(case_id, seed)
@@ -108,7 +105,7 @@ class Oracle:
 
         Raises NotFollowed where the outputs are not those of `own`.
         """
-        reference = with_a_copy_of_its_module(self.reference)
+        reference = with_own_module(self.reference)
         found = []
         for near in (False, True):
             original = self.exchange.call(case_id, self.device)
@@ -119,7 +116,7 @@ class Oracle:
             with rounding, DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
                 returned = self.run(reference, call, seed)
             outputs = all_outputs(returned, call, own.written)
-            if not near and reported_by(outputs) != {path: told_of(o) for path, o in own.outputs.items()}:
+            if not near and reported_traits(outputs) != all_traits(own.outputs):
                 raise NotFollowed("outputs of other dtypes or shapes")
             found.append(kept({path: held(leaf) for path, leaf in outputs.items()}))
         return found[0], comparable(found[1], found[0])
@@ -155,17 +152,10 @@ class Oracle:
 
         One that was written for a GPU finds one, also under the interpreter.
         """
-        try:
-            return self.call(reference, call, seed)
-        except Exception as error:
-            if not interpreting():
-                raise
-            with as_on_a_gpu(), contextlib.suppress(Exception):
-                return self.call(reference, call, seed)
-            raise error from None
+        return called_with_gpu(lambda: self.call(reference, call, seed))
 
     def call(self, reference: Loaded, call: CallInputs, seed: int) -> dict[str, Any]:
-        # What the reference draws itself (dropout) is the same in each of its runs.
+        # The reference's own random numbers (dropout) are the same in each of its runs.
         torch.manual_seed(seed)
         if self.backward:
             return with_gradients(lambda given: reference(given.arguments, given.state), call)
@@ -179,30 +169,34 @@ def kept(outputs: dict[str, Any]) -> Outputs:
 
 
 def comparable(nearby: Outputs, precise: Outputs) -> Outputs:
-    """`nearby`; an output whose shape depends on values, and is another there, tells nothing."""
+    """`nearby`, but the precise output where its traits differ: a shape may depend on values."""
     return {
-        path: nearby[path] if path in nearby and told_of(nearby[path]) == told_of(output) else output
+        path: nearby[path] if path in nearby and traits_of(nearby[path]) == traits_of(output) else output
         for path, output in precise.items()
     }
 
 
-def told_of(output: OutputLeaf) -> tuple[Any, ...]:
-    """Type, dtype and shape, as far as it has them."""
+def traits_of(output: OutputLeaf) -> tuple[Any, ...]:
+    """Type, dtype and shape; None for those that it lacks."""
     return tuple(output.traits.get(trait) for trait in ("type", "dtype", "shape"))
 
 
-def reported_by(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """By path, what `told_of` tells of an output at the case's own dtypes."""
+def all_traits(outputs: Outputs) -> dict[str, tuple[Any, ...]]:
+    return {path: traits_of(output) for path, output in outputs.items()}
+
+
+def reported_traits(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """By path, the `traits_of` each output at the case's own dtypes."""
     return {
         path: ("Tensor", str(leaf.dtype).removeprefix("torch."), list(leaf.shape))
         if isinstance(leaf, torch.Tensor)
-        else told_of(output_of(leaf))
+        else traits_of(output_of(leaf))
         for path, leaf in outputs.items()
     }
 
 
-def with_a_copy_of_its_module(reference: Loaded) -> Loaded:
-    """The same reference; what its module keeps to itself during a call stays apart."""
+def with_own_module(reference: Loaded) -> Loaded:
+    """The same reference with a copy of its module, which may keep values between calls."""
     if reference.module is None:
         return reference
     module = copy.deepcopy(reference.module)

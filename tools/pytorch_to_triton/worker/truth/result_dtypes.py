@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from ..dispatch import lightly
+from ..dispatch import without_compiler
 
 KNOWN: dict[Any, tuple[torch.dtype, ...]] = {}
 """By operator and `kind_of` its arguments."""
@@ -25,7 +25,7 @@ def result_dtypes(
     kind = (func, count, torch.get_default_dtype(), kind_of(args), tuple(map(kind_of, kwargs.items())))
     if kind not in KNOWN:
         with _disable_current_modes():
-            KNOWN[kind] = tuple(tensor.dtype for tensor in tensors_in(asked(func, args, kwargs)))
+            KNOWN[kind] = tuple(tensor.dtype for tensor in tensors_in(result_on_meta(func, args, kwargs)))
     return KNOWN[kind]
 
 
@@ -42,16 +42,16 @@ def is_numbers(values: Any) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def asked(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def result_on_meta(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     try:
-        with lightly() if is_torchs(func) else nullcontext():
+        with without_compiler() if is_torch_operator(func) else nullcontext():
             return func(*without_values(args), **{n: without_values(value) for n, value in kwargs.items()})
     except Exception:
         return func(*as_reported(args), **{name: as_reported(value) for name, value in kwargs.items()})
 
 
-def is_torchs(func: Any) -> bool:
-    """Whether no code of others runs in it."""
+def is_torch_operator(func: Any) -> bool:
+    """Whether it is one of torch's own operators, which run no user code."""
     return getattr(func, "namespace", "") in ("aten", "prims")
 
 

@@ -1,7 +1,7 @@
-"""How far rounding inside the reference carries: each inexact operator's result moved by one rounding error.
+"""The effect of rounding inside the reference: each inexact operator's result is moved by one rounding error.
 
-Monte Carlo arithmetic (Parker, UCLA CSD-970002, 1997) with one sample. Moving the inputs alone says nothing
-about a value that is clamped and then meets its own mean, where every kernel still rounds the mean.
+Monte Carlo arithmetic (Parker, UCLA CSD-970002, 1997) with one sample. Moving the inputs alone shows nothing
+of a value that is clamped and then meets its own mean, where every kernel still rounds the mean.
 """
 
 import random
@@ -44,7 +44,7 @@ class Rounding(DispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        if name in EXACT or gives_what_it_got(func):
+        if name in EXACT or returns_arguments(func):
             return result
         if isinstance(result, tuple):
             return (self.moved(result[0]), *result[1:])
@@ -64,6 +64,6 @@ class Rounding(DispatchMode):
         return value * (1 + self.eps * (lean + steps - 0.5)).to(value.dtype)
 
 
-def gives_what_it_got(func: Any) -> bool:
+def returns_arguments(func: Any) -> bool:
     """Whether the operator returns views of its arguments, or the arguments that it wrote to."""
     return any(result.alias_info is not None for result in func._schema.returns)

@@ -1,4 +1,4 @@
-"""What a reference asks torch for, to tell whether two of its runs take the same branches."""
+"""The torch functions that a reference calls: whether two of its runs take the same branches."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ CLOSE = 1e-2
 
 
 class Steps(TorchFunctionMode):
-    """Inside, each call of a torch function is noted: its name, its numbers, the shapes that it gives."""
+    """Inside, each call of a torch function is recorded: its name, its numbers, the shapes of its result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,13 +37,13 @@ def described(value: Any) -> Any:
 
 
 def shapes(result: Any) -> list[tuple[int, ...]]:
-    """Of the tensors that a function returned; an address or a number read says nothing by itself."""
+    """Of the tensors that a function returned; numbers and addresses are left out."""
     items = result if isinstance(result, list | tuple) else [result]
     return [tuple(item.shape) for item in items if isinstance(item, torch.Tensor)]
 
 
 def same_steps(ours: Any, theirs: Any) -> bool:
-    """Whether two notes agree, numbers but for rounding."""
+    """Whether two records agree, numbers up to rounding."""
     if isinstance(ours, tuple | list) and isinstance(theirs, tuple | list):
         return len(ours) == len(theirs) and all(map(same_steps, ours, theirs))
     if isinstance(ours, float) and isinstance(theirs, float):

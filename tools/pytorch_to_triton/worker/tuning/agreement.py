@@ -33,7 +33,7 @@ def disagreement(ours: Mapping[str, OutputLeaf], expected: Mapping[str, OutputLe
         if output.tensor is not None and theirs.tensor is not None:
             count = differing(output.tensor, theirs.tensor)
             if count:
-                return f"{path} has other values than with the first configuration, in {count} elements"
+                return f"{path} differs from the first configuration's in {count} elements"
     return ""
 
 

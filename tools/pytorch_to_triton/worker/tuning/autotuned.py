@@ -1,4 +1,4 @@
-"""What autotuned kernels chose: read from Triton's own tuners once calls were made. Facts only.
+"""What autotuned kernels chose: read from Triton's own tuners once calls were made.
 
 Triton 3.6 to 3.9 have these alike: a tuner's `cache` (configuration by key), `configs`, `keys`, `arg_names`
 and `base_fn`, the `device_caches` of the kernel behind it, whose compiled kernels know their signature, and
@@ -34,7 +34,7 @@ def chosen_configs(modules: Iterable[ModuleType]) -> list[dict[str, Any]]:
     """What each autotuned kernel that `modules` hold chose, an entry a key: `kernel`, `file`, `line` (of its
     first decorator), `key`, `config`, `seconds`.
 
-    `key` holds sizes by name and dtypes as `x_ptr dtype`; names that cannot be told are `key 1`, `dtype 1`.
+    `key` holds sizes by name and dtypes as `x_ptr dtype`; names that are unknown are `key 1`, `dtype 1`.
     A kernel with a single configuration chooses nothing: its key is empty. `seconds` is what the tuning
     took, None where that is not known of this key alone.
     """
@@ -75,7 +75,7 @@ def choices_of(tuner: Autotuner) -> Iterator[dict[str, Any]]:
             "file": str(original(code.co_filename)),
             "line": code.co_firstlineno,
             "key": key,
-            "config": TuningConfig.of(config).facts,
+            "config": TuningConfig.of(config).as_json,
             "seconds": seconds,
         }
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import torch
 
-from ..calls.exchange import CallInputs, all_outputs, mapped, written_to
-from ..calls.tensors import OutputLeaf, leaves, output_of
-from ..integrity.returned_tensors import plain
+from ..calls.exchange import CallInputs, mapped, outputs_of, written_to
+from ..calls.tensors import Outputs, leaves
 from ..loading.target import Loaded
 
 
@@ -30,11 +29,10 @@ class FreshCalls:
         with torch.no_grad():
             return self._loaded(self._call.arguments, self._call.state)
 
-    def outputs(self) -> dict[str, OutputLeaf]:
+    def outputs(self) -> Outputs:
         """What a call with fresh inputs gives back by path, arguments that it writes to included."""
         self.refresh()
         returned = dict(leaves(self()))
         written = written_to(self._call, self._original)
         self._written.update(written)
-        everything = all_outputs(returned, self._call, written)
-        return {path: output_of(leaf, plain(leaf)) for path, leaf in everything.items()}
+        return outputs_of(returned, self._call, written)

@@ -8,7 +8,7 @@ from .tuning_config import TuningConfig
 
 @dataclass(frozen=True)
 class KernelResources:
-    """Of one compiled kernel; None where nobody knows."""
+    """Of one compiled kernel; None where unknown."""
 
     shared_bytes: int | None = None
     """Shared memory of a block."""
@@ -22,7 +22,7 @@ class KernelResources:
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """What the device grants a block; None where nobody knows."""
+    """What the device grants a block; None where unknown."""
 
     shared_bytes: int | None = None
     registers: int | None = None
@@ -32,7 +32,7 @@ class DeviceLimits:
 def over_budget(
     found: Mapping[TuningConfig, KernelResources], limits: DeviceLimits
 ) -> dict[TuningConfig, str]:
-    """Why each candidate is left out: it does not fit the device, or it spills and others that fit do not."""
+    """Why each config is left out: it does not fit the device, or it spills and others that fit do not."""
     dropped = {c: why for c, resources in found.items() if (why := misfit(resources, limits))}
     fitting = {c: resources for c, resources in found.items() if c not in dropped}
     if any(resources.spills == 0 for resources in fitting.values()):
@@ -42,7 +42,7 @@ def over_budget(
 
 
 def misfit(resources: KernelResources, limits: DeviceLimits) -> str:
-    """What the device lacks for the kernel; empty where it fits."""
+    """What the kernel needs and the device does not have; empty where it fits."""
     shared, granted = resources.shared_bytes, limits.shared_bytes
     if shared is not None and granted is not None and shared > granted:
         return f"it needs {shared} bytes of shared memory, and a block gets {granted}"

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .. import wire
 from ..calls.tensors import OutputLeaf
-from ..job_report import Report
+from ..job_report import JobReport
 from .agreement import disagreement
 from .config_search import ConfigSearch
+from .config_selector import ConfigSelector, TuningSite
 from .fresh_calls import FreshCalls
 from .resources import DeviceLimits, KernelResources
-from .steering import Steering, TuningSite
 from .tuning_config import TuningConfig, too_large
 
 Clock = Callable[[], float]
@@ -18,31 +19,31 @@ Clock = Callable[[], float]
 
 
 class Timer(Protocol):
-    """Where candidates are compiled and timed (gpu.py)."""
+    """Where configurations are compiled and timed (timing_device.py)."""
 
     @property
     def limits(self) -> DeviceLimits:
         """What the device grants a block."""
 
     @property
-    def about(self) -> dict[str, Any]:
-        """`device` and `triton`, by name."""
+    def about(self) -> wire.TuningDevice:
+        """Which device and which Triton."""
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait until the device is done. Raises where a kernel left it unusable."""
 
     def compiled(
-        self, site: TuningSite, candidates: Sequence[TuningConfig]
+        self, site: TuningSite, configs: Sequence[TuningConfig]
     ) -> dict[TuningConfig, KernelResources | str]:
         """What each takes of the device; text: why it cannot be compiled."""
 
     def round(
         self,
         site: TuningSite,
-        candidates: Sequence[TuningConfig],
+        configs: Sequence[TuningConfig],
         ready: Callable[[TuningConfig], Callable[[], Any]],
     ) -> list[float]:
-        """Milliseconds of one call of each in turn; `ready` gives a candidate's call fresh inputs."""
+        """Milliseconds of one call of each; `ready` gives a configuration's call fresh inputs."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,20 @@ class TimeBudget:
         return self.clock() - self.began
 
     def share(self, sites_left: int) -> float:
-        """The clock's time until which one of so many sites may be tuned."""
+        """The clock's time until which one of this many sites may be tuned."""
         now = self.clock()
         return now + max(self.began + self.seconds - now, 0.0) / sites_left
 
 
 @dataclass
 class Session:
-    """A tuning on its way."""
+    """One tuning."""
 
-    report: Report
+    report: JobReport
     calls: FreshCalls
     timer: Timer
     budget: TimeBudget
-    steering: Steering
+    selector: ConfigSelector
     expected: dict[str, OutputLeaf]
     """What the call gives back with the first configuration of every kernel that works."""
 
@@ -83,9 +84,9 @@ class Session:
             bench=SiteBench(self, site),
             log=log,
             late=lambda: self.budget.clock() >= until,
-            suits=lambda candidates: unsuited(site, candidates),
+            suits=lambda configs: unsuited(site, configs),
         )
-        self.steering.choose(site, search.run(site.candidates) or self.steering.chosen(site))
+        self.selector.select(site, search.run(site.configs) or self.selector.selected(site))
 
 
 @dataclass
@@ -100,89 +101,92 @@ class SiteBench:
         """What the device grants a block."""
         return self.session.timer.limits
 
-    def compiled(self, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
+    def compiled(self, configs: Sequence[TuningConfig]) -> dict[TuningConfig, KernelResources | str]:
         """What each takes of the device; text: why it cannot be compiled."""
         self.session.report.during(f"compiling {self.site.kernel}")
-        return self.session.timer.compiled(self.site, candidates)
+        return self.session.timer.compiled(self.site, configs)
 
-    def disagreement(self, candidate: TuningConfig) -> str:
-        """What is wrong with the target's results when the site takes this candidate."""
+    def disagreement(self, config: TuningConfig) -> str:
+        """What is wrong with the target's results when the site takes this configuration."""
         session = self.session
-        session.report.during(f"checking {self.site.kernel} with {candidate.facts}")
-        session.steering.choose(self.site, candidate)
+        session.report.during(f"checking {self.site.kernel} with {config.as_json}")
+        session.selector.select(self.site, config)
         try:
             found = session.calls.outputs()
-            session.timer.settle()
+            session.timer.synchronize()
         except Exception as error:
-            session.timer.settle()
+            session.timer.synchronize()
             return f"it cannot be run: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         return disagreement(found, session.expected)
 
-    def round(self, candidates: Sequence[TuningConfig]) -> list[float]:
-        """Milliseconds of one call of the whole target for each candidate."""
+    def round(self, configs: Sequence[TuningConfig]) -> list[float]:
+        """Milliseconds of one call of the whole target for each configuration."""
         timing = f"timing {self.site.kernel}"
-        if self.session.report.doing != timing:
+        if self.session.report.phase != timing:
             self.session.report.during(timing)
-        return self.session.timer.round(self.site, candidates, self.ready)
+        return self.session.timer.round(self.site, configs, self.ready)
 
-    def ready(self, candidate: TuningConfig) -> Callable[[], Any]:
-        """The call with this candidate and fresh inputs."""
-        self.session.steering.choose(self.site, candidate)
+    def ready(self, config: TuningConfig) -> Callable[[], Any]:
+        """The call with this configuration and fresh inputs."""
+        self.session.selector.select(self.site, config)
         self.session.calls.refresh()
         return self.session.calls
 
 
 @dataclass
 class SiteLog:
-    """Reports what a site's search finds, as items with the kernel, its key and the configuration."""
+    """Reports what a site's search finds, item by item."""
 
-    report: Report
+    report: JobReport
     site: TuningSite
     budget: TimeBudget
     began: float
     """In seconds of the budget."""
 
-    def dropped(self, candidate: TuningConfig, why: str) -> None:
-        """Item `dropped`: with the reason, also called `dropped`."""
-        self.item("dropped", candidate, dropped=why)
+    def dropped(self, config: TuningConfig, why: str) -> None:
+        """It is out without a time."""
+        self.report.item({"event": "dropped", **self.about(config), "dropped": why})
 
-    def timed(self, candidate: TuningConfig, median_ms: float, calls: int) -> None:
-        """Item `timed`: with `median_ms` over `calls`; a later one replaces it."""
-        self.item("timed", candidate, median_ms=median_ms, calls=calls)
+    def timed(self, config: TuningConfig, median_ms: float, calls: int) -> None:
+        """What a race found for it so far."""
+        self.report.item({"event": "timed", **self.about(config), "median_ms": median_ms, "calls": calls})
 
-    def best(self, candidate: TuningConfig, median_ms: float) -> None:
-        """Item `best`: with `median_ms`, and `seconds` of the site's tuning; a later one replaces it."""
+    def best(self, config: TuningConfig, median_ms: float) -> None:
+        """The fastest so far."""
         spent = self.budget.spent()
-        self.item("best", candidate, median_ms=median_ms, seconds=spent - self.began)
-        message = f"{self.site.kernel}: {median_ms:.4g} ms with {candidate.facts}"
+        seconds = spent - self.began
+        self.report.item({"event": "best", **self.about(config), "median_ms": median_ms, "seconds": seconds})
+        message = f"{self.site.kernel}: {median_ms:.4g} ms with {config.as_json}"
         self.report.progress(min(spent, self.budget.seconds), self.budget.seconds, message)
 
-    def item(self, what: str, candidate: TuningConfig, **facts: Any) -> None:
-        about = {"kernel": self.site.kernel, "key": self.site.key, "config": candidate.facts}
-        self.report.item({what: {**about, **facts}})
+    def about(self, config: TuningConfig) -> wire.ConfigAtSite:
+        """Which configuration of which kernel, at which key."""
+        return {"kernel": self.site.kernel, "key": self.site.key, "config": config.as_json}
 
 
-def tuned(report: Report, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock) -> dict[str, Any]:
+def tuned(
+    report: JobReport, calls: FreshCalls, timer: Timer, seconds: float, clock: Clock
+) -> wire.TuneAnswer:
     """Tune what one call launches, for about `seconds` by `clock`.
 
-    Items: `about` first, then what SiteLog says. The answer is the number of `sites`: autotuned kernels by
-    key. Raises what the call raises where a kernel works with none of its configurations.
+    The first item is the device, the others are those of SiteLog. Raises what the call raises where a kernel
+    works with none of its configurations.
     """
-    report.item({"about": timer.about})
+    report.item({"event": "device", **timer.about})
     budget = TimeBudget(seconds, clock, clock())
-    with Steering() as steering:
+    with ConfigSelector() as selector:
         report.during("the first call")
         expected = calls.outputs()
-        timer.settle()
-        session = Session(report, calls, timer, budget, steering, expected)
-        sites = [*steering.sites.values()]
+        timer.synchronize()
+        session = Session(report, calls, timer, budget, selector, expected)
+        sites = [*selector.sites.values()]
         for number, site in enumerate(sites):
             session.tune(site, len(sites) - number)
     return {"sites": len(sites)}
 
 
-def unsuited(site: TuningSite, candidates: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
-    """Why each candidate is not even compiled: the author's own pruning, or its blocks' sizes."""
-    refused = site.refused(candidates)
-    left = [c for c in candidates if c not in refused]
+def unsuited(site: TuningSite, configs: Sequence[TuningConfig]) -> dict[TuningConfig, str]:
+    """Why each configuration is not even compiled: the author's own pruning, or its blocks' sizes."""
+    refused = site.refused(configs)
+    left = [c for c in configs if c not in refused]
     return {**refused, **too_large(left, site.sizes, site.tuner.keys)}

@@ -10,9 +10,10 @@ import triton
 from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources
 
-from ..timing.device import Flush, event
+from .. import wire
+from ..device import Flush, cold_milliseconds
+from .config_selector import TuningSite
 from .resources import DeviceLimits, KernelResources
-from .steering import TuningSite
 from .tuning_config import TuningConfig
 
 COVER = 2
@@ -27,21 +28,21 @@ class TimingDevice:
         self._flush = Flush()
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> wire.TuningDevice:
         """Which device and which Triton."""
         return {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Wait until the device is done. Raises where a kernel left it unusable."""
         torch.cuda.synchronize()
 
     def compiled(
-        self, site: TuningSite, candidates: Sequence[TuningConfig]
+        self, site: TuningSite, configs: Sequence[TuningConfig]
     ) -> dict[TuningConfig, KernelResources | str]:
         """Compiles all in parallel threads: the compiler holds no lock of Python's for most of its time."""
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            kernels = [*pool.map(lambda candidate: compiled(site, candidate), candidates)]
-        return {c: self.resources(kernel) for c, kernel in zip(candidates, kernels, strict=True)}
+            kernels = [*pool.map(lambda config: compiled(site, config), configs)]
+        return {c: self.resources(kernel) for c, kernel in zip(configs, kernels, strict=True)}
 
     def resources(self, kernel: Any) -> KernelResources | str:
         """What a compiled kernel takes; a reason where it was not compiled or does not fit the device."""
@@ -53,7 +54,7 @@ class TimingDevice:
         if granted is not None and metadata.shared > granted:
             return KernelResources(shared_bytes=metadata.shared, threads=threads)
         try:
-            # Asking for its launcher loads it; until then nobody has counted its registers.
+            # Asking for its launcher loads it; its registers are counted only then.
             _ = kernel.run
         except OutOfResources as error:
             return f"it needs {error.required} of {error.name}, and a block gets {error.limit}"
@@ -62,21 +63,11 @@ class TimingDevice:
     def round(
         self,
         site: TuningSite,
-        candidates: Sequence[TuningConfig],
+        configs: Sequence[TuningConfig],
         ready: Callable[[TuningConfig], Callable[[], Any]],
     ) -> list[float]:
-        """Milliseconds of one call of each, in turn."""
-        pairs = []
-        for candidate in candidates:
-            call = ready(candidate)
-            start, end = event(), event()
-            self._flush(COVER)
-            start.record()
-            call()
-            end.record()
-            pairs.append((start, end))
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) for start, end in pairs]
+        """Milliseconds of one call of each."""
+        return cold_milliseconds(map(ready, configs), len(configs), self._flush, COVER)
 
 
 def limits() -> DeviceLimits:
@@ -85,10 +76,10 @@ def limits() -> DeviceLimits:
     return DeviceLimits(properties.get("max_shared_mem"), properties.get("max_num_regs"))
 
 
-def compiled(site: TuningSite, candidate: TuningConfig) -> Any:
+def compiled(site: TuningSite, config: TuningConfig) -> Any:
     """The compiled kernel, or the exception that compiling it raised."""
     try:
-        return site.compiled(candidate)
+        return site.compiled(config)
     except Exception as error:
         return error
 

@@ -1,4 +1,4 @@
-"""One configuration of a kernel: its facts, its neighbours, and whether its blocks suit the problem."""
+"""One configuration of a kernel: as JSON, its neighbours, and whether its blocks suit the problem."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ MOST_WARPS = 32
 """A block has at most 1024 threads, on AMD's GPUs with 64 a warp half as many warps."""
 MOST_STAGES = 8
 TOO_LARGE = 2
-"""A block may be so many times as large as the power of two that holds the problem."""
+"""A block may be this many times as large as the power of two that holds the problem."""
 SMALL_BLOCK = 32
 """Blocks up to this are never too large: matrix products need 16 or 32 along each side."""
 
@@ -40,9 +40,11 @@ class TuningConfig:
         return {name: getattr(self, name) for name in OPTIONS}
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """As JSON: meta-parameters, `num_warps`, `num_stages`, the others where they are not the default."""
-        options = {n: v for n, v in self.options.items() if n in ALWAYS_TOLD or v != getattr(TuningConfig, n)}
+    def as_json(self) -> dict[str, Any]:
+        """Meta-parameters, `num_warps`, `num_stages`, and the other options that are not the default."""
+        options = {
+            n: v for n, v in self.options.items() if n in ALWAYS_SHOWN or v != getattr(TuningConfig, n)
+        }
         return {name: plain(value) for name, value in {**dict(self.meta), **options}.items()}
 
     @property
@@ -56,43 +58,43 @@ class TuningConfig:
 
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override", "pre_hook")
-ALWAYS_TOLD = ("num_warps", "num_stages")
+ALWAYS_SHOWN = ("num_warps", "num_stages")
 
 
-def neighbours(candidate: TuningConfig) -> Iterator[TuningConfig]:
+def neighbours(config: TuningConfig) -> Iterator[TuningConfig]:
     """Half and twice the warps, a stage less and one more, each block half and twice as large."""
-    for num_warps in (candidate.num_warps // 2, candidate.num_warps * 2):
+    for num_warps in (config.num_warps // 2, config.num_warps * 2):
         if 1 <= num_warps <= MOST_WARPS:
-            yield replace(candidate, num_warps=num_warps)
-    for num_stages in (candidate.num_stages - 1, candidate.num_stages + 1):
+            yield replace(config, num_warps=num_warps)
+    for num_stages in (config.num_stages - 1, config.num_stages + 1):
         if 1 <= num_stages <= MOST_STAGES:
-            yield replace(candidate, num_stages=num_stages)
-    for block, size in candidate.blocks.items():
+            yield replace(config, num_stages=num_stages)
+    for block, size in config.blocks.items():
         if size > 1:
-            yield candidate.resized(block, size // 2)
-        yield candidate.resized(block, size * 2)
+            yield config.resized(block, size // 2)
+        yield config.resized(block, size * 2)
 
 
 def too_large(
-    candidates: Sequence[TuningConfig], sizes: Mapping[str, int], keys: Sequence[str]
+    configs: Sequence[TuningConfig], sizes: Mapping[str, int], keys: Sequence[str]
 ) -> dict[TuningConfig, str]:
-    """Why each candidate whose blocks are much larger than the problem is left out; never all of them.
+    """Why each config whose blocks are much larger than the problem is left out; never all of them.
 
-    `sizes` are the whole numbers among the launch's arguments. BLOCK_M is held against the argument M if
-    there is one, else, like BLOCK, against the largest of `keys`, the arguments that the author tunes by.
+    `sizes` are the integers among the launch's arguments. BLOCK_M is compared with the argument M if
+    there is one, else, like BLOCK, with the largest of `keys`, the arguments that the author tunes by.
     """
-    found = {c: why for c in candidates if (why := excess(c, sizes, keys))}
-    if candidates and len(found) == len(set(candidates)):
+    found = {c: why for c in configs if (why := excess(c, sizes, keys))}
+    if configs and len(found) == len(set(configs)):
         del found[min(found, key=lambda c: prod(c.blocks.values()))]
     return found
 
 
-def excess(candidate: TuningConfig, sizes: Mapping[str, int], keys: Sequence[str]) -> str:
+def excess(config: TuningConfig, sizes: Mapping[str, int], keys: Sequence[str]) -> str:
     """Which block is much too large for what; empty where none is."""
     by_name = {name.lower(): (name, size) for name, size in sizes.items()}
     known = [(name, sizes[name]) for name in keys if name in sizes]
     largest = max(known, key=lambda pair: pair[1], default=None)
-    for block, size in candidate.blocks.items():
+    for block, size in config.blocks.items():
         walked = by_name.get(block.rpartition("_")[2].lower(), largest)
         if walked and size > max(TOO_LARGE * power_of_two_over(walked[1]), SMALL_BLOCK):
             return f"{block}={size} is more than twice what {walked[0]}={walked[1]} fills"
@@ -109,7 +111,7 @@ def power_of_two_over(size: int) -> int:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON; what JSON has no word for as {"repr": text}."""
+    """The value as JSON; what JSON cannot hold as {"repr": text}."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return int(value) if isinstance(value, Integral) else {"repr": repr(value)}

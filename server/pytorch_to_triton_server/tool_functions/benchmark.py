@@ -1,0 +1,112 @@
+"""The tool that times kernels: benchmark."""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913, FBT002
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.benchmark import Baseline, Passes
+from pytorch_to_triton_server import parameters as shared
+from pytorch_to_triton_server.names import file_of, folder_of, target_of
+from pytorch_to_triton_server.tool import ToolCall
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.schema.benchmark import Benchmark
+
+
+async def benchmark(
+    call: ToolCall,
+    kernel: shared.Kernel,
+    reference: shared.Reference = None,
+    against: Annotated[
+        tuple[str, ...],
+        Field(description="Another implementation to time as well: path.py:name or a kernel file"),
+    ] = (),
+    input: shared.Inputs = (),
+    dim: Annotated[
+        tuple[str, ...],
+        Field(description="Sizes to time, e.g. N=1024,8192, one dim varying at a time; default: a sweep"),
+    ] = (),
+    require: shared.Requirements = (),
+    init: shared.Init = (),
+    passes: Annotated[Passes, Field(description="What to time")] = "forward",
+    baseline: Annotated[
+        tuple[Baseline, ...], Field(description="How to run the reference; default: all three ways")
+    ] = (),
+    tf32: Annotated[
+        bool, Field(description="Allow TF32 for float32 matrix products, in every implementation")
+    ] = False,
+    estimate: Annotated[
+        str | None,
+        Field(
+            description="A GPU by name, e.g. H200: compute its limits from the data sheet, and run nothing"
+        ),
+    ] = None,
+    tune: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=7 * 86400,
+            allow_inf_nan=False,
+            description="Seconds per size to search for better configurations of autotuned kernels",
+        ),
+    ] = None,
+    freeze: Annotated[
+        str | None, Field(description="Write the kernel to this file with its configurations as a table")
+    ] = None,
+    into: Annotated[
+        str | None,
+        Field(description="Folder for the report and charts; default: benchmarks/NAME in the current folder"),
+    ] = None,
+    force: shared.Force = False,
+    seed: shared.Seed = None,
+    timeout: shared.Timeout = 120.0,
+    python: shared.Python = None,
+) -> "Benchmark":
+    """Time a kernel on the GPU against eager PyTorch, torch.compile and others, and the GPU's limit.
+
+    Each implementation runs in its own process, in alternating rounds, with a cold L2 cache and new inputs in
+    each call; the results of timed calls are checked, and clocks are checked against each other. Reports
+    medians with confidence intervals, bandwidth, the share of the limit that memory and arithmetic set, and
+    red flags, and writes a report with charts. Needs a GPU, except for `estimate`. Executes the code of all
+    files.
+    """
+    from pytorch_to_triton.benchmark import benchmark as benchmarking
+    from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_runtime
+
+    request = BenchmarkRequest(
+        candidate=target_of(kernel).constructed_with(init),
+        reference=target_of(reference).constructed_with(init) if reference else None,
+        against=tuple(target_of(other).constructed_with(init) for other in against),
+        baselines=baseline or BASELINES,
+        options=parse_options(input, dim, require),
+        passes=passes,
+        tf32=tf32,
+        seed=seed,
+        seconds=timeout,
+        tune_seconds=tune,
+        freeze=file_of(freeze),
+        into=folder_of(into),
+        force=force,
+    )
+    if estimate is not None:
+        refuse_beside_estimate(against=against, baseline=baseline, tune=tune, freeze=freeze)
+        runtime = await choose_runtime(call.worker, "interpreter", python)
+        return await benchmarking.estimate(call.worker, request, estimate, runtime)
+    runtime = await choose_runtime(call.worker, "auto", python)
+    return await benchmarking.benchmark(call.worker, request, runtime, call.listener)
+
+
+def refuse_beside_estimate(**options: object) -> None:
+    """Raises BadInput for options that have no meaning when nothing is run."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise BadInput(
+            f"{' and '.join(given)} cannot be combined with estimate: no kernel is run.",
+            "Drop them, or drop estimate on a machine with a GPU.",
+        )

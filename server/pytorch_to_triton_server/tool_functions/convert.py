@@ -1,0 +1,62 @@
+"""The tool that turns PyTorch into a kernel file: convert."""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913, FBT002
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton_server import parameters as shared
+from pytorch_to_triton_server.names import folder_of, target_of
+from pytorch_to_triton_server.tool import ToolCall
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.schema.conversion import Conversion
+
+
+async def convert(
+    call: ToolCall,
+    target: Annotated[
+        str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
+    ],
+    input: shared.Inputs = (),
+    dim: shared.Dims = (),
+    require: shared.Requirements = (),
+    init: shared.Init = (),
+    into: Annotated[
+        str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
+    ] = None,
+    thorough: shared.Thorough = False,
+    force: shared.Force = False,
+    device: shared.Device = "auto",
+    seed: shared.Seed = None,
+    timeout: shared.Timeout = 300.0,
+    python: shared.Python = None,
+) -> "Conversion":
+    """Turn a PyTorch function or module into a Triton kernel file.
+
+    Drafts the kernel in three stages (correct, optimised, tuned) and validates each against PyTorch; on a
+    GPU a stage must also not be slower than the one before. Writes every stage, the kernel and a report into
+    one folder. Replaces an earlier conversion of the same target, and anything else only with force. Executes
+    the target's code.
+    """
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_runtime, warm
+
+    named = target_of(target).constructed_with(init)
+    options = parse_options(input, dim, require)
+    warm(call.worker, device, python)
+    from pytorch_to_triton.convert import convert as conversion  # while the worker starts
+
+    request = conversion.ConversionRequest(
+        target=named,
+        options=options,
+        into=folder_of(into),
+        force=force,
+        seed=seed,
+        seconds=timeout,
+        thorough=thorough,
+    )
+    runtime = await choose_runtime(call.worker, device, python)
+    return await conversion.convert(call.worker, request, runtime, call.listener)

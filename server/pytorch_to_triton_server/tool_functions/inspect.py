@@ -1,0 +1,74 @@
+"""The tool that reports what the compiler made of kernels: inspect."""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton.schema.compiled import TextKind
+from pytorch_to_triton.schema.profile import Profiler
+from pytorch_to_triton_server import parameters as shared
+from pytorch_to_triton_server.names import target_of
+from pytorch_to_triton_server.tool import ToolCall
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.schema.compiled import Inspection
+
+
+async def inspect(
+    call: ToolCall,
+    target: shared.Kernel,
+    arch: Annotated[
+        str | None,
+        Field(description="The GPU to compile for: sm_90, gfx942, H100; default: the one here, else sm_90"),
+    ] = None,
+    reference: Annotated[
+        str | None, Field(description="The file that declares the inputs, if the kernel's own does not")
+    ] = None,
+    input: shared.Inputs = (),
+    dim: Annotated[
+        tuple[str, ...],
+        Field(description="The size of one dimension, e.g. N=4096; default: the largest declared one"),
+    ] = (),
+    init: shared.Init = (),
+    kernel: Annotated[
+        str | None, Field(description="Only this kernel: its name, or its label from an earlier result")
+    ] = None,
+    text: Annotated[
+        TextKind | None, Field(description="Also show a page of this compiler output, for the first kernel")
+    ] = None,
+    page: Annotated[int, Field(ge=1, description="Which page of that output; a page has 200 lines")] = 1,
+    profile: Annotated[
+        Profiler | None,
+        Field(description="Also run it on the GPU under Nsight Compute (ncu) or Triton's own Proton"),
+    ] = None,
+    timeout: shared.Timeout = 120.0,
+    python: shared.Python = None,
+) -> "Inspection":
+    """Show what the compiler makes of a target's kernels, for any GPU, without needing one.
+
+    Compiles each kernel that one call launches, in every autotuner configuration, and reports registers,
+    spills, shared memory, occupancy, widths of global loads and stores, tensor-core instructions and
+    asynchronous copies, and the compiler's output page by page. Remarks point out likely problems, with
+    source lines. With `profile` on a GPU, also bandwidth, achieved occupancy and stall reasons. Executes the
+    file's code.
+    """
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton.inspect import inspect as inspecting
+    from pytorch_to_triton_server.machine import choose_runtime
+
+    request = inspecting.InspectionRequest(
+        candidate=target_of(target).constructed_with(init),
+        reference=target_of(reference).constructed_with(init) if reference else None,
+        options=parse_options(input, dim),
+        arch=arch,
+        kernel=kernel,
+        text=text,
+        page=page,
+        profile=profile,
+        seconds=timeout,
+    )
+    runtime = await choose_runtime(call.worker, "auto", python)
+    return await inspecting.inspect(call.worker, request, runtime, call.listener)

@@ -1,0 +1,79 @@
+"""The tool that checks a kernel against its PyTorch reference: validate."""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913, FBT002
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton_server import parameters as shared
+from pytorch_to_triton_server.names import target_of
+from pytorch_to_triton_server.tool import ToolCall
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.schema.verdict import Verdict
+
+
+async def validate(
+    call: ToolCall,
+    kernel: shared.Kernel,
+    reference: shared.Reference = None,
+    input: shared.Inputs = (),
+    dim: shared.Dims = (),
+    require: shared.Requirements = (),
+    init: shared.Init = (),
+    case: Annotated[
+        tuple[str, ...],
+        Field(description="Run only this case, named as in a report, e.g. 'M=1 N=3 x transposed'"),
+    ] = (),
+    backward: Annotated[bool, Field(description="Compare gradients too")] = False,
+    allow_torch: Annotated[
+        tuple[str, ...],
+        Field(description="A PyTorch operator that the kernel's wrapper may call, e.g. mm; `any` allows all"),
+    ] = (),
+    require_int64_offsets: Annotated[
+        bool,
+        Field(description="Fail a kernel whose 32-bit offsets overflow at 2^31 elements; default: a limit"),
+    ] = False,
+    require_mixed_dtypes: Annotated[
+        bool,
+        Field(description="Fail a kernel that does not support mixed declared dtypes; default: a limit"),
+    ] = False,
+    thorough: shared.Thorough = False,
+    device: shared.Device = "auto",
+    seed: shared.Seed = None,
+    timeout: shared.Timeout = 120.0,
+    python: shared.Python = None,
+) -> "Verdict":
+    """Check that a kernel computes the same as its PyTorch reference, and does the work itself.
+
+    Runs both, in separate processes, on every declared size and dtype, on odd, one-element and empty sizes,
+    non-contiguous inputs and special values, and compares each output with float64. Also detects
+    out-of-bounds memory accesses, races, results cached between calls, and work left to PyTorch. For each
+    wrong case, reports where the wrong elements are and the likely cause. Executes the code of both files.
+    """
+    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton_server.machine import choose_runtime, warm
+
+    candidate = target_of(kernel).constructed_with(init)
+    options = parse_options(input, dim, require)
+    warm(call.worker, device, python)
+    from pytorch_to_triton.validate import validate as validation  # while the worker starts
+    from pytorch_to_triton.validate.request import ValidationRequest
+
+    request = ValidationRequest(
+        candidate=candidate,
+        reference=target_of(reference).constructed_with(init) if reference else None,
+        options=options,
+        seed=seed,
+        seconds=timeout,
+        cases=case,
+        allow_torch=frozenset(allow_torch),
+        backward=backward,
+        require_int64_offsets=require_int64_offsets,
+        require_mixed_dtypes=require_mixed_dtypes,
+        thorough=thorough,
+    )
+    runtime = await choose_runtime(call.worker, device, python)
+    return await validation.validate(call.worker, request, runtime, call.listener)

@@ -1,0 +1,78 @@
+"""Each line on stdin is answered, even one that the SDK's JSON parser refuses."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from pytorch_to_triton_server.stdio_transport import read_again
+
+
+def message_of(line: str) -> Any:
+    with pytest.raises(ValidationError) as refused:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    read = read_again(refused.value)
+    assert isinstance(read, SessionMessage)
+    return read.message
+
+
+def request(query: str) -> str:
+    """`query` as it stands in JSON."""
+    return f'{{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {{"query": {query}}}}}'
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        ('"a \\ud800 b"', "a \\ud800 b"),
+        ("9" * 5000, "inf"),
+        ('"x' + "\\udc00" * 3 + '"', "x" + "\\udc00" * 3),
+    ],
+)
+def test_a_message_with_a_lone_surrogate_or_a_huge_number_is_read(query: str, read: str) -> None:
+    message = message_of(request(query))
+    assert isinstance(message, JSONRPCRequest)
+    assert (message.id, message.params) == (7, {"query": read})
+
+
+@pytest.mark.parametrize("line", ["{", "", "\ufffd\ufffd{}", request("[" * 50_000 + "]" * 50_000)])
+def test_a_line_that_is_not_json_is_answered_with_a_parse_error(line: str) -> None:
+    message = message_of(line)
+    assert isinstance(message, JSONRPCError)
+    assert (message.id, message.error.code) == (None, PARSE_ERROR)
+
+
+def test_a_line_that_is_not_a_message_is_answered_with_its_id() -> None:
+    message = message_of('{"id": 9, "text": "\\ud800"}')
+    assert isinstance(message, JSONRPCError)
+    assert (message.id, message.error.code) == (9, INVALID_REQUEST)
+
+
+def test_the_server_answers_such_lines_and_keeps_running() -> None:
+    lines = (
+        '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
+        '"capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}}',
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "validate", '
+        '"arguments": {"kernel": "half \\ud800.py"}}}',
+        "{",
+        '{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}',
+    )
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("\n".join(lines) + "\n")
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(4)]
+        server.stdin.close()
+        assert server.wait(20) == 0
+    by_id = {answer["id"]: answer for answer in answers}
+    assert "does not exist" in by_id[2]["result"]["content"][0]["text"]
+    assert by_id[None]["error"]["code"] == PARSE_ERROR
+    assert len(by_id[3]["result"]["tools"]) > 5

@@ -1,0 +1,248 @@
+"""What an author's file must not do is recorded, and does not happen."""
+
+import os
+from pathlib import Path
+
+from author import Author, act, kinds
+
+NATIVE = {"native_code"}
+INSPECTS = {"inspects_the_process"}
+STARTS = {"starts_processes"}
+TOUCHES = {"touches_files"}
+HIDES = {"hides_operators"}
+
+
+def a_violation_names_what_was_done_and_where() -> None:
+    author = Author(act("import os", "open(os.path.join(SECRET, 'values.bin'))"))
+    author.act()
+    (record,) = author.sandbox.violations
+    assert record == {
+        "kind": "touches_files",
+        "what": f"opens {author.secret.resolve() / 'values.bin'}",
+        "file": str(author.file),
+        "line": 4,
+    }
+
+
+def a_native_library_is_not_loaded() -> None:
+    assert kinds(act("import ctypes", "ctypes.CDLL(None)")) == NATIVE
+
+
+def memory_is_not_read_through_ctypes() -> None:
+    assert kinds(act("import ctypes", "ctypes.string_at(id(0), 4)")) == NATIVE
+    assert kinds(act("import ctypes", "ctypes.cast(id(0), ctypes.py_object)")) == NATIVE
+    assert kinds(act("import ctypes", "ctypes.c_int.from_address(id(0))")) == NATIVE
+
+
+def an_operator_library_is_not_loaded_through_torch() -> None:
+    assert kinds(act("import torch", "torch.ops.load_library('/tmp/none.so')")) == NATIVE
+
+
+def an_inline_extension_is_not_built() -> None:
+    source = act(
+        "from torch.utils.cpp_extension import load_inline",
+        "load_inline('evil', 'int f() { return 1; }', functions=['f'])",
+    )
+    assert kinds(source) & (NATIVE | STARTS)
+
+
+def a_library_is_not_built_with_tritons_compiler() -> None:
+    source = act(
+        "from triton.runtime.build import compile_module_from_src",
+        "compile_module_from_src('int f() { return 1; }', 'evil')",
+    )
+    assert kinds(source) & (NATIVE | STARTS)
+
+
+def an_extension_module_of_the_authors_is_not_loaded() -> None:
+    author = Author(act("import importlib.util as u", "import candidate, sysconfig"))
+    suffix = "".join(Path(__import__("_ctypes").__file__).suffixes)
+    library = author.folder / f"evil{suffix}"
+    library.write_bytes(b"not even a library")
+    author.file.write_text(
+        act(
+            "from importlib import util",
+            f"spec = util.spec_from_file_location('evil', {str(library)!r})",
+            "util.module_from_spec(spec)",
+        )
+    )
+    author.act()
+    assert {record["kind"] for record in author.sandbox.violations} == NATIVE
+
+
+def objects_are_not_searched_for() -> None:
+    assert kinds(act("import gc", "gc.get_objects()")) == INSPECTS
+    assert kinds(act("import gc", "gc.get_referrers(SECRET)")) == INSPECTS
+    assert kinds(act("import gc", "gc.get_referents(SECRET)")) == INSPECTS
+
+
+def callers_are_not_inspected() -> None:
+    assert kinds(act("import sys", "sys._getframe(1)")) == INSPECTS
+    assert kinds(act("import inspect", "inspect.currentframe()")) == INSPECTS
+    assert kinds(act("import inspect", "inspect.stack()")) == INSPECTS
+    assert kinds(act("import traceback", "list(traceback.walk_stack(None))")) == INSPECTS
+    assert kinds(act("import sys", "sys._current_frames()")) == INSPECTS
+
+
+def callers_are_not_inspected_through_a_traceback() -> None:
+    source = act("try:", "    1 / 0", "except ZeroDivisionError as e:", "    e.__traceback__.tb_frame.f_back")
+    assert kinds(source) == INSPECTS
+
+
+def a_check_that_is_replaced_for_a_moment_is_put_back() -> None:
+    source = act(
+        "import os",
+        "from pytorch_to_triton.worker.integrity import sandbox",
+        "sandbox.requested_by_author = lambda frame: False",
+        "os.system('true')",
+    )
+    assert kinds(source) == {"tampers", "starts_processes"}
+
+
+def the_sandbox_is_not_switched_off_from_outside() -> None:
+    source = act(
+        "import os, sys",
+        "from pytorch_to_triton.worker.integrity.sandbox import SWITCH",
+        "try:",
+        "    sys.audit(SWITCH, object(), None, frozenset(), {})",
+        "except RuntimeError:",
+        "    os.system('true')",
+    )
+    assert kinds(source) == STARTS
+
+
+def a_guard_gives_no_way_around_itself() -> None:
+    source = act(
+        "import sys, torch",
+        "from pytorch_to_triton.worker.integrity.guarded_functions import EVENT",
+        "cells = [cell.cell_contents for cell in torch._C._DisableTorchDispatch.__closure__]",
+        "assert all(isinstance(cell, str) for cell in cells)",
+        "sys.audit(EVENT, 'torch._C._DisableTorchDispatch', (), [])",
+    )
+    assert kinds(source) == HIDES
+
+
+def no_hook_is_added() -> None:
+    assert kinds(act("import sys", "sys.addaudithook(print)")) == INSPECTS
+
+
+def memory_is_not_read_through_a_file() -> None:
+    assert kinds(act("open('/proc/self/mem', 'rb')")) == INSPECTS
+
+
+def no_process_is_started() -> None:
+    assert kinds(act("import subprocess", "subprocess.run(['true'])")) == STARTS
+    assert kinds(act("import os", "os.system('true')")) == STARTS
+    assert kinds(act("import os", "os.fork() or os._exit(0)")) == STARTS
+    assert kinds(act("import os", "os.posix_spawn('/bin/true', ['true'], {})")) == STARTS
+    assert kinds(act("import os", "os.execv('/bin/true', ['true'])")) == STARTS
+
+
+def no_process_is_started_through_multiprocessing() -> None:
+    for method in ("fork", "spawn"):
+        lines = ("import multiprocessing as m", f"m.get_context('{method}').Process(target=print).start()")
+        assert kinds(act(*lines)) == STARTS, method
+
+
+def no_process_is_started_from_a_thread_without_code_of_the_authors() -> None:
+    lines = ("import os, threading", "t = threading.Thread(target=os.system, args=('true',))")
+    quiet = "threading.excepthook = lambda args: None"
+    assert kinds(act(*lines, quiet, "t.start()", "t.join()")) == STARTS
+
+
+def no_signal_is_sent() -> None:
+    assert kinds(act("import os", "os.kill(os.getppid(), 0)")) == {"sends_signals"}
+
+
+def the_network_is_not_used() -> None:
+    lines = ("import socket", "socket.socket().connect(('127.0.0.1', 9))")
+    assert kinds(act(*lines)) == {"network"}
+    lines = ("import urllib.request", "urllib.request.urlopen('http://127.0.0.1:9')")
+    assert kinds(act(*lines)) == {"network"}
+
+
+def a_secret_file_is_not_opened_by_whatever_way() -> None:
+    ways = (
+        "open(f'{SECRET}/values.bin')",
+        "pathlib.Path(SECRET, 'values.bin').read_bytes()",
+        "os.open(f'{KEPT}/../secret/values.bin', os.O_RDONLY)",
+        "os.listdir(SECRET)",
+        "list(os.scandir(SECRET))",
+        "torch.load(f'{SECRET}/values.bin')",
+        "torch.from_file(f'{SECRET}/values.bin', size=1)",
+        "torch.UntypedStorage.from_file(f'{SECRET}/values.bin', False, 4)",
+        "numpy.fromfile(f'{SECRET}/values.bin')",
+        "os.open(os.path.dirname(SECRET), os.O_RDONLY)",
+        "os.symlink(SECRET, f'{SECRET}/../link')",
+        "os.rename(SECRET, f'{SECRET}/../moved')",
+        "worker.read_values(pathlib.Path(SECRET), 'cpu')",
+    )
+    imports = "import os, pathlib, numpy, torch; from pytorch_to_triton.worker.calls import tensors as worker"
+    for way in ways:
+        assert kinds(act(imports, way)) == TOUCHES, way
+
+
+def a_kept_file_is_read_but_not_changed() -> None:
+    assert kinds(act("open(f'{KEPT}/values.bin').read()")) == set()
+    ways = (
+        "open(f'{KEPT}/values.bin', 'w')",
+        "os.remove(f'{KEPT}/values.bin')",
+        "os.replace(f'{KEPT}/values.bin', f'{KEPT}/../values.bin')",
+        "os.replace(__file__, f'{KEPT}/values.bin')",
+        "os.mkdir(f'{KEPT}/new')",
+        "os.truncate(f'{KEPT}/values.bin', 0)",
+        "shutil.rmtree(KEPT)",
+        "torch.save([], f'{KEPT}/new')",
+    )
+    for way in ways:
+        author = Author(act("import os, shutil, torch", way))
+        author.act()
+        assert {record["kind"] for record in author.sandbox.violations} == TOUCHES, way
+        assert (author.kept / "values.bin").read_bytes() == b"1234", way
+
+
+def what_happens_below_a_folder_made_before_is_seen_too() -> None:
+    author = Author(act("import os", "os.remove('values.bin', dir_fd=FOLDER)"))
+    folder = os.open(author.kept, os.O_RDONLY)
+    author.file.write_text(f"FOLDER = {folder}\n" + author.file.read_text())
+    author.act()
+    assert {record["kind"] for record in author.sandbox.violations} == TOUCHES
+
+
+def code_does_not_pass_for_tritons() -> None:
+    lines = ("import triton", "exec(compile('1', triton.__file__, 'exec'))")
+    assert kinds(act(*lines)) == {"disguises_code"}
+    lines = ("import triton", "f = lambda: 1", "f.__code__ = f.__code__.replace(co_filename=triton.__file__)")
+    assert kinds(act(*lines)) == {"disguises_code"}
+
+
+def operators_are_not_hidden() -> None:
+    ways = (
+        "torch.utils._python_dispatch._disable_current_modes().__enter__()",
+        "torch._C._DisableTorchDispatch()",
+        "torch.utils._python_dispatch._pop_mode()",
+        "torch.utils._mode_utils.no_dispatch().__enter__()",
+        "torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python))",
+        "torch.ops.aten.mm.default.redispatch(None, None)",
+        "torch.ops.aten.mm.default._op_dk",
+    )
+    for way in ways:
+        assert kinds(act("import torch, torch.utils._mode_utils", way)) == HIDES, way
+
+
+def no_more_than_twenty_violations_are_kept() -> None:
+    author = Author(
+        "def act():\n    for i in range(30):\n        try:\n            open(f'{SECRET}/{i}')\n"
+        "        except PermissionError:\n            pass\n"
+    )
+    author.act()
+    assert len(author.sandbox.violations) == len(author.reported) == 20
+
+
+def what_is_refused_is_undone_and_reported_even_when_swallowed() -> None:
+    author = Author(
+        act("import os", "try:", "    os.remove(f'{KEPT}/values.bin')", "except OSError:", "    pass")
+    )
+    author.act()
+    assert len(author.reported) == 1
+    assert (author.kept / "values.bin").exists()

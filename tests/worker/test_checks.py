@@ -1,0 +1,56 @@
+"""Checks that need a fresh process: the patched interpreter, the fake GPU, a candidate under observation.
+
+`TRITON_INTERPRET` must be set before triton is imported, and an audit hook stays for good. So the files of a
+group run together in one process; each function there without parameters is a check.
+"""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+NOT_INTERPRETED = HERE / "integrity_checks" / "compiled.py"
+SHARED = HERE / "integrity_checks" / "author.py"
+GROUPS = {
+    "compiled kernels": [NOT_INTERPRETED],
+    "integrity": sorted({*HERE.glob("integrity_checks/*.py")} - {NOT_INTERPRETED, SHARED}),
+    "interpreter": sorted(HERE.glob("interpreter_checks/*.py")),
+    "fake GPU": sorted(HERE.glob("cuda_checks/*.py")),
+}
+
+
+def checks_in(files: Sequence[Path]) -> set[str]:
+    """`file.function` of every check, read from the source so that triton stays unloaded here."""
+    return {
+        f"{file.stem}.{node.name}"
+        for file in files
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and not node.args.args
+    }
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_check_passes(group: str, tmp_path: Path) -> None:
+    files = GROUPS[group]
+    settings = {
+        "TRITON_INTERPRET": str(int(group != "compiled kernels")),
+        "OMP_NUM_THREADS": "1",
+        "TMPDIR": str(tmp_path),
+    }
+    process = subprocess.run(
+        [sys.executable, "-W", "error", str(HERE / "run_checks.py"), *map(str, files)],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert process.returncode == 0, process.stderr
+    outcomes = dict(json.loads(line) for line in process.stdout.splitlines() if line.startswith("["))
+    assert outcomes.keys() == checks_in(files)
+    assert "\n".join(f"{name}: {failure}" for name, failure in outcomes.items() if failure) == ""

@@ -1,0 +1,100 @@
+"""How a call ended that has no result to compare.
+
+Texts of exceptions are written by others. What is read from them is read here, once, and carried as a code.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytorch_to_triton.schema.job import Failure, Outcome
+from pytorch_to_triton.schema.verdict import CaseStatus, NoResult
+from pytorch_to_triton.validate.observation import SandboxViolation
+from pytorch_to_triton.validate.phrases import cut
+
+REASONS: dict[str, NoResult] = {
+    "NoGradient": "no_gradient",
+    "ReferenceWithheld": "reference_withheld",
+    "SandboxRefusal": "sandbox_violation",
+}
+"""By the names of the worker's own exceptions."""
+STATUSES: dict[NoResult, CaseStatus] = {
+    "raised": "raised",
+    "no_gradient": "raised",
+    "reference_withheld": "raised",
+    "sandbox_violation": "raised",
+    "crashed": "crashed",
+    "timed_out": "timed_out",
+    "not_run": "skipped",
+    "lost": "lost",
+}
+INTERPRETER_ERROR = "InterpreterError"
+"""Triton's interpreter wraps what a kernel raised, and quotes it."""
+BROKEN_DEVICE = re.compile(
+    r"illegal memory access|misaligned address|launch failure|device-side assert", re.I
+)
+"""Errors of CUDA that are no refusals: memory was touched that is not there."""
+DTYPES = re.compile(r"dtype|float(16|32|64)|bfloat16|float8|half|double", re.I)
+LONGEST = 400
+"""Characters of an exception's text: some hold a whole array."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How running one side on one case ended."""
+
+    reason: NoResult | None
+    """None: it returned."""
+    why: str = ""
+    """What follows "the candidate" or "the reference": `raised ValueError at k.py:3: no rows`."""
+    failure: Failure | None = None
+    """The exception, where one was raised."""
+    stopped_by: SandboxViolation | None = None
+    """The violation that was refused by this exception."""
+
+    @property
+    def status(self) -> CaseStatus | None:
+        """Of a candidate's case that ended like this."""
+        return STATUSES[self.reason] if self.reason else None
+
+
+OK = RunOutcome(reason=None)
+
+
+def without_answer(outcome: Outcome, seconds: float) -> RunOutcome:
+    """A request whose process has ended."""
+    if outcome.status == "timed_out":
+        return RunOutcome("timed_out", f"did not return within {seconds:g} s")
+    if outcome.status == "lost":
+        return RunOutcome("lost", f"could not be run: {outcome.detail}")
+    return RunOutcome("crashed", f"ended its process: {outcome.detail or 'it returned without a result'}")
+
+
+def raised(failure: Failure, violations: Sequence[SandboxViolation] = ()) -> RunOutcome:
+    """A call that raised; `violations` are those of its process so far."""
+    place = f" at {Path(failure.file).name}:{failure.line}" if failure.file else ""
+    # CUDA's errors go on for paragraphs about environment variables.
+    message = failure.message.partition("\n")[0] if "CUDA" in failure.message else failure.message
+    why = f"raised {failure.type}{place}: {cut(message, LONGEST)}"
+    stopped_by = stopping(failure, violations)
+    reason = "sandbox_violation" if stopped_by else REASONS.get(failure.type, "raised")
+    return RunOutcome(reason, why, failure, stopped_by)
+
+
+def stopping(failure: Failure, violations: Sequence[SandboxViolation]) -> SandboxViolation | None:
+    """The violation that was refused by this exception; each is reported only when it first happens."""
+    here = [found for found in violations if (found.file, found.line) == (failure.file, failure.line)]
+    if REASONS.get(failure.type) == "sandbox_violation":
+        return next(reversed(here or violations), None)
+    return next(reversed(here), None) if failure.type == INTERPRETER_ERROR else None
+
+
+def broke_the_device(failure: Failure) -> bool:
+    """Whether a device reports foreign memory that was touched."""
+    return bool(BROKEN_DEVICE.search(failure.message))
+
+
+def names_dtypes(failure: Failure) -> bool:
+    """Whether an exception speaks of dtypes."""
+    return bool(DTYPES.search(failure.named))
