@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, TooDeep, parse
 from pytorch_to_triton.audit.suppress import Comment, comments_in
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.surface import installed_version
