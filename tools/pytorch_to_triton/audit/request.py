@@ -44,7 +44,7 @@ class AuditRequest(Value):
     """Only these; none: all."""
     severity: Severity = "info"
     """The least severity in the result; verdict, counts and baseline cover all."""
-    most: int | None = None
+    most: Annotated[int | None, NOT_REPEATED] = None
     """At most this many findings in the result; document, verdict and counts cover all."""
     fail_on: Severity | None = None
     """The least severity that makes the verdict faulty; None: the project's setting, else medium."""
@@ -52,19 +52,19 @@ class AuditRequest(Value):
     """What kernels are compared with; None: the reference in their own file."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the files; they win."""
-    archs: tuple[str, ...] = ()
+    archs: Annotated[tuple[str, ...], Option("arch")] = ()
     """GPUs to compile for; none: the project's setting, else one of each maker."""
     baseline: Path | None = None
     """A file of known findings; None: the project's setting."""
-    update_baseline: bool = False
+    update_baseline: Annotated[bool, NOT_REPEATED] = False
     """Rewrite the baseline with all findings."""
-    format: Format | None = None
+    format: Annotated[Format | None, NOT_REPEATED] = None
     """Format of the document to write; None: by the suffix of `into`, else no document."""
-    into: Path | None = None
+    into: Annotated[Path | None, NOT_REPEATED] = None
     """The file that the document is written to; None: it is in the report."""
     force: Annotated[bool, NOT_REPEATED] = False
     """Whether `into` may be a file that no audit wrote."""
-    seconds: float = 120.0
+    seconds: Annotated[float, Option("timeout")] = 120.0
     """Time limit of one call."""
 
 
