@@ -22,7 +22,7 @@ from pytorch_to_triton.schema.value import Value
 Put = Callable[..., Path]
 
 
-class Told(Value):
+class ValueWithPaths(Value):
     """A result with paths at every depth."""
 
     folder: Path
@@ -184,19 +184,19 @@ def test_the_last_good_results_are_kept_until_there_are_better_ones(put: Put, ta
     assert failed() is None
 
 
-def test_paths_are_told_as_they_will_be(tmp_path: Path, target: Target) -> None:
+def test_paths_are_reported_as_they_will_be(tmp_path: Path, target: Target) -> None:
     destination = Destination(tmp_path / "it's here", "convert", target)
     with destination.fresh() as fresh:
-        told = settled(fresh)
-    assert told.folder == destination.folder
-    assert told.lines == (f"validate '{destination.folder}/k.py' --seed 1",)
-    assert told.by_name == {"k": destination.folder / "k.py"}
+        value = relocated(fresh)
+    assert value.folder == destination.folder
+    assert value.lines == (f"validate '{destination.folder}/k.py' --seed 1",)
+    assert value.by_name == {"k": destination.folder / "k.py"}
 
 
-def settled(fresh: Fresh) -> Told:
+def relocated(fresh: Fresh) -> ValueWithPaths:
     file = fresh.folder / "k.py"
-    return fresh.settled(
-        Told(folder=fresh.folder, lines=(f"validate '{file}' --seed 1",), by_name={"k": file})
+    return fresh.relocated(
+        ValueWithPaths(folder=fresh.folder, lines=(f"validate '{file}' --seed 1",), by_name={"k": file})
     )
 
 

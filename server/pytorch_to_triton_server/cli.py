@@ -174,10 +174,10 @@ def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) 
 async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001
     """The tool's result, with a client of its own and progress on stderr."""
     from pytorch_to_triton.jobs.client import open_client
-    from pytorch_to_triton.jobs.no_answer import lacks_named
+    from pytorch_to_triton.jobs.no_answer import cache_errors_refused
     from pytorch_to_triton_server.show import progress_on_stderr
 
-    with progress_on_stderr() as listener, lacks_named():
+    with progress_on_stderr() as listener, cache_errors_refused():
         async with open_client() as worker:
             try:
                 result: Value = await tool.function(ToolCall(worker, listener), **arguments)
@@ -199,7 +199,7 @@ def print_timings(worker: "WorkerClient") -> None:
     from pytorch_to_triton.jobs.process_time import table_of
 
     print("   began  seconds  process", file=sys.stderr)
-    for began, seconds, process in table_of(worker.spent):
+    for began, seconds, process in table_of(worker.process_times):
         print(f"{began:>8}  {seconds:>7}  {process}", file=sys.stderr)
 
 

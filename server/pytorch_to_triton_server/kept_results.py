@@ -16,7 +16,7 @@ def keep(tool: str, text: str) -> Path:
     folder = places.results()
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
     file = folder / f"{now}-{tool}-{secrets.token_hex(3)}.json"
-    places.write_whole(file, text)
+    places.write_atomically(file, text)
     _make_room(folder, file)
     return file
 

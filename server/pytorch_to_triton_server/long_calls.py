@@ -59,10 +59,10 @@ class LongCall:
         self, open_client: "Callable[[], Awaitable[WorkerClient]]", arguments: dict[str, Any]
     ) -> None:
         """Make the call and keep its result or error; raises only when the server itself is shutting down."""
-        from pytorch_to_triton.jobs.no_answer import lacks_named
+        from pytorch_to_triton.jobs.no_answer import cache_errors_refused
 
         try:
-            with self._scope, lacks_named():
+            with self._scope, cache_errors_refused():
                 call = ToolCall(await open_client(), self, unattended=self.tool.read_only)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:

@@ -38,7 +38,7 @@ from pytorch_to_triton.schema.verdict import (
     ViolationKind,
 )
 from pytorch_to_triton.validate.conclusion import WRONG
-from pytorch_to_triton.validate.validate import ValidationRequest as Validating
+from pytorch_to_triton.validate.request import ValidationRequest as Validating
 from pytorch_to_triton.validate.validate import validate
 
 pytestmark = pytest.mark.anyio

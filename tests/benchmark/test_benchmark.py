@@ -16,7 +16,7 @@ from pytorch_to_triton.benchmark.measurement import Measurement
 from pytorch_to_triton.benchmark.passes import work_of_passes
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.hardware.conditions import watched_device
+from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.versions import Device, Versions
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark, Conditions
@@ -124,7 +124,7 @@ def test_ceilings_are_kept_for_each_driver_and_damaged_ones_are_measured_again(t
 
 @pytest.mark.anyio
 async def test_conditions_that_cannot_be_read_say_why() -> None:
-    async with watched_device("00000000-no-such-device") as watching:
+    async with monitored_device("00000000-no-such-device") as monitor:
         pass
-    assert watching.conditions.provenance.startswith("not available: ")
-    assert watching.conditions.sm_clock_mhz is None
+    assert monitor.conditions.provenance.startswith("not available: ")
+    assert monitor.conditions.sm_clock_mhz is None

@@ -167,8 +167,8 @@ def test_a_kernel_that_cannot_be_traced_is_known_by_its_declaration_alone() -> N
     ("text", "problem"),
     [
         ("4 * M", "no dimension 'M' is declared"),
-        ("1.5 * N", "1.5 is not a whole number"),
-        ("N / 2", "/ does not give a whole number"),
+        ("1.5 * N", "1.5 is not an integer"),
+        ("N / 2", "/ does not give an integer"),
         ("N - 200", "FLOPS: N - 200 is -100 at N=100"),
         ("N // (N - 100)", "divides by zero at"),
         ("", "an expression is missing here"),

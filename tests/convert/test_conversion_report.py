@@ -66,7 +66,9 @@ def test_the_next_step_of_a_stopped_conversion_is_to_look_at_the_failing_stage()
 def test_the_report_has_a_row_for_each_stage() -> None:
     text = markdown(conversion(STOPPED))
     assert "| 1 correct | open | 2 passed | 1 | 3 | not measured | stage1_correct.py |" in text
-    assert "| 2 optimised | shut | 2 passed, 1 failed | 1 | 3 | not measured | stage2_optimised.py |" in text
+    assert (
+        "| 2 optimised | closed | 2 passed, 1 failed | 1 | 3 | not measured | stage2_optimised.py |" in text
+    )
 
 
 def test_the_report_lists_notes_and_what_was_not_tried() -> None:

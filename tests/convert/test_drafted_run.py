@@ -93,3 +93,11 @@ async def test_mixtures_that_torch_refuses_are_refused(written: Written, drafted
         "    if len({x.dtype, w.dtype}) > 1:",
         '        raise TypeError("f takes x and w of one dtype, as PyTorch does.")',
     ]
+
+
+async def test_an_argument_that_was_not_declared_is_held_to_its_default(
+    written: Written, drafted: Drafting
+) -> None:
+    declared = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
+    body = "def f(x, mode='relu'):\n    return torch.relu(x) if mode == 'relu' else torch.tanh(x)\n"
+    assert "if mode != 'relu':\n        raise ValueError" in await drafted(written(declared + body))

@@ -15,7 +15,7 @@ from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.replay import command
-from pytorch_to_triton.validate.validate import ValidationRequest
+from pytorch_to_triton.validate.request import ValidationRequest
 
 pytestmark = pytest.mark.anyio
 

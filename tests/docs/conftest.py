@@ -30,7 +30,7 @@ def library_of() -> Libraries:
     def library_of(texts: dict[str, str], source: str = "guide") -> Library:
         pages = [
             Page.model_validate(
-                {"name": name, "title": name, "source": source, "speaks_of": "Triton 3.7", "text": text}
+                {"name": name, "title": name, "source": source, "applies_to": "Triton 3.7", "text": text}
                 | ({"url": f"https://triton.test/{name}"} if source == "fetched" else {})
             )
             for name, text in texts.items()

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,6 @@ SECONDS = 300.0
 VERSIONS = "## Triton 3.6 to 3.9"
 FEWEST_LINES, MOST_LINES = 80, 200
 
-guides = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-
 
 @pytest.fixture(scope="session")
 def compiled() -> Runtime:
@@ -29,72 +28,79 @@ def compiled() -> Runtime:
     return Runtime(python=sys.executable, interpreter=False)
 
 
-async def problems_of(guide: Path, folder: Path, worker: WorkerClient, runtime: Runtime) -> list[str]:
-    """`guide.md:LINE: words` for whatever does not behave as its tag says in this mode."""
-    blocks = [block for block in blocks_of(guide) if block.kind != "shown"]
-    source = folder / f"{guide.stem}.py"
-    source.write_text(source_of(blocks), encoding="utf-8")
-    arguments = {"source": str(source), "blocks": [described(block) for block in blocks]}
-    outcome = await worker.ask(Job(kind=str(JOB), arguments=arguments), runtime, seconds=SECONDS)
+async def problems_of(
+    guides: Sequence[Path], folder: Path, worker: WorkerClient, runtime: Runtime
+) -> list[list[str]]:
+    """For each guide `guide.md:LINE: text` for whatever does not behave as its tag says in this runtime."""
+    pages = []
+    for number, guide in enumerate(guides):
+        blocks = [block for block in blocks_of(guide) if block.kind != "shown"]
+        source = folder / f"{guide.stem}_{number}_{runtime.interpreter}.py"
+        source.write_text(source_of(blocks), encoding="utf-8")
+        pages.append({"source": str(source), "blocks": [described(block) for block in blocks]})
+    outcome = await worker.ask(Job(kind=str(JOB), arguments={"pages": pages}), runtime, seconds=SECONDS)
     assert outcome.answer is not None, (outcome.during, outcome.detail, outcome.failure, outcome.log)
-    return [f"{guide.name}:{line}: {words}" for line, words in outcome.answer["problems"]]
+    return [
+        [f"{guide.name}:{line}: {text}" for line, text in problems]
+        for guide, problems in zip(guides, outcome.answer["problems"], strict=True)
+    ]
 
 
 def described(block: Block) -> dict[str, Any]:
-    told: dict[str, Any] = {"kind": block.kind, "line": block.line, "text": block.text}
+    fields: dict[str, Any] = {"kind": block.kind, "line": block.line, "text": block.text}
     if block.kind == "wrong":
         (mark,) = block.marks
-        told |= {"verb": mark.verb, "name": mark.name, "mark": mark.line}
-    return told
+        fields |= {"verb": mark.verb, "name": mark.name, "mark": mark.line}
+    return fields
 
 
-@guides
 @pytest.mark.anyio
-async def test_a_guide_computes_what_it_says(
-    guide: Path, tmp_path: Path, worker: WorkerClient, interpreter: Runtime
+async def test_the_guides_compute_what_they_say(
+    tmp_path: Path, worker: WorkerClient, interpreter: Runtime
 ) -> None:
-    assert await problems_of(guide, tmp_path, worker, interpreter) == []
+    found = await problems_of(GUIDES, tmp_path, worker, interpreter)
+    assert [problem for problems in found for problem in problems] == []
 
 
-@guides
 @pytest.mark.anyio
-async def test_a_guide_compiles_for_nvidia_and_amd(
-    guide: Path, tmp_path: Path, worker: WorkerClient, compiled: Runtime
+async def test_the_guides_compile_for_nvidia_and_amd(
+    tmp_path: Path, worker: WorkerClient, compiled: Runtime
 ) -> None:
-    assert await problems_of(guide, tmp_path, worker, compiled) == []
+    found = await problems_of(GUIDES, tmp_path, worker, compiled)
+    assert [problem for problems in found for problem in problems] == []
 
 
-@guides
-def test_a_guide_has_its_form(guide: Path) -> None:
-    text = guide.read_text(encoding="utf-8")
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    title, blank, paragraph, *_ = text.splitlines()
-    assert title.startswith("# ")
-    assert blank == ""
-    assert paragraph[:1].isalpha()
-    assert re.findall(r"^# ", prose, re.MULTILINE) == ["# "]
-    assert re.findall(r"^## .*", prose, re.MULTILINE)[-1] == VERSIONS
-    assert FEWEST_LINES <= len(text.splitlines()) <= MOST_LINES
+def test_a_guide_has_its_form() -> None:
+    for guide in GUIDES:
+        text = guide.read_text(encoding="utf-8")
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+        title, blank, paragraph, *_ = text.splitlines()
+        assert title.startswith("# ")
+        assert blank == ""
+        assert paragraph[:1].isalpha()
+        assert re.findall(r"^# ", prose, re.MULTILINE) == ["# "]
+        assert re.findall(r"^## .*", prose, re.MULTILINE)[-1] == VERSIONS
+        assert FEWEST_LINES <= len(text.splitlines()) <= MOST_LINES
 
 
-@guides
-def test_a_guide_says_what_its_code_does(guide: Path) -> None:
-    blocks = blocks_of(guide)
-    assert any(block.kind == "run" for block in blocks)
-    for block in blocks:
-        place = f"{guide.name}:{block.line}"
-        assert len(block.marks) == (1 if block.kind == "wrong" else 0), place
-        for mark in block.marks:
-            assert mark.name, f"{place} names neither an exception nor what is wrong"
-            if mark.verb == "wrong":
-                assert isinstance(ast.parse(block.text).body[-1], ast.Assert), f"{place} asserts nothing"
+def test_a_guide_says_what_its_code_does() -> None:
+    for guide in GUIDES:
+        blocks = blocks_of(guide)
+        assert any(block.kind == "run" for block in blocks)
+        for block in blocks:
+            place = f"{guide.name}:{block.line}"
+            assert len(block.marks) == (1 if block.kind == "wrong" else 0), place
+            for mark in block.marks:
+                assert mark.name, f"{place} names neither an exception nor what is wrong"
+                if mark.verb == "wrong":
+                    assert isinstance(ast.parse(block.text).body[-1], ast.Assert), f"{place} asserts nothing"
 
 
-@guides
-def test_a_guide_uses_every_kernel_that_it_shows(guide: Path) -> None:
-    source = source_of([block for block in blocks_of(guide) if block.kind != "no-run"])
-    kernels = re.findall(r"^ *@triton\.jit.*\n *def (\w+)", source, re.MULTILINE)
-    assert [kernel for kernel in kernels if len(re.findall(rf"\b{kernel}\b", source)) < 2] == []
+def test_a_guide_uses_every_kernel_that_it_shows() -> None:
+    for guide in GUIDES:
+        source = source_of([block for block in blocks_of(guide) if block.kind != "no-run"])
+        kernels = re.findall(r"^ *@triton\.jit.*\n *def (\w+)", source, re.MULTILINE)
+        assert [kernel for kernel in kernels if len(re.findall(rf"\b{kernel}\b", source)) < 2] == []
 
 
 HEAD = """```python
@@ -121,12 +127,14 @@ assert out.shape == (3,)
 
 
 async def problems_after_head(
-    tag: str, code: str, folder: Path, worker: WorkerClient, runtime: Runtime
-) -> list[str]:
-    """The problems of a guide that is right but for its last block."""
-    guide = folder / "guide.md"
-    guide.write_text(f"{HEAD}\n```python {tag}\n{code}```\n", encoding="utf-8")
-    return await problems_of(guide, folder, worker, runtime)
+    tails: Sequence[tuple[str, str]], folder: Path, worker: WorkerClient, runtime: Runtime
+) -> list[list[str]]:
+    """The problems of guides that are right but for their last blocks, each given as its tag and code."""
+    guides = []
+    for number, (tag, code) in enumerate(tails):
+        guides.append(folder / f"guide_{number}.md")
+        guides[-1].write_text(f"{HEAD}\n```python {tag}\n{code}```\n", encoding="utf-8")
+    return await problems_of(guides, folder, worker, runtime)
 
 
 def kernel_with(statement: str) -> str:
@@ -140,63 +148,40 @@ def kernel_with(statement: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("tag", "code", "words"),
-    [
-        pytest.param("", "assert x.shape == (4,)\n", "guide.md:22: AssertionError", id="assertion"),
-        pytest.param("", kernel_with("tl.store(x_ptr + offsets, 1.0)"), "guide.md:25: writes", id="bounds"),
-        pytest.param("wrong", "x + 1  # fails: TypeError\n", "raised nothing", id="no failure"),
-        pytest.param("wrong", "x + ''  # fails: ValueError\n", "raised no ValueError", id="other failure"),
-        pytest.param("wrong", "# fails: TypeError\nx + ''\n", "not raised on this line", id="other line"),
-        pytest.param("wrong", "# wrong: it is right\nassert x.sum() != x.sum()\n", "Assertion", id="right"),
-        pytest.param("wrong", kernel_with("offsets  # unsafe: no"), "touches no memory", id="safe"),
-    ],
-)
+WRONG_WHEN_RUN = [
+    ("", "assert x.shape == (4,)\n", ":22: AssertionError"),
+    ("", kernel_with("tl.store(x_ptr + offsets, 1.0)"), ":25: writes"),
+    ("wrong", "x + 1  # fails: TypeError\n", "raised nothing"),
+    ("wrong", "x + ''  # fails: ValueError\n", "raised no ValueError"),
+    ("wrong", "# fails: TypeError\nx + ''\n", "not raised on this line"),
+    ("wrong", "# wrong: it is right\nassert x.sum() != x.sum()\n", "Assertion"),
+    ("wrong", kernel_with("offsets  # unsafe: no"), "touches no memory"),
+]
+WRONG_WHEN_COMPILED = [
+    ("", kernel_with("tl.relu(offsets)"), ":25: CompilationError"),
+    ("wrong", kernel_with("offsets  # refused: TypeError"), "raised nothing"),
+    ("compiled", "assert 'absent' in double_kernel.warmup(x, x, 3, 4, grid=(1,)).asm\n", "Assert"),
+    ("no-run", "triton.testing.absent(x)\n", "no attribute 'absent'"),
+    ("no-run", "from triton import absent\n", "cannot import name 'absent'"),
+]
+RIGHTLY_WRONG = [
+    ("wrong", kernel_with("tl.relu(offsets)  # fails: AttributeError")),
+    ("wrong", kernel_with("tl.load(x_ptr + offsets)  # unsafe: past the end")),
+    ("wrong", "y = 3 * x  # wrong: not doubled\nassert not torch.equal(y, out)\n"),
+]
+
+
 @pytest.mark.anyio
-async def test_code_that_does_not_do_what_the_guide_says_is_told(
-    tag: str, code: str, words: str, tmp_path: Path, worker: WorkerClient, interpreter: Runtime
+async def test_code_that_does_not_do_what_the_guide_says_is_reported(
+    tmp_path: Path, worker: WorkerClient, interpreter: Runtime, compiled: Runtime
 ) -> None:
-    (problem,) = await problems_after_head(tag, code, tmp_path, worker, interpreter)
-    assert words in problem
-
-
-@pytest.mark.parametrize(
-    ("tag", "code", "words"),
-    [
-        pytest.param("", kernel_with("tl.relu(offsets)"), "guide.md:25: CompilationError", id="compilation"),
-        pytest.param("wrong", kernel_with("offsets  # refused: TypeError"), "raised nothing", id="accepted"),
-        pytest.param(
-            "compiled",
-            "assert 'absent' in double_kernel.warmup(x, x, 3, 4, grid=(1,)).asm\n",
-            "Assert",
-            id="asm",
-        ),
-        pytest.param("no-run", "triton.testing.absent(x)\n", "no attribute 'absent'", id="name"),
-        pytest.param("no-run", "from triton import absent\n", "cannot import name 'absent'", id="import"),
-    ],
-)
-@pytest.mark.anyio
-async def test_code_that_does_not_compile_as_the_guide_says_is_told(
-    tag: str, code: str, words: str, tmp_path: Path, worker: WorkerClient, compiled: Runtime
-) -> None:
-    (problem,) = await problems_after_head(tag, code, tmp_path, worker, compiled)
-    assert words in problem
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param(kernel_with("tl.relu(offsets)  # fails: AttributeError"), id="fails"),
-        pytest.param(kernel_with("tl.load(x_ptr + offsets)  # unsafe: past the end"), id="unsafe"),
-        pytest.param("y = 3 * x  # wrong: not doubled\nassert not torch.equal(y, out)\n", id="wrong"),
-    ],
-)
-@pytest.mark.anyio
-async def test_a_mistake_that_shows_as_the_guide_says_is_no_problem(
-    code: str, tmp_path: Path, worker: WorkerClient, interpreter: Runtime, compiled: Runtime
-) -> None:
-    assert await problems_after_head("wrong", code, tmp_path, worker, interpreter) == []
-    assert await problems_after_head("wrong", code, tmp_path, worker, compiled) == []
+    for runtime, rows in ((interpreter, WRONG_WHEN_RUN), (compiled, WRONG_WHEN_COMPILED)):
+        tails = [*((tag, code) for tag, code, _ in rows), *RIGHTLY_WRONG]
+        found = await problems_after_head(tails, tmp_path, worker, runtime)
+        for (_, code, text), problems in zip(rows, found, strict=False):
+            (problem,) = problems
+            assert text in problem, code
+        assert found[len(rows) :] == [[]] * len(RIGHTLY_WRONG)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pytorch_to_triton.schema.page import Page
 
 
 def page(name: str, text: str) -> Page:
-    return Page(name=name, title=name, source="guide", speaks_of="Triton 3.7", text=text)
+    return Page(name=name, title=name, source="guide", applies_to="Triton 3.7", text=text)
 
 
 PAGES = (

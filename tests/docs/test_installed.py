@@ -27,7 +27,7 @@ async def test_a_function_is_told_with_signature_meaning_and_parameters(
 ) -> None:
     page = pages["triton.language.load"]
     assert (page.title, page.source) == ("tl.load", "installed")
-    assert page.speaks_of == f"Triton {installed.version} (installed)"
+    assert page.applies_to == f"Triton {installed.version} (installed)"
     assert page.text.startswith("# tl.load\n\n```python\ntl.load(pointer, mask=None, other=None,")
     assert "values are loaded from memory" in page.text
     assert "- `other` (Block, optional): If `mask[idx]` is false, return `other[idx]`" in page.text
@@ -93,7 +93,7 @@ async def test_all_names_are_listed_once(pages: dict[str, Page], installed: Surf
 async def test_a_name_that_only_a_newer_release_has_says_so() -> None:
     page = pages_of("3.7.1")["triton.language.atomic_load"]
     assert page.title == "tl.atomic_load (not in 3.7.1)"
-    assert page.speaks_of == "Triton 3.9, not 3.7.1 (installed)"
+    assert page.applies_to == "Triton 3.9, not 3.7.1 (installed)"
     assert "Use tl.atomic_add(pointer, 0)" in page.text
 
 
@@ -115,9 +115,8 @@ async def test_names_that_people_expect_in_vain_are_listed_only_where_they_are_m
     assert "`tl.squeeze`" not in new
 
 
-@pytest.mark.parametrize(
-    ("docstring", "prose"),
-    [
+async def test_a_docstring_becomes_markdown() -> None:
+    for docstring, prose in [
         ("Like :py:func:`sum` of :code:`x`.", "Like `sum` of `x`."),
         ("See `the site <https://triton.test>`_.", "See [the site](https://triton.test)."),
         (
@@ -132,10 +131,8 @@ async def test_names_that_people_expect_in_vain_are_listed_only_where_they_are_m
             ">>> tl.arange(0, 4)\n[0, 1, 2, 3]\n\nAfter.",
             "```python\n>>> tl.arange(0, 4)\n[0, 1, 2, 3]\n```\n\nAfter.",
         ),
-    ],
-)
-async def test_a_docstring_becomes_markdown(docstring: str, prose: str) -> None:
-    assert read_docstring(docstring).prose == prose
+    ]:
+        assert read_docstring(docstring).prose == prose
 
 
 async def test_the_fields_of_a_docstring_are_told_by_parameter() -> None:

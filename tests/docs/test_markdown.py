@@ -59,14 +59,17 @@ def test_an_api_page_keeps_its_signature_as_code_and_its_parameters_as_a_list() 
     )
 
 
-@pytest.mark.parametrize(
-    ("highlight", "language"),
-    [("default", "python"), ("Python", "python"), ("bash", "bash"), ("console", "bash"), ("none", "")],
-)
-def test_code_is_fenced_in_its_language_and_loses_no_character(highlight: str, language: str) -> None:
-    code = '<span class="k">if</span> a &lt; b:\n\n    x_y = <span>"* # &amp; ![x](y)"</span>\n'
-    markdown = html(f'<h1>T</h1><div class="highlight-{highlight}"><div><pre>{code}</pre></div></div>')
-    assert f'```{language}\nif a < b:\n\n    x_y = "* # & ![x](y)"\n```\n' in markdown
+def test_code_is_fenced_in_its_language_and_loses_no_character() -> None:
+    for highlight, language in [
+        ("default", "python"),
+        ("Python", "python"),
+        ("bash", "bash"),
+        ("console", "bash"),
+        ("none", ""),
+    ]:
+        code = '<span class="k">if</span> a &lt; b:\n\n    x_y = <span>"* # &amp; ![x](y)"</span>\n'
+        markdown = html(f'<h1>T</h1><div class="highlight-{highlight}"><div><pre>{code}</pre></div></div>')
+        assert f'```{language}\nif a < b:\n\n    x_y = "* # & ![x](y)"\n```\n' in markdown
 
 
 def test_only_the_article_is_kept_and_of_it_only_what_a_reader_sees() -> None:
@@ -97,18 +100,15 @@ def test_formulas_and_tables_are_kept() -> None:
     assert "| `load` | Reads. |" in markdown
 
 
-@pytest.mark.parametrize(
-    ("document", "told"),
-    [
+def test_a_page_that_cannot_be_read_says_why() -> None:
+    for document, told in [
         ("<html><body><p>no article</p></body></html>", "has no article"),
         (page("<p>x</p>")[:-20], "has no end"),
         ("", "has no end"),
         (page("<div>" * 5_000), "nested too deeply"),
-    ],
-)
-def test_a_page_that_cannot_be_read_says_why(document: str, told: str) -> None:
-    with pytest.raises(NotReadable, match=told):
-        to_markdown(document, "html", URL)
+    ]:
+        with pytest.raises(NotReadable, match=told):
+            to_markdown(document, "html", URL)
 
 
 RST = r"""
@@ -299,9 +299,8 @@ def test_hostile_markdown_neither_breaks_out_nor_runs() -> None:
     assert list(lines_of(markdown))[-1].text == "After."
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_fence_that_was_left_open_is_closed() -> None:
+    for text in [
         "```\nx",
         "~~~~py\nx\n~~~",
         "```",
@@ -309,17 +308,15 @@ def test_hostile_markdown_neither_breaks_out_nor_runs() -> None:
         "````\n```\n",
         "x\n```\n```\n```",
         "```\nx\n```\n~~~\n",
-    ],
-)
-def test_a_fence_that_was_left_open_is_closed(text: str) -> None:
-    assert [line.text for line in lines_of(f"{harmless(text)}\nafter") if not line.fenced][-1] == "after"
-    assert harmless(harmless(text)) == harmless(text)
+    ]:
+        assert [line.text for line in lines_of(f"{harmless(text)}\nafter") if not line.fenced][-1] == "after"
+        assert harmless(harmless(text)) == harmless(text)
 
 
-@pytest.mark.parametrize("code", ["x", "```", "a\n````\n~~~\nb", "`" * 50, "```python\n"])
-def test_code_cannot_leave_its_fence(code: str) -> None:
-    lines = list(lines_of(f"{fenced(code, 'python')}\nafter"))
-    assert [line.text for line in lines if not line.fenced] == ["after"]
+def test_code_cannot_leave_its_fence() -> None:
+    for code in ["x", "```", "a\n````\n~~~\nb", "`" * 50, "```python\n"]:
+        lines = list(lines_of(f"{fenced(code, 'python')}\nafter"))
+        assert [line.text for line in lines if not line.fenced] == ["after"]
 
 
 def test_code_in_a_line_keeps_what_would_be_changed_in_prose() -> None:

@@ -11,9 +11,8 @@ from .conftest import Libraries
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(
-    ("name", "page"),
-    [
+async def test_a_page_is_read_by_any_of_its_names(library: Library) -> None:
+    for name, page in [
         ("triton.language.load", "triton.language.load"),
         ("tl.load", "triton.language.load"),
         ("load", "triton.language.load"),
@@ -28,15 +27,13 @@ pytestmark = pytest.mark.anyio
         ("libdevice.tanh", "triton.language.extra.libdevice.tanh"),
         ("tanh", "triton.language.extra.libdevice.tanh"),
         ("tl.tensor.sum", "triton.language.sum"),
-    ],
-)
-async def test_a_page_is_read_by_any_of_its_names(name: str, page: str, library: Library) -> None:
-    assert read(library, name).name == page
+    ]:
+        assert read(library, name).name == page
 
 
 async def test_a_page_is_told_with_its_version_and_text(library: Library) -> None:
     reading = read(library, "tl.load")
-    assert reading.speaks_of == library.pages["triton.language.load"].speaks_of
+    assert reading.applies_to == library.pages["triton.language.load"].applies_to
     assert reading.text == library.pages["triton.language.load"].text.strip()
     assert (reading.page, reading.pages, reading.section, reading.untrusted) == (1, 1, "", False)
 

@@ -42,14 +42,13 @@ async def test_questions_of_authors_are_answered_in_the_first_three_hits(library
     assert len(missed) <= MAY_MISS * len(QUESTIONS), missed
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked.question)
-async def test_the_answers_to_a_question_are_pages_that_exist(asked: Asked, library: Library) -> None:
-    assert [answer for answer in asked.answers if answer.partition("#")[0] not in library.pages] == []
+async def test_the_answers_to_a_question_are_pages_that_exist(library: Library) -> None:
+    for asked in QUESTIONS:
+        assert [answer for answer in asked.answers if answer.partition("#")[0] not in library.pages] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "page"),
-    [
+async def test_the_page_of_a_name_comes_first(library: Library) -> None:
+    for name, page in [
         ("load", "triton.language.load"),
         ("tl.load", "triton.language.load"),
         ("triton.language.load", "triton.language.load"),
@@ -62,10 +61,8 @@ async def test_the_answers_to_a_question_are_pages_that_exist(asked: Asked, libr
         ("libdevice.erf", "triton.language.extra.libdevice.erf"),
         ("tl.dtype.is_fp16", "triton.language.dtype"),
         ("tl.math", "names"),
-    ],
-)
-async def test_the_page_of_a_name_comes_first(name: str, page: str, library: Library) -> None:
-    assert pages(library, name)[0] == page
+    ]:
+        assert pages(library, name)[0] == page
 
 
 async def test_the_beginning_of_a_name_finds_it(library: Library) -> None:
@@ -79,9 +76,8 @@ async def test_both_spellings_of_english_find_the_same(british: str, american: s
     assert pages(library, british) == pages(library, american)
 
 
-@pytest.mark.parametrize(
-    ("query", "name", "fix"),
-    [
+async def test_a_name_that_triton_lacks_is_told_first_with_what_to_write(library: Library) -> None:
+    for query, name, fix in [
         ("tl.relu in place", "tl.relu", "Use tl.maximum(x, 0.0)."),
         (
             "tl.libdevice.tanh",
@@ -103,24 +99,18 @@ async def test_both_spellings_of_english_find_the_same(british: str, american: s
             "tl.experimental_descriptor_load",
             "Use desc.load(offsets) of tl.make_tensor_descriptor.",
         ),
-        ("tl.zzzzzzz", "tl.zzzzzzz", "Nothing is known that replaces it: compose it of what there is."),
-    ],
-)
-async def test_a_name_that_triton_lacks_is_told_first_with_what_to_write(
-    query: str, name: str, fix: str, library: Library
-) -> None:
-    assert library.surface is not None
-    result = search(library, SearchRequest(query))
-    what = f"Triton {library.surface.version} has no {name}."
-    assert result.summary.startswith(f"{what} {fix} ")
-    assert (result.missing[0].what, result.missing[0].fix) == (what, fix)
+        ("tl.zzzzzzz", "tl.zzzzzzz", "No replacement is known: compose it from what there is."),
+    ]:
+        assert library.surface is not None
+        result = search(library, SearchRequest(query))
+        what = f"Triton {library.surface.version} has no {name}."
+        assert result.summary.startswith(f"{what} {fix} ")
+        assert (result.missing[0].what, result.missing[0].fix) == (what, fix)
 
 
-@pytest.mark.parametrize(
-    "name", ["tl.load", "tl.math.exp", "tl.extra.cuda.libdevice.tanh", "triton.runtime.jit"]
-)
-async def test_no_name_is_called_missing_that_may_be_there(name: str, library: Library) -> None:
-    assert search(library, SearchRequest(name)).missing == ()
+async def test_no_name_is_called_missing_that_may_be_there(library: Library) -> None:
+    for name in ["tl.load", "tl.math.exp", "tl.extra.cuda.libdevice.tanh", "triton.runtime.jit"]:
+        assert search(library, SearchRequest(name)).missing == ()
 
 
 async def test_what_was_not_fetched_is_told_only_where_nothing_fits(library: Library) -> None:
@@ -253,19 +243,16 @@ async def test_words_of_a_sentence_have_no_nearest_names(library: Library) -> No
 SPEED = {"guides/profiling", "guides/occupancy", "guides/memory_access"}
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+async def test_who_wants_speed_finds_the_guides_about_it_first(library: Library) -> None:
+    for query in [
         "why is my kernel slow",
         "how can I speed this up",
         "it is slower than torch",
         "a faster kernel",
         "improve performance",
         "optimise the kernel",
-    ],
-)
-async def test_who_wants_speed_finds_the_guides_about_it_first(query: str, library: Library) -> None:
-    assert pages(library, query)[0] in SPEED
+    ]:
+        assert pages(library, query)[0] in SPEED
 
 
 async def test_a_long_question_is_told_again_in_short(library: Library) -> None:
@@ -299,10 +286,10 @@ def test_wrong_code_is_no_excerpt_where_the_prose_has_the_words(library_of: Libr
     assert hit.excerpt == "No needle is good."
 
 
-@pytest.mark.parametrize("query", ["", "  ", "?!", '"'])
-async def test_a_question_without_a_word_is_refused(query: str, library: Library) -> None:
-    with pytest.raises(BadInput, match="no word"):
-        search(library, SearchRequest(query))
+async def test_a_question_without_a_word_is_refused(library: Library) -> None:
+    for query in ["", "  ", "?!", '"']:
+        with pytest.raises(BadInput, match="no word"):
+            search(library, SearchRequest(query))
 
 
 async def test_a_question_of_little_words_alone_is_still_searched(library: Library) -> None:

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def fetched(name: str, speaks_of: str, days_ago: int) -> Page:
+def fetched(name: str, applies_to: str, days_ago: int) -> Page:
     return Page(
         name=f"web/{name}",
         title=name,
         source="fetched",
-        speaks_of=speaks_of,
+        applies_to=applies_to,
         text=f"# {name}\n\nQuokka.\n",
         url=f"https://triton.test/{name}",
         fetched=NOW - timedelta(days=days_ago),
@@ -56,7 +56,7 @@ async def test_without_fetched_pages_the_command_that_gets_them_is_told(library:
 async def test_fetched_pages_are_told_by_version_with_their_ages(installed: Surface) -> None:
     pages = [fetched("a", "Triton 3.7", 3), fetched("b", "Triton 3.7", 5), fetched("c", "main", 1)]
     told = status(collect(installed, pages), NOW)
-    assert [(group.speaks_of, group.pages) for group in told.fetched] == [("Triton 3.7", 2), ("main", 1)]
+    assert [(group.applies_to, group.pages) for group in told.fetched] == [("Triton 3.7", 2), ("main", 1)]
     assert told.fetched[0].oldest == NOW - timedelta(days=5)
     assert told.fetched[0].newest == NOW - timedelta(days=3)
     assert told.missing == ()

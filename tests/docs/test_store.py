@@ -27,13 +27,13 @@ from pytorch_to_triton.schema.page import Page
 store = PageStore(Path(sys.argv[1]))
 for i in range(60):
     text = f"# {sys.argv[2]}\\n" + sys.argv[2] * 20_000
-    page = Page(name="web/p", title=sys.argv[2], source="fetched", speaks_of="main", text=text)
+    page = Page(name="web/p", title=sys.argv[2], source="fetched", applies_to="main", text=text)
     store.put(page, Validators(digest=str(i)))
 """
 
 
 def page(name: str, text: str = "# Title\n\nText.\n") -> Page:
-    return Page(name=name, title="Title", source="fetched", speaks_of="main", text=text, fetched=WHEN)
+    return Page(name=name, title="Title", source="fetched", applies_to="main", text=text, fetched=WHEN)
 
 
 def file_of(store: PageStore) -> Path:
@@ -90,7 +90,7 @@ def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) ->
     touched = store.entry("web/a")
     assert touched is not None
     assert touched.page == page("web/a").model_copy(
-        update={"fetched": WHEN + timedelta(days=2), "speaks_of": "main, may not match 3.8"}
+        update={"fetched": WHEN + timedelta(days=2), "applies_to": "main, may not match 3.8"}
     )
     assert touched.validators == VALIDATORS
 

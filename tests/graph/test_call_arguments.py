@@ -68,23 +68,20 @@ async def test_every_row_knows_all_arguments_of_its_operators_schema(
         assert known == schema, op
 
 
-@pytest.mark.parametrize(
-    "op", [op for op, kind in POINTWISE.items() if kind not in SPECIAL and kind != "cast"]
-)
-def test_a_template_has_a_place_for_every_operand(op: str) -> None:
-    places = [f"_{i}" for i, _ in enumerate(signature_of(op).operands)]
-    template = TEMPLATES[POINTWISE[op]]
-    assert all(place in template for place in places)
-    assert f"_{len(places)}" not in template
+def test_a_template_has_a_place_for_every_operand() -> None:
+    for op in [op for op, kind in POINTWISE.items() if kind not in SPECIAL and kind != "cast"]:
+        places = [f"_{i}" for i, _ in enumerate(signature_of(op).operands)]
+        template = TEMPLATES[POINTWISE[op]]
+        assert all(place in template for place in places)
+        assert f"_{len(places)}" not in template
 
 
 def test_options_are_those_that_the_drafter_looks_up() -> None:
     assert {name for op in ROWS for name in signature_of(op).options} <= LOOKED_UP
 
 
-@pytest.mark.parametrize(
-    ("node", "reason"),
-    [
+def test_what_a_row_does_not_use_is_refused_by_name() -> None:
+    for node, reason in [
         (
             call("clone.default", X, memory_format=Literal_(value="channels_last")),
             "memory_format=channels_last",
@@ -96,27 +93,22 @@ def test_options_are_those_that_the_drafter_looks_up() -> None:
         (call("gelu.default", X, approximate=Literal_(value="other")), "approximate=other"),
         (call("var.correction", X, correction=ScalarRef(name="c")), "correction=c"),
         (call("expand.default", X, ArgumentList(items=()), implicit=Literal_(value=True)), "implicit=True"),
-    ],
-)
-def test_what_a_row_does_not_use_is_refused_by_name(node: Node, reason: str) -> None:
-    obstacle = obstacle_of(node, "float32")
-    assert obstacle is not None
-    assert obstacle.reason == f"{reason} is not drafted"
-    assert obstacle.line == 3
+    ]:
+        obstacle = obstacle_of(node, "float32")
+        assert obstacle is not None
+        assert obstacle.reason == f"{reason} is not drafted"
+        assert obstacle.line == 3
 
 
-@pytest.mark.parametrize(
-    ("node", "source"),
-    [
+def test_what_makes_no_difference_is_not_refused() -> None:
+    for node, source in [
         (call("clone.default", X, memory_format=Literal_(value="contiguous_format")), "float32"),
         (call("sum.default", X, dtype=Literal_(value="float32")), "bfloat16"),
         (call("sum.default", X, dtype=Literal_(value="float64")), "float64"),
         (call("_softmax.default", X, Literal_(value=-1), Literal_(value=True)), "float16"),
         (call("add.Tensor", X, X, alpha=SizeRef(expression="N", traced=13)), "float32"),
-    ],
-)
-def test_what_makes_no_difference_is_not_refused(node: Node, source: str) -> None:
-    assert obstacle_of(node, source) is None
+    ]:
+        assert obstacle_of(node, source) is None
 
 
 def test_arguments_are_found_by_name_whether_given_by_place_by_keyword_or_not_at_all() -> None:

@@ -20,25 +20,22 @@ def test_a_name_is_found_in_any_case() -> None:
     assert architecture("GFX942").compiler_arch == "gfx942"
 
 
-@pytest.mark.parametrize(
-    ("product", "arch"),
-    [
+def test_a_product_is_found_by_its_name() -> None:
+    for product, arch in [
         ("H100", "sm_90"),
         ("NVIDIA A100-SXM4-80GB", "sm_80"),
         ("RTX4090", "sm_89"),
         ("MI300X", "gfx942"),
         ("B300", "sm_103"),
         ("RX 7900 XTX", "gfx1100"),
-    ],
-)
-def test_a_product_is_found_by_its_name(product: str, arch: str) -> None:
-    assert architecture(product).name == arch
+    ]:
+        assert architecture(product).name == arch
 
 
-@pytest.mark.parametrize("product", ["NVIDIA", "RTX 1", "80GB", "T4", ""])
-def test_a_product_that_is_none_of_these_is_refused(product: str) -> None:
-    with pytest.raises(BadInput, match="such as H100"):
-        architecture(product)
+def test_a_product_that_is_none_of_these_is_refused() -> None:
+    for product in ["NVIDIA", "RTX 1", "80GB", "T4", ""]:
+        with pytest.raises(BadInput, match="such as H100"):
+            architecture(product)
 
 
 def test_an_unknown_name_is_refused_with_all_that_are_known() -> None:
@@ -48,19 +45,16 @@ def test_an_unknown_name_is_refused_with_all_that_are_known() -> None:
     assert all(name in refusal.value.hint for name in ARCHITECTURES)
 
 
-@pytest.mark.parametrize(
-    ("name", "warps", "registers", "shared_kib"),
-    [
+def test_nvidias_table_is_met() -> None:
+    for name, warps, registers, shared_kib in [
         ("sm_80", 64, 65536, 163),
         ("sm_86", 48, 65536, 99),
         ("sm_90", 64, 65536, 227),
         ("sm_100", 64, 65536, 227),
-    ],
-)
-def test_nvidias_table_is_met(name: str, warps: int, registers: int, shared_kib: int) -> None:
-    gpu = architecture(name)
-    assert (gpu.warps, gpu.registers) == (warps, registers)
-    assert gpu.shared_bytes_per_block == shared_kib * KIB
+    ]:
+        gpu = architecture(name)
+        assert (gpu.warps, gpu.registers) == (warps, registers)
+        assert gpu.shared_bytes_per_block == shared_kib * KIB
 
 
 def test_a_cdna_compute_unit_has_512_kib_of_vector_registers() -> None:

@@ -116,7 +116,7 @@ async def test_tensor_cores_spills_and_too_much_shared_memory_are_told(inspectin
     assert any(access.kind == "async_copy" for access in product.instructions.accesses)
     assert product.occupancy.blocks == 0
     assert product.remarks[0].kind == "too_much_shared_memory"
-    assert "sm_86 grants 99 KiB" in product.remarks[0].message
+    assert "sm_86 has 99 KiB" in product.remarks[0].message
     assert cramped.compiled.resources is not None
     assert cramped.compiled.resources.registers == 32
     assert cramped.compiled.resources.spill_store_bytes > 0
@@ -134,7 +134,7 @@ async def test_a_refused_kernel_is_a_result_with_its_line_and_the_others_are_com
     assert (refused.compiled.failure.file, refused.compiled.failure.line) == (str(path), 14)
     assert "relu_of" in refused.compiled.failure.message
     assert kinds(refused) == {"refused"}
-    assert inspection.next_step == f"Mend activation_kernel at line 14 of {path}."
+    assert inspection.next_step == f"Fix activation_kernel at line 14 of {path}."
     assert copied.compiled.resources is not None
     assert copied.compiled.grid == (4,)
 
@@ -176,9 +176,7 @@ async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_to
     assert kernel.compiled.arguments[1].divisible_by_16
     narrow = next(remark for remark in kernel.remarks if remark.kind == "narrow_access")
     assert narrow.lines == (26,)
-    assert (
-        "32 bits a thread and instruction where the block of 1,024 elements would allow 128" in narrow.message
-    )
+    assert "32 bits per thread and instruction; the block of 1,024 elements would allow 128" in narrow.message
     alignment = next(remark for remark in kernel.remarks if remark.kind == "alignment_unknown")
     assert "the address x_ptr" in alignment.message
 
@@ -189,7 +187,7 @@ async def test_code_that_asks_for_the_gpu_is_told_of_the_one_that_is_compiled_fo
     for arch in ("sm_80", "sm_90"):
         inspection = await inspecting(KERNELS / "asks_the_gpu.py", arch)
         grids = [kernel.compiled.grid for kernel in inspection.kernels]
-        assert grids[-1] == ((ARCHITECTURES[arch].multiprocessors,) if arch == "sm_90" else (1,))
+        assert grids[-1] == ((ARCHITECTURES[arch].sms,) if arch == "sm_90" else (1,))
 
 
 async def test_a_call_without_elements_is_said_to_be_empty_before_all_else(inspecting: Inspecting) -> None:

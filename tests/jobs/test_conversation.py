@@ -119,21 +119,21 @@ async def test_what_a_job_needs_is_imported_once_for_all_that_follow(
 
 
 async def test_what_does_not_change_is_asked_once(worker: WorkerClient, compiled: Runtime) -> None:
-    worker.spent.clear()
+    worker.process_times.clear()
     first = await worker.ask_once(Job(kind="versions"), compiled, seconds=LONG_SECONDS)
     again = await worker.ask_once(Job(kind="versions"), compiled, seconds=LONG_SECONDS)
     assert first == again
-    assert len([one for one in worker.spent if one.what == "versions"]) <= 1
+    assert len([one for one in worker.process_times if one.what == "versions"]) <= 1
 
 
 async def test_of_any_number_of_processes_the_last_ones_are_kept(
     worker: WorkerClient, compiled: Runtime, honest: Callable[..., Job]
 ) -> None:
-    kept = worker.spent.maxlen
+    kept = worker.process_times.maxlen
     assert kept is not None
     for number in range(kept + 1):
         await worker.ask(honest("double", number=number), compiled, seconds=LONG_SECONDS)
-    assert len(worker.spent) == kept
+    assert len(worker.process_times) == kept
 
 
 def test_what_was_spent_is_a_row_a_process_in_the_order_of_their_beginning() -> None:

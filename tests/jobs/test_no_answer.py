@@ -9,7 +9,7 @@ import pytest
 from pytorch_to_triton.errors import MissingRequirement, Refusal, TargetBroken
 from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
-from pytorch_to_triton.jobs.no_answer import lacks_named, refusal_of_end, refusal_of_exception
+from pytorch_to_triton.jobs.no_answer import cache_errors_refused, refusal_of_end, refusal_of_exception
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime, Status
 from pytorch_to_triton.schema.target import Target
@@ -61,7 +61,7 @@ def test_a_full_disk_is_not_the_target_s_fault(tmp_path: Path) -> None:
     failure = Failure(type="OSError", message="[Errno 28] No space left on device", traceback="")
     for refusal in (by_log, refusal_of_exception(failure)):
         assert isinstance(refusal, MissingRequirement)
-        assert "no room" in refusal.message
+        assert "disk is full" in refusal.message
         assert "PYTORCH_TO_TRITON_CACHE" in refusal.hint
 
 
@@ -77,12 +77,12 @@ def test_an_error_below_the_cache_is_the_cache_s_and_others_are_not(
     monkeypatch.setenv("PYTORCH_TO_TRITON_CACHE", str(tmp_path))
 
     def failing(number: int, path: Path) -> None:
-        with lacks_named():
+        with cache_errors_refused():
             raise OSError(number, os.strerror(number), str(path))
 
     with pytest.raises(MissingRequirement, match="cannot be used: Permission denied"):
         failing(errno.EACCES, tmp_path / "docs-index")
-    with pytest.raises(MissingRequirement, match="no room on the disk"):
+    with pytest.raises(MissingRequirement, match="disk is full"):
         failing(errno.ENOSPC, Path("/elsewhere"))
     with pytest.raises(PermissionError):
         failing(errno.EACCES, Path("/elsewhere"))

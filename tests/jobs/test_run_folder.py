@@ -67,7 +67,7 @@ def test_many_may_make_room_at_once(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize("kind", ["../escape", "Upper", "relative/job.py", "", "/no/python/file"])
-def test_a_kind_is_a_worker_module_or_an_absolute_python_file(kind: str) -> None:
-    with pytest.raises(ValueError, match="kind"):
-        Job(kind=kind)
+def test_a_kind_is_a_worker_module_or_an_absolute_python_file() -> None:
+    for kind in ["../escape", "Upper", "relative/job.py", "", "/no/python/file"]:
+        with pytest.raises(ValueError, match="kind"):
+            Job(kind=kind)

@@ -76,9 +76,8 @@ def test_hazards_of_single_bytes_are_told_like_analysed_ones() -> None:
     assert possible.kind == "possible race"
 
 
-@pytest.mark.parametrize(
-    ("place", "kernel", "file", "line"),
-    [
+def test_a_place_is_read_in_each_form() -> None:
+    for place, kernel, file, line in [
         ("k+0xb0 in san.py:4", "k", "san.py", 4),
         ("k+0xb0", "k", None, None),
         ("k():0x160 in san.py:4", "k()", "san.py", 4),
@@ -86,11 +85,11 @@ def test_hazards_of_single_bytes_are_told_like_analysed_ones() -> None:
         ("0x68 in k", "k", None, None),
         ("ns::f<(int)4>(T1 *)+0x7 in a b/f.cuh:12", "ns::f<(int)4>(T1 *)", "a b/f.cuh", 12),
         ("0x7 in /a/f.cuh:12:void ns::f<(int)4>::g(T1 *)", "void ns::f<(int)4>::g(T1 *)", "/a/f.cuh", 12),
-    ],
-)
-def test_a_place_is_read_in_each_form(place: str, kernel: str, file: str | None, line: int | None) -> None:
-    (hazard,) = parse_report(f"========= Invalid __global__ read of size 4 bytes\n=========     at {place}\n")
-    assert (hazard.kernel, hazard.file, hazard.line) == (kernel, file, line)
+    ]:
+        (hazard,) = parse_report(
+            f"========= Invalid __global__ read of size 4 bytes\n=========     at {place}\n"
+        )
+        assert (hazard.kernel, hazard.file, hazard.line) == (kernel, file, line)
 
 
 @pytest.mark.parametrize("distance", ["1,536", "1.536", "1536"])
@@ -129,19 +128,16 @@ def test_leaks_and_failed_calls_are_told_apart_from_accesses() -> None:
     assert "cudaFree" in api.detail
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_hazard_gives_none() -> None:
+    for text in [
         "",
         "Invalid __global__ read of size 4 bytes\n    at k+0xb0 in san.py:4\n",
         "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n",
         "=========\n========= \n=========     at k+0xb0 in san.py:4\n",
         "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n",
         "\x00\ufffd===== = =========x\n========= Invalid __global__\n",
-    ],
-)
-def test_what_is_no_hazard_gives_none(text: str) -> None:
-    assert parse_report(text) == ()
+    ]:
+        assert parse_report(text) == ()
 
 
 def test_a_report_that_breaks_off_keeps_what_it_told() -> None:
@@ -159,9 +155,8 @@ def test_only_so_many_hazards_are_told() -> None:
     assert [hazard.line for hazard in hazards] == list(range(HAZARDS))
 
 
-@pytest.mark.parametrize(
-    ("text", "errors"),
-    [
+def test_the_summary_counts_errors() -> None:
+    for text, errors in [
         (OVERRUN, 3),
         (RACES, 2),
         ("========= ERROR SUMMARY: 0 errors\n", 0),
@@ -174,10 +169,8 @@ def test_only_so_many_hazards_are_told() -> None:
         ),
         ("========= COMPUTE-SANITIZER\n", None),
         ("ERROR SUMMARY: 0 errors\n", None),
-    ],
-)
-def test_the_summary_counts_errors(text: str, errors: int | None) -> None:
-    assert counted_errors(text) == errors
+    ]:
+        assert counted_errors(text) == errors
 
 
 COMPLAINTS = (
@@ -191,12 +184,12 @@ COMPLAINTS = (
 )
 
 
-@pytest.mark.parametrize("words", COMPLAINTS)
-def test_a_tool_that_could_not_watch_says_so(words: str) -> None:
-    assert (
-        complaint(f"========= COMPUTE-SANITIZER\n========= {words}\n========= ERROR SUMMARY: 0 errors\n")
-        == words
-    )
+def test_a_tool_that_could_not_watch_says_so() -> None:
+    for words in COMPLAINTS:
+        assert (
+            complaint(f"========= COMPUTE-SANITIZER\n========= {words}\n========= ERROR SUMMARY: 0 errors\n")
+            == words
+        )
 
 
 def test_a_job_that_failed_is_no_failure_of_the_tool() -> None:

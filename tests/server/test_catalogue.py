@@ -10,7 +10,12 @@ import typer.main
 from mcp import Client
 from typer.core import TyperArgument, TyperGroup
 
+from pytorch_to_triton.audit.request import AuditRequest
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.command_line import options_of
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.cli import build_app
 from pytorch_to_triton_server.tool import Tool
@@ -98,3 +103,16 @@ def test_each_wrong_argument_is_named_with_what_the_tool_takes() -> None:
     assert "timeout: Input should be greater than 0." in refused.value.message
     assert "dims: no such argument." in refused.value.message
     assert "kernel, reference, input, dim" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("tool", "request_type"),
+    [("validate", ValidationRequest), ("benchmark", BenchmarkRequest), ("audit", AuditRequest)],
+)
+def test_every_option_that_a_replay_may_print_is_an_option_of_its_tool(
+    tool: str, request_type: type[Value]
+) -> None:
+    printed = set(options_of(request_type))
+    if tool == "audit":
+        printed -= {"require", "init"}  # it fills neither
+    assert printed - {parameter.name for parameter in tool_named(tool).parameters} == set()

@@ -9,7 +9,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.targets.memory_limit import (
     MemoryLimit,
-    host_room,
+    host_memory,
     refuse_cases_over,
     refuse_over,
     refuse_too_large,
@@ -59,7 +59,7 @@ def test_a_size_to_time_is_refused_by_name() -> None:
 
 @pytest.mark.anyio
 async def test_no_machine_takes_a_hundred_terabytes(worker: WorkerClient, interpreter: Runtime) -> None:
-    assert host_room().bytes > 0
+    assert host_memory().bytes > 0
     with pytest.raises(BadInput, match=r"100,000\.0 GB; this machine's memory is"):
         await refuse_too_large(worker, declared("5000000, 5000000", {}), interpreter)
     await refuse_too_large(worker, declared("M", {"M": [1, 10**14]}), interpreter)

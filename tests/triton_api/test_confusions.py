@@ -129,7 +129,7 @@ RESEARCHED = {
 
 
 @each_release
-@pytest.mark.parametrize("line", RESEARCHED)
-def test_what_assistants_write_is_told_once_with_the_right_way(line: str, surface: Surface) -> None:
-    (complaint,) = told(line, surface)
-    assert RESEARCHED[line] in complaint.suggestion
+def test_what_assistants_write_is_told_once_with_the_right_way(surface: Surface) -> None:
+    for line in RESEARCHED:
+        (complaint,) = told(line, surface)
+        assert RESEARCHED[line] in complaint.suggestion

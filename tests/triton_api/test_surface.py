@@ -60,9 +60,8 @@ async def test_a_method_of_a_tensor_is_read_without_the_tensor(installed: Surfac
     assert parameters(installed.find("triton.language.tensor.to"))[0] == "dtype"
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
+async def test_each_kind_of_name_is_read(installed: Surface) -> None:
+    for path, kind in [
         ("triton.jit", "function"),
         ("triton.Config", "class"),
         ("triton.testing.do_bench", "function"),
@@ -75,12 +74,10 @@ async def test_a_method_of_a_tensor_is_read_without_the_tensor(installed: Surfac
         ("triton.language.TRITON_MAX_TENSOR_NUMEL", "constant"),
         ("triton.tools.tensor_descriptor.TensorDescriptor.from_tensor", "method"),
         ("triton.experimental", "module"),
-    ],
-)
-async def test_each_kind_of_name_is_read(installed: Surface, path: str, kind: str) -> None:
-    entry = installed.find(path)
-    assert entry is not None
-    assert entry.kind == kind
+    ]:
+        entry = installed.find(path)
+        assert entry is not None
+        assert entry.kind == kind
 
 
 async def test_a_thing_under_two_paths_is_one_entry(installed: Surface) -> None:
@@ -155,19 +152,14 @@ async def test_the_installed_version_is_known_without_a_worker(installed: Surfac
     assert (installed_version() or "").split("+")[0] == installed.version.split("+")[0]
 
 
-@pytest.mark.parametrize(
-    ("version", "release", "complete"),
-    [
+async def test_the_nearest_release_stands_in_for_a_version() -> None:
+    for version, release, complete in [
         ("3.6.0", "3.6.0", True),
         ("3.7.0", "3.7.1", True),
         ("3.8.0+git1234", "3.8.0", True),
         ("3.5.1", "3.6.0", True),
         ("3.99.0", "3.9.0", False),
         (None, "3.9.0", True),
-    ],
-)
-async def test_the_nearest_release_stands_in_for_a_version(
-    version: str | None, release: str, complete: bool
-) -> None:
-    found = History(history().releases[:4], history().names).surface(version)
-    assert (found.version, found.complete) == (release, complete)
+    ]:
+        found = History(history().releases[:4], history().names).surface(version)
+        assert (found.version, found.complete) == (release, complete)

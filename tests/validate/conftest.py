@@ -7,7 +7,8 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 from .verdicts import Judge
 

@@ -13,7 +13,8 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.conclusion import LIMITS_SHOWN
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 from .telling_cases import KINDS, TELLING
 from .verdicts import most_wrong

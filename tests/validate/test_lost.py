@@ -18,7 +18,8 @@ from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import decide, summary_of
 from pytorch_to_triton.validate.judge import candidate_failed
 from pytorch_to_triton.validate.lane import Lane, LostAnswer
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import double_file
 

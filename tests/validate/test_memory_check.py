@@ -13,8 +13,9 @@ from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.memory_check import MemoryCheck, look_under_the_interpreter
+from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, units
-from pytorch_to_triton.validate.validate import ValidationRequest, open_validation
+from pytorch_to_triton.validate.validate import open_validation
 
 pytestmark = pytest.mark.anyio
 KERNELS = Path(__file__).parents[1] / "kernels"

@@ -7,7 +7,8 @@ import pytest
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import Change, body, double_file, plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses, violations

@@ -9,7 +9,8 @@ import torch
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import body, double_file
 from .verdicts import Judge, case, violations

@@ -12,7 +12,8 @@ from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,8 @@ from pytorch_to_triton.inputs.declaration import Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 from .kernel_files import plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from platformdirs import user_cache_path
 PACKAGE = Path(__file__).resolve().parent
 WORKER = PACKAGE / "worker"
 SOURCE_BYTES = 4 << 20
-"""More than any file of source has that somebody wrote."""
+"""More than any source file written by hand has."""
+UNFINISHED = ".part"
+"""The ending of files that are being written."""
 
 
 def cache() -> Path:
@@ -25,7 +28,7 @@ def runs() -> Path:
 
 
 def results() -> Path:
-    """The folder that holds whole results which were cut on their way to an assistant."""
+    """The folder that holds whole results which were cut on their way to the client."""
     return cache() / "results"
 
 
@@ -65,7 +68,7 @@ def shipped(name: str) -> Path:
 
 
 def read_regular(path: Path, most: int = SOURCE_BYTES) -> bytes:
-    """The bytes of a file that somebody named: a device or a pipe may never end, and waits for ever.
+    """The bytes of a regular file: reading a device or a pipe may never end.
 
     Raises OSError, also for what is no regular file or has more than `most` bytes.
     """
@@ -78,10 +81,10 @@ def read_regular(path: Path, most: int = SOURCE_BYTES) -> bytes:
     return content
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all, in a folder that is made where it is not there. Raises OSError."""
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all, and make its folder. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)

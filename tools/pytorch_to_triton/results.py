@@ -1,4 +1,4 @@
-"""Results on disk: written whole, and never in the place of a file that the tool did not write.
+"""Results on disk: written whole, and never over a file that the tool did not write.
 
 Beside what a tool writes lies a marker that lists each file with its digest and who wrote it. A file is ours
 while the marker lists it and its content is still the one that was written.
@@ -28,11 +28,11 @@ PREVIOUS = "previous"
 _BESIDE = ".pytorch-to-triton-"
 """The names of unfinished folders begin with it."""
 _CACHES = ("__pycache__", ".ruff_cache")
-"""What reading the results leaves behind; nobody's work."""
+"""Left behind by reading the results, and safe to remove."""
 
-INSIST = (
-    "Name another folder with --into, or insist with --force: what the tool wrote there is replaced, changed "
-    "or not; other files stay where no result takes their name."
+USE_FORCE = (
+    "Name another folder with --into, or use --force: what the tool wrote there is replaced, even if "
+    "changed; other files stay unless a result has their name."
 )
 
 AnyValue = TypeVar("AnyValue", bound=Value)
@@ -86,7 +86,7 @@ class Destination:
         elif folder.is_dir():
             self._refuse_unmovable()
             if not self.force and (problem := self._foreign()):
-                raise BadInput(problem, INSIST)
+                raise BadInput(problem, USE_FORCE)
 
     def is_ours(self) -> bool:
         """Whether there are earlier results of the same tool for the same target."""
@@ -112,15 +112,15 @@ class Destination:
             except OSError as problem:
                 if problem.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise MissingRequirement(
-                        f"There is no room for the results in {self.folder.parent}: {problem.strerror}.",
-                        "Make room there, or name another folder with --into.",
+                        f"The results do not fit in {self.folder.parent}: {problem.strerror}.",
+                        "Free some space there, or name another folder with --into.",
                     ) from problem
                 raise
             finally:
                 shutil.rmtree(fresh.beside, ignore_errors=True)
 
     def _refuse_unmovable(self) -> None:
-        """A folder that somebody is in, or that is a mount, cannot give its place to another."""
+        """The current folder and a mount point cannot be replaced."""
         if Path.cwd().is_relative_to(self.folder) or os.path.ismount(self.folder):
             what = "a mount point" if os.path.ismount(self.folder) else "the current folder"
             raise BadInput(f"{self.folder} is {what}.", "Name a folder inside it with --into.")
@@ -154,20 +154,20 @@ class Fresh:
         """Where the results are written; it has the destination's name."""
         return self.beside / self.destination.folder.name
 
-    def settled(self, value: AnyValue) -> AnyValue:
+    def relocated(self, value: AnyValue) -> AnyValue:
         """The value with every path in it as it will be once the folder has taken its place."""
-        return type(value).model_validate(self._settled(value.model_dump()))
+        return type(value).model_validate(self._relocated(value.model_dump()))
 
-    def _settled(self, part: Any) -> Any:
+    def _relocated(self, part: Any) -> Any:
         # The name of the hidden folder is unique and means nothing to a shell: it can be cut out of any text.
         if isinstance(part, str):
             return part.replace(f"{self.beside.name}/", "")
         if isinstance(part, Path):
-            return Path(self._settled(str(part)))
+            return Path(self._relocated(str(part)))
         if isinstance(part, dict):
-            return {self._settled(key): self._settled(item) for key, item in part.items()}
+            return {self._relocated(key): self._relocated(item) for key, item in part.items()}
         if isinstance(part, list | tuple):
-            return type(part)(self._settled(item) for item in part)
+            return type(part)(self._relocated(item) for item in part)
         return part
 
     def keep_previous(self, file: str) -> Path | None:
@@ -236,7 +236,7 @@ def refuse_foreign_file(path: Path, tool: str, *, force: bool) -> None:
         raise BadInput(f"{path} is a folder.", "Name the file to write.")
     if force or not os.path.lexists(path):
         return
-    hint = "Name another file, or insist with --force: it is replaced."
+    hint = "Name another file, or replace it with --force."
     if path.is_symlink():
         raise BadInput(f"{path} is a symbolic link to {os.readlink(path)}.", hint)
     one = marker_in(path.parent).get(path.name)
@@ -253,7 +253,7 @@ def put_file(path: Path, text: str, owner: Owner, *, force: bool) -> None:
     """
     refuse_foreign_file(path, owner.tool, force=force)
     try:
-        places.write_whole(path, text)
+        places.write_atomically(path, text)
         single = _written(owner, digest(path)).model_copy(update={"single": True})
         write_marker(path.parent, {**marker_in(path.parent), path.name: single})
     except OSError as error:
@@ -270,7 +270,7 @@ def marker_in(folder: Path) -> Mapping[str, Written]:
 
 def write_marker(folder: Path, files: Mapping[str, Written]) -> None:
     """Raises OSError."""
-    places.write_whole(folder / MARKER, Marker(files=files).model_dump_json(indent=1) + "\n")
+    places.write_atomically(folder / MARKER, Marker(files=files).model_dump_json(indent=1) + "\n")
 
 
 def files_in(folder: Path) -> Iterator[Path]:
@@ -319,6 +319,6 @@ def _parents_of(folder: Path) -> Iterator[None]:
         yield
     except BaseException:
         for parent in made:
-            with suppress(OSError):  # somebody else's files may lie in it by now
+            with suppress(OSError):  # other files may be in it by now
                 parent.rmdir()
         raise

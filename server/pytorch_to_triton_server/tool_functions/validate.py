@@ -60,8 +60,9 @@ async def validate(
     options = parse_options(input, dim, require)
     warm(call.worker, device, python)
     from pytorch_to_triton.validate import validate as validation  # while the worker starts
+    from pytorch_to_triton.validate.request import ValidationRequest
 
-    request = validation.ValidationRequest(
+    request = ValidationRequest(
         candidate=candidate,
         reference=target_of(reference).constructed_with(init) if reference else None,
         options=options,

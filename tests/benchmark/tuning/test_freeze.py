@@ -16,7 +16,8 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.benchmark import TunedConfig
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.validate.validate import ValidationRequest, validate
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
 
 ROOT = Path(__file__).parents[3]
 WHERE = "NVIDIA H200, Triton 3.6.0, 2026-11-21"

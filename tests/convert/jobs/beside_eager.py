@@ -25,11 +25,11 @@ def differences(draft: dict[str, Any]) -> Iterator[str]:
 
 
 def beside_eager(draft: dict[str, Any]) -> Iterator[str]:
-    eager = loaded(draft["target"]).f
+    eager = getattr(loaded(draft["target"]), draft["function"])
     runs = [loaded(file).run for file in draft["files"]]
     for sizes in draft["sizes"]:
         for dtypes in in_dtypes(draft["tensors"]):
-            given = drawn(draft["tensors"], dtypes, sizes)
+            given = generated(draft["tensors"], dtypes, sizes)
             try:
                 expected = eager(**given)
             except RuntimeError:
@@ -48,7 +48,7 @@ def loaded(file: str) -> ModuleType:
 
 
 def in_dtypes(tensors: dict[str, Any]) -> list[dict[str, str]]:
-    """All tensors in each dtype as far as they claim it, and each tensor alone in each of its dtypes."""
+    """All tensors in each dtype as far as they declare it, and each tensor alone in each of its dtypes."""
     first = {name: declared[0] for name, (declared, _, _) in tensors.items()}
     every = dict.fromkeys(chain.from_iterable(declared for declared, _, _ in tensors.values()))
     alike = [{n: d if d in tensors[n][0] else first[n] for n in tensors} for d in every]
@@ -56,7 +56,9 @@ def in_dtypes(tensors: dict[str, Any]) -> list[dict[str, str]]:
     return [dict(items) for items in dict.fromkeys(tuple(d.items()) for d in [*alike, *apart])]
 
 
-def drawn(tensors: dict[str, Any], dtypes: dict[str, str], sizes: dict[str, int]) -> dict[str, torch.Tensor]:
+def generated(
+    tensors: dict[str, Any], dtypes: dict[str, str], sizes: dict[str, int]
+) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(11)
     return {
         name: (scale * torch.randn([sizes[d] for d in shape], generator=generator)).to(

@@ -1,4 +1,4 @@
-"""Run a guide's code as its tags say, and tell what does not behave so.
+"""Run the code of guides as its tags say, and report what does not behave so.
 
 Under the interpreter, launches run on the CPU, under the watch over bounds and races, and the code's
 assertions hold. In the compiled mode each launch is compiled for every target and not run, so nothing is
@@ -26,19 +26,26 @@ TARGETS = (GPUTarget("hip", "gfx942", 64), GPUTarget("cuda", 80, 32), GPUTarget(
 """The last one is what `compiled` blocks see."""
 
 
-def work(report: Any, source: str, blocks: list[Block]) -> dict[str, Any]:
-    """`source` is the path of the file that holds all blocks. Returns {"problems": [[line, words], ...]}."""
+def work(report: Any, pages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Each page is its `source`, the path of the file that holds all its blocks, and the `blocks`.
+
+    Returns {"problems": [[[line, text], ...], ...]}, a list for each page.
+    """
+    return {"problems": [problems_of(report, **page) for page in pages]}
+
+
+def problems_of(report: Any, source: str, blocks: list[Block]) -> list[tuple[int, str]]:
     page = InterpretedPage(source) if triton.knobs.runtime.interpret else CompiledPage(source)
     with warnings.catch_warnings(), page.prepared():
         warnings.simplefilter("error")
         # Triton 3.9 says at its first compilation that a default will change in 3.10.
         warnings.filterwarnings("ignore", "TRITON_DEFAULT_FP_FUSION")
         for block in blocks:
-            report.during(f"line {block['line']}")
+            report.during(f"{source}, line {block['line']}")
             page.do(block)
             if page.broken:
                 break
-    return {"problems": page.problems}
+    return page.problems
 
 
 class Page:
@@ -64,7 +71,7 @@ class Page:
             self.execute(block, assertions=assertions)
         except Exception as error:
             place = [block["line"], *self.places(error)][-1]
-            self.problems.append((place, told(error)))
+            self.problems.append((place, one_line(error)))
             self.broken = True
 
     def expect_failure(self, block: Block) -> None:
@@ -74,9 +81,9 @@ class Page:
         except Exception as error:
             names = {kind.__name__ for cause in chain(error) for kind in type(cause).__mro__}
             if block["name"] not in names:
-                self.problems.append((block["mark"], f"raised no {block['name']}: {told(error)}"))
+                self.problems.append((block["mark"], f"raised no {block['name']}: {one_line(error)}"))
             elif block["mark"] not in self.places(error):
-                self.problems.append((block["mark"], f"was not raised on this line: {told(error)}"))
+                self.problems.append((block["mark"], f"was not raised on this line: {one_line(error)}"))
         else:
             self.problems.append((block["mark"], f"raised nothing, {block['name']} was promised"))
 
@@ -166,7 +173,7 @@ class CompiledPage(Page):
                 elif isinstance(node, ast.Attribute):
                     value_of(node, names)
             except (ImportError, AttributeError) as error:
-                self.problems.append((node.lineno, told(error)))
+                self.problems.append((node.lineno, one_line(error)))
 
 
 class OfflineDriver:
@@ -228,6 +235,6 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def told(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """The exception and its causes in one line."""
     return " <- ".join(" ".join(f"{type(cause).__name__}: {cause}".split()) for cause in chain(error))

@@ -101,6 +101,6 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
         # Writing would replace the device by a file.
         raise BadInput(f"{path} cannot be written: it is not a regular file.", "Choose another path.")
     try:
-        places.write_whole(path, baseline.model_dump_json(indent=1) + "\n")
+        places.write_atomically(path, baseline.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.", "Choose another path.") from error

@@ -1,7 +1,6 @@
 """From all findings to the report: which remain, the verdict, and where the report is written."""
 
 import datetime
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,7 +32,7 @@ from pytorch_to_triton.audit.request import TOOL, AuditPlan, AuditRequest
 from pytorch_to_triton.audit.resolve import resolve
 from pytorch_to_triton.audit.settings import Settings
 from pytorch_to_triton.audit.suppress import notes_on, suppress
-from pytorch_to_triton.command_line import program
+from pytorch_to_triton.command_line import replay, typed
 from pytorch_to_triton.results import owner_of, put_file
 from pytorch_to_triton.schema.finding import AuditReport, AuditVerdict, Finding, Suppressed, Unread
 
@@ -137,16 +136,10 @@ def without_suppressed(
 
 def commands_of(request: AuditRequest, examined: Examinations) -> Iterator[str]:
     """The commands that reproduce the report."""
-    parts = [*program(), "audit", *(str(target) for target in request.targets)]
-    parts += ["--evidence", request.evidence] if request.evidence != "auto" else []
-    parts += ["--focus", request.focus] if request.focus else []
-    parts += [part for rule in request.rules for part in ("--rule", rule)]
-    parts += ["--reference", str(request.reference)] if request.reference else []
-    parts += [part for arch in request.archs for part in ("--arch", arch)]
-    yield shlex.join(parts)
+    yield replay("audit", request)
     yield from dict.fromkeys(one.replay for one in examined.examinations if one.replay)
     if not examined.timings:
-        yield from (shlex.join([*program(), "benchmark", str(path)]) for path in examined.ran)
+        yield from (typed("benchmark", path) for path in examined.ran)
 
 
 def deliver(plan: AuditPlan, report: AuditReport) -> AuditReport:

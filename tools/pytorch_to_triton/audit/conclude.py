@@ -1,6 +1,5 @@
 """The conclusions from findings: counts, recommendations, the summary and the next step."""
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Literal, get_args
 
 from pytorch_to_triton.audit.find_files import relative
 from pytorch_to_triton.audit.registry import Rule
-from pytorch_to_triton.command_line import program
+from pytorch_to_triton.command_line import typed
 from pytorch_to_triton.schema.finding import (
     SEVERITIES,
     Category,
@@ -126,7 +125,7 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
         return "Name files that define @triton.jit functions."
     if scope.not_run:
         first_file, *others = scope.not_run
-        validate = shlex.join([*program(), "validate", str(first_file)])
+        validate = typed("validate", first_file)
         beside = "" if first_file in scope.run_alone else ":FUNCTION --reference FILE.py:FUNCTION"
         return f"Run it: {validate}{beside}" + f" (and {len(others)} more)" * bool(others)
     if findings:

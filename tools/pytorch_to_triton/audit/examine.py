@@ -25,6 +25,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate import validate
+from pytorch_to_triton.validate.request import ValidationRequest
 
 DECLARING = frozenset({"INPUTS", "inputs", "get_inputs"})
 """A file that defines one of these declares the inputs of its `run`."""
@@ -142,7 +143,7 @@ def figures_of(kernel: InspectedKernel, where: str) -> Sequence[CompiledFigures]
 
 async def run_target(examiner: Examiner, target: Target, file: SourceFile, into: Examinations) -> None:
     """Runs every case of a validation; on a GPU, also times it against PyTorch."""
-    wanted = validate.ValidationRequest(
+    wanted = ValidationRequest(
         candidate=target, reference=examiner.reference, options=examiner.options, seconds=examiner.seconds
     )
     try:

@@ -17,7 +17,7 @@ from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.source import SourceFile, SourceKernel, TooDeep, parse
 from pytorch_to_triton.audit.suppress import Comment, comments_in
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.finding import Finding
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.surface import installed_version
@@ -72,7 +72,7 @@ async def read_all(files: Sequence[Path], on_reading: OnReading) -> list[SourceR
     async def work(chunk: Sequence[Path]) -> None:
         await take(await to_process.run_sync(read_chunk, chunk, cancellable=True, limiter=processes))
 
-    async with together() as group:
+    async with task_group() as group:
         for start in range(0, len(files), CHUNK):
             group.start_soon(work, files[start : start + CHUNK])
     return [readings[file] for file in files]
@@ -179,7 +179,7 @@ def _kept(place: Path, key: str) -> SourceReading | None:
 def _keep(place: Path, key: str, reading: SourceReading) -> None:
     """A cache that cannot be written only costs time."""
     with contextlib.suppress(OSError, ValueError):
-        places.write_whole(place, _Kept(key=key, reading=reading).model_dump_json())
+        places.write_atomically(place, _Kept(key=key, reading=reading).model_dump_json())
 
 
 @cache

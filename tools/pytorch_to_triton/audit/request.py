@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pytorch_to_triton.audit.baseline import Baseline, read_baseline
 from pytorch_to_triton.audit.find_files import FilesToAudit, find_files, root_of
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.render import Format, format_of
 from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
+from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import architecture
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
@@ -39,11 +40,11 @@ class AuditRequest(Value):
     evidence: Depth = "auto"
     focus: Category | None = None
     """Only rules of this category."""
-    rules: tuple[str, ...] = ()
+    rules: Annotated[tuple[str, ...], Option("rule")] = ()
     """Only these; none: all."""
     severity: Severity = "info"
     """The least severity in the result; verdict, counts and baseline cover all."""
-    most: int | None = None
+    most: Annotated[int | None, NOT_REPEATED] = None
     """At most this many findings in the result; document, verdict and counts cover all."""
     fail_on: Severity | None = None
     """The least severity that makes the verdict faulty; None: the project's setting, else medium."""
@@ -51,19 +52,19 @@ class AuditRequest(Value):
     """What kernels are compared with; None: the reference in their own file."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the files; they win."""
-    archs: tuple[str, ...] = ()
+    archs: Annotated[tuple[str, ...], Option("arch")] = ()
     """GPUs to compile for; none: the project's setting, else one of each maker."""
     baseline: Path | None = None
     """A file of known findings; None: the project's setting."""
-    update_baseline: bool = False
+    update_baseline: Annotated[bool, NOT_REPEATED] = False
     """Rewrite the baseline with all findings."""
-    format: Format | None = None
+    format: Annotated[Format | None, NOT_REPEATED] = None
     """Format of the document to write; None: by the suffix of `into`, else no document."""
-    into: Path | None = None
+    into: Annotated[Path | None, NOT_REPEATED] = None
     """The file that the document is written to; None: it is in the report."""
-    force: bool = False
+    force: Annotated[bool, NOT_REPEATED] = False
     """Whether `into` may be a file that no audit wrote."""
-    seconds: float = 120.0
+    seconds: Annotated[float, Option("timeout")] = 120.0
     """Time limit of one call."""
 
 

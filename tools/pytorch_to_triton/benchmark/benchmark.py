@@ -13,7 +13,6 @@ from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting,
 from pytorch_to_triton.benchmark.flags import flagged, of_conditions
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
 from pytorch_to_triton.benchmark.passes import work_of_passes
-from pytorch_to_triton.benchmark.replay import command
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.roofline import DeclaredWork, limit_of, precision_of, work_of
 from pytorch_to_triton.benchmark.size_sweep import sweep
@@ -24,9 +23,10 @@ from pytorch_to_triton.benchmark.tuning.freeze import frozen as frozen_source
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
 from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
+from pytorch_to_triton.command_line import replay
 from pytorch_to_triton.errors import BadInput, MissingRequirement, Refusal
 from pytorch_to_triton.graph.tracing import graph_of
-from pytorch_to_triton.hardware.conditions import watched_device
+from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.case import Case, tensors_in
@@ -51,9 +51,10 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, TimingTable
 from pytorch_to_triton.schema.tuning import Origin, Tuning
-from pytorch_to_triton.targets.describe import declaration_of, describe, examples_case
+from pytorch_to_triton.targets.describe import examples_case
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
-from pytorch_to_triton.targets.memory_limit import device_room, refuse_cases_over
+from pytorch_to_triton.targets.memory_limit import device_memory, refuse_cases_over
+from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 
 COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
 """Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
@@ -80,17 +81,17 @@ async def benchmark(
         raise MissingRequirement(*NO_DEVICE)
     refuse_nothing_to_freeze(request)
     refuse_foreign(request)
-    async with watched_device(found.devices[0].uuid) as watching:
+    async with monitored_device(found.devices[0].uuid) as monitor:
         plan = await planned(worker, request, runtime)
-        refuse_cases_over(plan.cases, device_room(found.devices[0]))
-        ceilings = await ceilings_of(worker, found.devices[0].name, watching.driver, runtime, listener)
+        refuse_cases_over(plan.cases, device_memory(found.devices[0]))
+        ceilings = await ceilings_of(worker, found.devices[0].name, monitor.driver, runtime, listener)
         origin = Origin(device=found.devices[0].name, triton=found.triton, day=today())
         tunings = await searched(worker, plan, runtime, listener)
         configs = distinct(config for tuning in tunings for config in tuning.tuned)
         frozen = freeze(request, configs, origin)
-        watching.forget()
+        monitor.reset()
         measurement = await measured(worker, plan.trial(frozen), runtime, listener)
-        conditions = watching.conditions
+        conditions = monitor.conditions
     configs = distinct([*configs, *configs_in(measurement)])
     keep(request.candidate.path, configs, origin)
     known = [one.chosen for one in kept(request.candidate.path, device=origin.device, triton=origin.triton)]
@@ -175,8 +176,8 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
     sizes = [
         EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
     ]
-    replay = command(request, plan.seed, estimate=gpu)
-    setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, replay)
+    again = replay("benchmark", request, seed=None, estimate=gpu)
+    setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, again)
     return written(estimated(setting, sheet, sizes), destination_of(request))
 
 
@@ -196,14 +197,14 @@ def refuse_foreign(request: BenchmarkRequest) -> None:
 
 async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
     """What is to be timed, at which sizes."""
-    target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
-    reference = await describe(worker, target, "reference", runtime, seconds=request.seconds)
-    candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=request.seconds)
-    declaration = declaration_of(reference, candidate, request.options)
-    graph, why = await traced(worker, target, declaration, runtime, request.seconds)
+    target = reference_of(request.candidate, request.reference)
+    problem = await resolve_problem(
+        worker, request.candidate, target, request.options, runtime, seconds=request.seconds
+    )
+    graph, why = await traced(worker, target, problem.declaration, runtime, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
-    cases = tuple(cases_of(reference, declaration, request))
-    return BenchmarkPlan(request, target, (candidate, reference), cases, graph, why, seed)
+    cases = tuple(cases_of(problem.reference, problem.declaration, request))
+    return BenchmarkPlan(request, target, (problem.candidate, problem.reference), cases, graph, why, seed)
 
 
 async def traced(
@@ -323,7 +324,7 @@ class BenchmarkRun:
             conditions=self.conditions,
             tuned=tuple(configs),
             seed=plan.seed,
-            replay=command(request, plan.seed),
+            replay=replay("benchmark", request, seed=plan.seed),
         )
 
     def tables(self) -> Iterator[TimingTable]:

@@ -25,7 +25,7 @@ def written(benchmark: Benchmark, destination: Destination) -> Benchmark:
     """
     with destination.fresh() as fresh:
         pictures = {"pictures": draw(benchmark, fresh.folder), "folder": fresh.folder}
-        whole = fresh.settled(benchmark.model_copy(update=pictures))
+        whole = fresh.relocated(benchmark.model_copy(update=pictures))
         (fresh.folder / "report.md").write_text(markdown(whole), encoding="utf-8")
         (fresh.folder / "report.json").write_text(whole.model_dump_json(indent=2), encoding="utf-8")
     return whole

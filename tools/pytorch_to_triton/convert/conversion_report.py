@@ -13,30 +13,30 @@ EAGER = "PyTorch eager"
 
 
 def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
-    """What a person would say about the conversion."""
+    """The conversion in a sentence."""
     passed = [s for s in stages if s.passed]
-    shut = next((s for s in stages if not s.passed), None)
+    closed = next((s for s in stages if not s.passed), None)
     missing = dict.fromkeys(size for s in stages for size in not_tried(s.verdict.skipped))
-    if shut is None and missing:
-        words = f"{name}: all three stages are right at the sizes tried, and {', '.join(missing)} not tried"
-        words += " (too large for this run)"
-    elif shut is None:
-        words = f"{name}: all three stages are validated"
+    if closed is None and missing:
+        text = f"{name}: all three stages are right at the sizes tried, and {', '.join(missing)} not tried"
+        text += " (too large for this run)"
+    elif closed is None:
+        text = f"{name}: all three stages are validated"
     elif passed:
-        words = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_shut(shut)}"
+        text = f"{name}: stage {passed[-1].stage} ({passed[-1].name}) is the kernel; {why_closed(closed)}"
     else:
-        words = f"{name}: no stage passed; {why_shut(shut)}"
-    return f"{words}; {speed_words(passed, table)}."
+        text = f"{name}: no stage passed; {why_closed(closed)}"
+    return f"{text}; {speed_text(passed, table)}."
 
 
-def why_shut(stage: StageReport) -> str:
+def why_closed(stage: StageReport) -> str:
     """Why a gate did not open."""
     if stage.verdict.verdict != "passed":
         return f"stage {stage.stage} ({stage.name}) is {stage.verdict.verdict}: {stage.verdict.summary}"
     return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
 
 
-def speed_words(passed: Sequence[StageReport], table: TimingTable | None) -> str:
+def speed_text(passed: Sequence[StageReport], table: TimingTable | None) -> str:
     """The best stage against eager PyTorch."""
     eager = table.of(EAGER) if table else None
     best = table.of(label_of(passed[-1].stage)) if table and passed else None
@@ -80,7 +80,7 @@ def markdown(conversion: Conversion) -> str:
         "",
         conversion.summary,
         "",
-        f"Obtained: {conversion.provenance}. Device: {conversion.device}.",
+        f"Provenance: {conversion.provenance}. Device: {conversion.device}.",
         "",
         "| stage | gate | cases | kernels | passes over a row | against the stage before | file |",
         "|---|---|---|---|---|---|---|",
@@ -98,7 +98,7 @@ def markdown(conversion: Conversion) -> str:
 
 
 def stage_row(stage: StageReport) -> str:
-    gate = "open" if stage.passed else "shut"
+    gate = "open" if stage.passed else "closed"
     cases = counted(stage.verdict)
     passes = ", ".join(str(p) for p in stage.passes)
     return (

@@ -23,9 +23,10 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.targets.describe import declaration_of, describe
+from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.problem import resolve_problem
 from pytorch_to_triton.validate.replay import command
 
 
@@ -40,11 +41,11 @@ class ConversionRequest(Value):
     force: bool = False
     """Whether files in it that no conversion of this target wrote may be replaced."""
     seed: int | None = None
-    """None draws a fresh one, which the report names."""
+    """None: a fresh one, which the report names."""
     seconds: float = 300.0
     """How long one call of a kernel or of the reference may take, compilation and tuning included."""
     thorough: bool = False
-    """Whether compute-sanitizer watches the last stage too, on a device."""
+    """Whether compute-sanitizer checks the last stage too, on a device."""
 
 
 async def convert(
@@ -55,7 +56,7 @@ async def convert(
 ) -> Conversion:
     """Trace the target, draft and validate three stages, time them on a device, and write the results.
 
-    Without a device every stage is validated under Triton's interpreter and no speed is claimed. Raises
+    Without a device every stage is validated under Triton's interpreter and no speed is reported. Raises
     NotConvertible where no pattern fits, BadInput where the target, its declaration or the folder for the
     results cannot be used.
     """
@@ -63,9 +64,11 @@ async def convert(
     destination.check()
     description = await describe(worker, request.target, "reference", runtime, seconds=request.seconds)
     refuse_unused_init(request.target, description)
-    declaration = declaration_of(description, description, request.options)
+    options, seconds = request.options, request.seconds
+    problem = await resolve_problem(worker, description, None, options, runtime, seconds=seconds)
+    declaration = problem.declaration
     await refuse_too_large(worker, declaration, runtime)
-    traced = await followed(worker, request, declaration, runtime)
+    traced = await traced_target(worker, request, declaration, runtime)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     with destination.fresh() as fresh:
         work = ConversionWork(
@@ -92,11 +95,11 @@ def refuse_unused_init(target: Target, description: Description) -> None:
     if target.init and description.kind not in ("module", "model_file"):
         raise BadInput(
             f"{target} is a function, and --init ({target.construction}) is for an nn.Module class.",
-            "Leave --init out; a constant argument of the function is declared as --input eps=1e-5.",
+            "Leave out --init; a constant argument of the function is declared as --input eps=1e-5.",
         )
 
 
-async def followed(
+async def traced_target(
     worker: WorkerClient, request: ConversionRequest, declaration: Declaration, runtime: Runtime
 ) -> Traced:
     """The target's trace. Raises TargetBroken where the target does not even run, NotConvertible else."""
@@ -130,7 +133,7 @@ def reference_of(target: Target, description: Description, traced: Traced) -> Re
 
 
 def own_modules(path: Path) -> frozenset[str]:
-    """Top-level modules and packages that lie beside the target, or beside the package that holds it."""
+    """Top-level modules and packages next to the target, or next to the package that holds it."""
     root = path.parent
     while (root / "__init__.py").is_file():
         root = root.parent
@@ -163,7 +166,7 @@ def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
 def concluded(
     work: ConversionWork, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
 ) -> Conversion:
-    """What came of the stages."""
+    """The conversion's outcome, from its stages."""
     passed = [s for s in stages if s.passed]
     kernel = work.folder / kernel_file(work.traced.graph.function) if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"

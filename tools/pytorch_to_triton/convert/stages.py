@@ -25,22 +25,23 @@ from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.validate import Validation, ValidationRequest, open_validation
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import Validation, open_validation
 
 TIMED_BYTES = 2**27
-"""Inputs of a timing hold at least so many bytes, twice the largest L2 cache."""
+"""Inputs of a timing hold at least this many bytes, twice the largest L2 cache."""
 LAST: Stage = 3
 
 
 @dataclass(frozen=True)
 class ConversionWork:
-    """One conversion on its way: what is drafted from, and where it goes."""
+    """One conversion: what is drafted from, and where it goes."""
 
     worker: WorkerClient
     runtime: Runtime
@@ -55,7 +56,7 @@ class ConversionWork:
     seconds: float
     """How long one call may take, compilation and tuning included."""
     thorough: bool
-    """Whether the last stage is watched by compute-sanitizer too."""
+    """Whether the last stage is checked by compute-sanitizer too."""
 
     def file(self, stage: Stage) -> Path:
         """Where a stage's file lies."""
@@ -131,7 +132,7 @@ async def validated(
                 for later in (scope for number, scope in scopes.items() if number > stage):
                     later.cancel()
 
-    async with together() as group:
+    async with task_group() as group:
         for stage in drafted:
             group.start_soon(judge, stage)
     in_order = [reports[stage] for stage in drafted if stage in reports]
@@ -267,7 +268,7 @@ async def note_on(work: ConversionWork) -> str:
 
 @dataclass(frozen=True)
 class StageListener:
-    """Tells the caller's watch which stage the progress belongs to."""
+    """Adds the stage to progress messages."""
 
     listener: ProgressListener
     stage: str

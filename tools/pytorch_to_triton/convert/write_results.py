@@ -12,7 +12,7 @@ TOOL = "convert"
 
 
 def destination_of(target: Target, into: Path | None, *, force: bool) -> Destination:
-    """Where a target's results go: `converted/NAME` below the working directory where nobody says."""
+    """Where a target's results go: `converted/NAME` below the working directory by default."""
     folder = into or Path("converted") / snake(target.name or target.path.stem)
     return Destination(folder_for(folder), TOOL, target, force)
 
@@ -23,7 +23,7 @@ def kernel_file(function: str) -> str:
 
 
 def delivered(conversion: Conversion, fresh: Fresh, name: str) -> Conversion:
-    """The conversion as it is told, with the kernel and both reports beside the stages in the fresh folder.
+    """The conversion as it is returned; writes the kernel and both reports next to the stages.
 
     The kernel is the last stage that passed. Where none did, there is none; the results of an earlier
     conversion that has one are kept in a folder of their own.
@@ -33,13 +33,13 @@ def delivered(conversion: Conversion, fresh: Fresh, name: str) -> Conversion:
         conversion.kernel.write_text(passed[-1].read_text(encoding="utf-8"), encoding="utf-8")
     elif kept := fresh.keep_previous(name):
         conversion = with_note(conversion, f"The kernel of an earlier conversion was moved to {kept / name}.")
-    settled = fresh.settled(conversion)
-    (fresh.folder / "report.md").write_text(markdown(settled), encoding="utf-8")
-    (fresh.folder / "report.json").write_text(settled.model_dump_json(indent=2), encoding="utf-8")
-    return settled
+    relocated = fresh.relocated(conversion)
+    (fresh.folder / "report.md").write_text(markdown(relocated), encoding="utf-8")
+    (fresh.folder / "report.json").write_text(relocated.model_dump_json(indent=2), encoding="utf-8")
+    return relocated
 
 
 def with_note(conversion: Conversion, note: str) -> Conversion:
-    """The note is for whoever reads the summary alone, too."""
+    """With the note also in the summary, which may be all that is read."""
     summary = f"{conversion.summary} {note}"
     return conversion.model_copy(update={"summary": summary, "notes": (*conversion.notes, note)})

@@ -1,4 +1,4 @@
-"""Which addresses may be asked at all: fixed places over HTTPS, at public addresses only."""
+"""Which addresses may be contacted at all: fixed places over HTTPS, at public addresses only."""
 
 import ipaddress
 import socket
@@ -21,7 +21,7 @@ _DISGUISED = (b"%2e", b"%2f", b"%5c", b"\\")
 
 
 class NotFetched(Exception):
-    """A page that could not be had; `reason` is a whole sentence."""
+    """A page that could not be fetched; `reason` is a whole sentence."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -74,7 +74,7 @@ class Gate:
     may_connect: Callable[[str], bool] = is_public
 
     def checked(self, url: str, relative_to: httpx.URL | None = None) -> httpx.URL:
-        """The URL in one reading, which is the one to ask; raises Refused where it may not be asked."""
+        """The URL as it is to be asked. Raises AddressRefused where it may not be."""
         try:
             read = relative_to.join(url) if relative_to else httpx.URL(url)
         except (httpx.InvalidURL, ValueError) as error:
@@ -87,7 +87,7 @@ class Gate:
         return read.copy_with(fragment=None)
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """The addresses to connect to. Raises Unreachable where there is none, else Refused.
+        """The addresses to connect to. Raises Unreachable where there is none, else AddressRefused.
 
         One private address among public ones is reason enough: it may be the one that answers next time.
         """

@@ -37,9 +37,9 @@ class Docstring:
     fields: tuple[Field, ...]
 
     def about(self, parameter: str) -> str:
-        """What is said about a parameter, in one paragraph; empty where it is not mentioned."""
-        said = [f.text for f in self.fields if f.kind in ("param", "ivar") and parameter in _names(f)]
-        return _sentence(" ".join(said))
+        """The description of a parameter, in one paragraph; empty where it is not mentioned."""
+        texts = [f.text for f in self.fields if f.kind in ("param", "ivar") and parameter in _names(f)]
+        return _sentence(" ".join(texts))
 
     def type_of(self, parameter: str) -> str:
         """The type that is given in words; empty where none is."""
@@ -55,8 +55,8 @@ class Docstring:
         """What is returned, raised or noted, a paragraph each."""
         labels = {"return": "Returns", "returns": "Returns", "note": "Note", "raise": "Raises"}
         labels |= {"raises": "Raises", "rtype": "Type returned"}
-        told = [(labels[f.kind], f.name, f.text) for f in self.fields if f.kind in labels and f.text]
-        return tuple(f"**{label}{' ' + name if name else ''}:** {text}" for label, name, text in told)
+        labelled = [(labels[f.kind], f.name, f.text) for f in self.fields if f.kind in labels and f.text]
+        return tuple(f"**{label}{' ' + name if name else ''}:** {text}" for label, name, text in labelled)
 
 
 def read_docstring(text: str) -> Docstring:
@@ -69,8 +69,8 @@ def read_docstring(text: str) -> Docstring:
         stop = at + 1
         if field := _FIELD.match(lines[at].strip()):
             stop = _end_of_indented(lines, at)
-            said = [field[3], *(line.strip() for line in lines[at + 1 : stop])]
-            fields.append(Field(field[1], field[2] or "", _inline(" ".join(filter(None, said)))))
+            parts = [field[3], *(line.strip() for line in lines[at + 1 : stop])]
+            fields.append(Field(field[1], field[2] or "", _inline(" ".join(filter(None, parts)))))
         elif lines[at].lstrip().startswith(".."):
             stop = _end_of_indented(lines, at)
             prose += _directive(lines[at:stop])
@@ -86,8 +86,8 @@ def read_docstring(text: str) -> Docstring:
         at = stop
     # A role may go over the end of a line; code stays as it is.
     parts = re.split(r"(^```.*?^```$)", "\n".join(prose), flags=re.DOTALL | re.MULTILINE)
-    told = "".join(part if part.startswith("```") else _inline(part) for part in parts)
-    return Docstring(re.sub(r"\n{3,}", "\n\n", told).strip(), tuple(fields))
+    text = "".join(part if part.startswith("```") else _inline(part) for part in parts)
+    return Docstring(re.sub(r"\n{3,}", "\n\n", text).strip(), tuple(fields))
 
 
 def _end_of_indented(lines: Sequence[str], start: int) -> int:
@@ -115,8 +115,8 @@ def _directive(lines: Sequence[str]) -> Iterator[str]:
     if directive[1] in _CODE:
         yield from _fenced(content, "text" if directive[1] == "math" else directive[2] or "python")
     elif directive[1] in _ADMONITIONS:
-        said = " ".join(filter(None, (directive[2], *(line.strip() for line in content))))
-        yield from ("", f"**{directive[1].capitalize()}:** {said}", "")
+        text = " ".join(filter(None, (directive[2], *(line.strip() for line in content))))
+        yield from ("", f"**{directive[1].capitalize()}:** {text}", "")
 
 
 def _fenced(lines: Sequence[str], language: str) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _inline(text: str) -> str:
 
 
 def _names(field: Field) -> list[str]:
-    """The last word of each name: `:param int x, y:` speaks of x and y."""
+    """The last word of each name: `:param int x, y:` names x and y."""
     return [part.split()[-1].lstrip("*") for part in field.name.split(",") if part.strip()]
 
 

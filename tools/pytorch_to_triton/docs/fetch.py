@@ -1,4 +1,4 @@
-"""Fetching public documentation into the page store: resumable, and never a reason to stop working."""
+"""Fetching public documentation into the page store: resumable, and not needed for anything else."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ from pytorch_to_triton.schema.fetch import Failed, FetchReport
 from pytorch_to_triton.schema.page import Page
 
 FRESH = timedelta(days=1)
-"""A page that the server confirmed so lately is not asked for again, unless the caller wants it."""
+"""A page that the server confirmed this recently is not fetched again, unless the caller asks for it."""
 _AT_ONCE = 4
 
 
@@ -40,10 +40,10 @@ async def fetch(
     client: Client | None = None,
     origins: Origins | None = None,
 ) -> FetchReport:
-    """Fetch the documents of the Triton release `version`, and the site, which speaks of the newest source.
+    """Fetch the documents of the Triton release `version`, and the site, which describes the newest source.
 
     Each page is kept as soon as it is there, so a fetch that was cancelled goes on where it stopped.
-    `refresh` asks for pages again that are fresh. `listener` is told how many pages are done. Raises
+    `refresh` asks for pages again that are fresh. `listener` is sent how many pages are done. Raises
     MissingRequirement where pages cannot be written; what goes wrong with the network is in the report.
     """
     store.prepare()
@@ -87,7 +87,7 @@ class _Fetch:
                 tasks.start_soon(self._work, queue, tasks.cancel_scope)
         if self.unwritable:
             raise self.unwritable
-        summary, next_step = self._said()
+        summary, next_step = self._report()
         return FetchReport(
             summary=summary,
             next_step=next_step,
@@ -129,14 +129,14 @@ class _Fetch:
         if entry and entry.page.url != wanted.url:
             entry = None
         if entry and not self.refresh and self._is_fresh(entry):
-            if entry.page.speaks_of != wanted.speaks_of and entry.page.fetched:  # another release since
-                self.store.touch(entry, entry.page.fetched, wanted.speaks_of)
+            if entry.page.applies_to != wanted.applies_to and entry.page.fetched:  # another release since
+                self.store.touch(entry, entry.page.fetched, wanted.applies_to)
             self.fresh.append(wanted.name)
             return
         known = entry.validators if entry else None
         document = await self.client.get(wanted.url, wanted.media_types, known)
         if entry and (document is None or document.validators.digest == entry.validators.digest):
-            self.store.touch(entry, self.client.clock.now(), wanted.speaks_of)
+            self.store.touch(entry, self.client.clock.now(), wanted.applies_to)
             self.unchanged.append(wanted.name)
         elif document:
             page = await anyio.to_thread.run_sync(_page, wanted, document)
@@ -175,9 +175,9 @@ class _Fetch:
             "failed": len(self.failed),
         }
 
-    def _said(self) -> tuple[str, str]:
-        told = ", ".join(f"{count} {what}" for what, count in self._counts().items() if count)
-        summary = f"Pages of Triton's documentation: {told}."
+    def _report(self) -> tuple[str, str]:
+        counts = ", ".join(f"{count} {what}" for what, count in self._counts().items() if count)
+        summary = f"Pages of Triton's documentation: {counts}."
         if not self.failed:
             return summary, "Search them with: docs search WORDS"
         reasons = list(dict.fromkeys(failed.reason for failed in self.failed))
@@ -185,7 +185,7 @@ class _Fetch:
         return (
             f"{summary} {reasons[0]}{also}",
             "Search on: the installed documentation and the guides need no network, and pages fetched "
-            "earlier stay. Fetch again later; what is there will not be asked for twice.",
+            "earlier stay. Fetch again later; pages that are there are not fetched again.",
         )
 
 
@@ -200,7 +200,7 @@ def _page(wanted: WantedPage, document: Document) -> Page:
         name=wanted.name,
         title=title,
         source="fetched",
-        speaks_of=wanted.speaks_of,
+        applies_to=wanted.applies_to,
         text=markdown,
         url=wanted.url,
     )

@@ -11,7 +11,7 @@ SPEAKS_OF = "Triton 3.6 to 3.9"
 
 
 def guide_files() -> list[Path]:
-    """The files of the guides, by name. Raises FileNotFoundError where the installation lacks them."""
+    """The files of the guides, by name. Raises FileNotFoundError where they are not installed."""
     return sorted(places.shipped("docs_cache/guides").glob("*.md"))
 
 
@@ -25,4 +25,4 @@ def page_of(file: Path) -> Page:
     text = file.read_text(encoding="utf-8")
     first = next(iter(sections_of(text)), None)
     title = first.headings[0] if first is not None and first.headings else file.stem.replace("_", " ")
-    return Page(name=f"{PREFIX}{file.stem}", title=title, source="guide", speaks_of=SPEAKS_OF, text=text)
+    return Page(name=f"{PREFIX}{file.stem}", title=title, source="guide", applies_to=SPEAKS_OF, text=text)

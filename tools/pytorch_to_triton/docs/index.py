@@ -1,7 +1,7 @@
 """A full-text index of pages: one SQLite file for one set of pages, built when it is first searched.
 
 Its name holds the digest of what is in it, so it is never stale. It is written beside its place and renamed
-into it, so two processes may build it at once; a damaged one is built anew.
+into it, so two processes may build it at once; a damaged one is built again.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from pytorch_to_triton.schema.page import Page
 _LAYOUT = 1
 """Changes with the tables, and with what is written into them."""
 _KEPT = 4
-"""So many indexes are kept: one for each installed Triton that is in use."""
+"""This many indexes are kept: one for each installed Triton that is in use."""
 _WEIGHTS = {"name": 8.0, "headings": 4.0, "spellings": 3.0, "body": 1.0}
 """What a word counts by where it stands."""
 _TABLES = f"""
@@ -31,7 +31,7 @@ CREATE TABLE passages (id INTEGER PRIMARY KEY, page TEXT NOT NULL, section TEXT 
 CREATE VIRTUAL TABLE words USING fts5({", ".join(_WEIGHTS)}, content='', tokenize='porter unicode61');
 """
 _MOST_MATCHES = 500
-"""A word that matches more passages tells little, and the best of them are enough."""
+"""A word that matches more passages says little, and the best of them are enough."""
 _SCORES = (
     "SELECT rowid, -rank FROM words WHERE words MATCH ? "
     f"AND rank MATCH 'bm25({', '.join(map(str, _WEIGHTS.values()))})' ORDER BY rank LIMIT {_MOST_MATCHES}"
@@ -128,7 +128,7 @@ def is_sound(path: Path) -> bool:
 
 
 def build(path: Path, pages: Sequence[Page], spellings: Mapping[str, str]) -> None:
-    """Write the index of `pages`, and remove the oldest beside it. Raises MissingRequirement without FTS5."""
+    """Write the index of `pages`, and remove the oldest ones. Raises MissingRequirement without FTS5."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".building-") as folder:
         unfinished = Path(folder, path.name)
@@ -159,8 +159,8 @@ def _fill(database: sqlite3.Connection, pages: Sequence[Page], spellings: Mappin
             further.setdefault(name, []).append(spelling)
     found = [(page, passage) for page in pages for passage in passages_of(page)]
     for number, (page, passage) in enumerate(found, start=1):
-        told = (passage.page, passage.section, passage.text)
-        database.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", (number, *told))
+        row = (number, passage.page, passage.section, passage.text)
+        database.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", row)
         columns = (
             f"{page.name} {page.title}",
             passage.section,

@@ -1,11 +1,11 @@
-"""The installed Triton as pages: one a public name, one that lists them all, one of names that it lacks."""
+"""The installed Triton as pages: one for each public name, one that lists them all, one of missing names."""
 
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton.docs.docstrings import Docstring, read_docstring
 from pytorch_to_triton.docs.listings import MISSING, NAMES, missing_names, names_by_family
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import name_instead, shown
+from pytorch_to_triton.triton_api.fixes import name_suggestion, shown
 from pytorch_to_triton.triton_api.history import history
 from pytorch_to_triton.triton_api.surface import TENSOR, PublicName, Surface
 
@@ -43,12 +43,12 @@ def installed_pages(surface: Surface) -> list[Page]:
 
 
 def _page(surface: Surface, name: str, title: str, text: str) -> Page:
-    speaks_of = f"Triton {surface.version} (installed)"
-    return Page(name=name, title=title, source="installed", speaks_of=speaks_of, text=text)
+    applies_to = f"Triton {surface.version} (installed)"
+    return Page(name=name, title=title, source="installed", applies_to=applies_to, text=text)
 
 
 def _absent(surface: Surface) -> Iterator[Page]:
-    """A page for each function, class and dtype that other releases have and this one lacks."""
+    """A page for each function, class and dtype that other releases have and this one does not."""
     known = history()
     for release in known.releases:
         there = known.surface(release)
@@ -62,10 +62,10 @@ def _absent(surface: Surface) -> Iterator[Page]:
                 name=name,
                 title=f"{spelled} (not in {surface.version})",
                 source="installed",
-                speaks_of=f"Triton {_spanned(having)}, not {surface.version} (installed)",
+                applies_to=f"Triton {_spanned(having)}, not {surface.version} (installed)",
                 text=f"# {spelled}\n\n{_code(_call(spelled, entry))}\n\n"
                 f"Triton {_spanned(having)} has it; the installed {surface.version} does not. "
-                f"{name_instead(name, surface)}\n",
+                f"{name_suggestion(name, surface)}\n",
             )
 
 
@@ -80,7 +80,7 @@ def spellings(surface: Surface) -> dict[str, str]:
 
 
 def _home(surface: Surface, name: str) -> str:
-    """The name whose page tells about a name."""
+    """The name whose page describes a name."""
     entry = surface.entries[name]
     if entry.kind == "module":
         return NAMES
@@ -94,11 +94,11 @@ def _home(surface: Surface, name: str) -> str:
 
 def _text_of(surface: Surface, name: str) -> str:
     entry = surface.entries[name]
-    said = read_docstring(entry.doc if entry.kind != "constant" else "")
+    parsed = read_docstring(entry.doc if entry.kind != "constant" else "")
     parts = [f"# {shown(name)}", _code(_call(shown(name), entry)), _about(surface, name)]
     if entry.standing in _STANDING:
-        parts.append(f"{_STANDING[entry.standing]} {name_instead(name, surface)}")
-    parts += [said.prose, _parameters(entry, said), *said.notes, _calls(entry), _releases(name, entry)]
+        parts.append(f"{_STANDING[entry.standing]} {name_suggestion(name, surface)}")
+    parts += [parsed.prose, _parameters(entry, parsed), *parsed.notes, _calls(entry), _releases(name, entry)]
     if entry.kind == "class":
         parts.append(_members(surface, name))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -123,45 +123,45 @@ def _call(spelled: str, entry: PublicName) -> str:
     """The signature as Python writes it; the bare name where there is none."""
     if entry.parameters is None:
         return spelled
-    told: list[str] = []
+    parts: list[str] = []
     for parameter in entry.parameters:
         star = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
-        if parameter.kind == "keyword_only" and not any(one.startswith("*") for one in told):
-            told.append("*")
+        if parameter.kind == "keyword_only" and not any(one.startswith("*") for one in parts):
+            parts.append("*")
         default = f"={parameter.default}" if parameter.default is not None else ""
-        told.append(f"{star}{parameter.name}{default}")
-    return f"{spelled}({', '.join(told)})"
+        parts.append(f"{star}{parameter.name}{default}")
+    return f"{spelled}({', '.join(parts)})"
 
 
-def _parameters(entry: PublicName, said: Docstring) -> str:
+def _parameters(entry: PublicName, docstring: Docstring) -> str:
     """A list of the parameters that the docstring describes, in the order of the signature."""
     known = [parameter.name for parameter in entry.parameters or ()]
-    names = dict.fromkeys([*(name for name in known if name in said.described), *said.described])
+    names = dict.fromkeys([*(name for name in known if name in docstring.described), *docstring.described])
     if not names:
         return ""
     rows = []
     for name in names:
-        typed = f" ({said.type_of(name)})" if said.type_of(name) else ""
-        rows.append(f"- `{name}`{typed}: {said.about(name)}")
+        typed = f" ({docstring.type_of(name)})" if docstring.type_of(name) else ""
+        rows.append(f"- `{name}`{typed}: {docstring.about(name)}")
     return "\n".join(["## Parameters", "", *rows])
 
 
 def _calls(entry: PublicName) -> str:
     """The device functions that libdevice calls, by dtypes."""
-    told = [f"`{symbol}` for {dtypes}" for dtypes, symbol in entry.symbols.items()]
-    return f"On NVIDIA GPUs it calls {', '.join(told)}." if told else ""
+    symbols = [f"`{symbol}` for {dtypes}" for dtypes, symbol in entry.symbols.items()]
+    return f"On NVIDIA GPUs it calls {', '.join(symbols)}." if symbols else ""
 
 
 def _releases(name: str, entry: PublicName) -> str:
     """Which releases have it, where not all do, and those of its parameters that not all of these take."""
     known = history()
     having = known.having(name)
-    told = [f"Only in Triton {_spanned(having)}."] if having and having != known.releases else []
+    notes = [f"Only in Triton {_spanned(having)}."] if having and having != known.releases else []
     for parameter in entry.parameters or ():
         taking = known.having(name, parameter.name)
         if taking and taking != having:
-            told.append(f"`{parameter.name}` only in {_spanned(taking)}.")
-    return " ".join(told)
+            notes.append(f"`{parameter.name}` only in {_spanned(taking)}.")
+    return " ".join(notes)
 
 
 def _spanned(releases: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def _spanned(releases: Sequence[str]) -> str:
 
 
 def _members(surface: Surface, name: str) -> str:
-    """The members of a class but for those that merely hold what it was made with."""
+    """The members of a class, without those that hold its constructor's arguments."""
     given = {parameter.name for parameter in surface.entries[name].parameters or ()}
     rows = []
     for member in surface.entries[name].members or ():

@@ -20,7 +20,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.documentation import MissingEntry
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
-from pytorch_to_triton.triton_api.fixes import moved, name_instead, shown
+from pytorch_to_triton.triton_api.fixes import moved, name_suggestion, shown
 from pytorch_to_triton.triton_api.surface import Surface, kept_surface, surface
 
 _NEAREST = 5
@@ -39,7 +39,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class Library:
-    """Pages by their names, and what they are called otherwise."""
+    """Pages by their names and other spellings."""
 
     pages: Mapping[str, Page]
     spellings: Mapping[str, str]
@@ -55,7 +55,7 @@ class Library:
 
     @property
     def unfetched(self) -> tuple[MissingEntry, ...]:
-        """That there are no public pages, which is worth a word only where pages are missed."""
+        """That there are no public pages; reported only where nothing else matches."""
         if any(page.source == "fetched" for page in self.pages.values()):
             return ()
         fix = "docs fetch gets them; it needs the network."
@@ -71,11 +71,11 @@ class Library:
         return tuple(self.pages[one] for one in dict.fromkeys(found))
 
     def missing_name(self, name: str) -> MissingEntry | None:
-        """What to write instead of a dotted name of Triton's that the installed one lacks: `tl.relu`.
+        """What to write instead of a dotted name of Triton's that the installed one does not have: `tl.relu`.
 
         None where it has the name, and where that cannot be known.
         """
-        plain = _undressed(name)
+        plain = _unadorned(name)
         path = next(
             (long + plain.removeprefix(short) for short, long in _LONG if plain.startswith(short)), ""
         )
@@ -83,7 +83,7 @@ class Library:
         absent = _first_absent(path, known) if known else None
         if known is None or absent is None:
             return None
-        fix = (moved(path, known) if absent != path else None) or name_instead(absent, known)
+        fix = (moved(path, known) if absent != path else None) or name_suggestion(absent, known)
         return MissingEntry(what=f"Triton {known.version} has no {shown(path)}.", fix=fix)
 
     def nearest(self, name: str) -> tuple[str, ...]:
@@ -109,12 +109,12 @@ class Library:
 
 
 _open: dict[Runtime, tuple[Stamp, Library]] = {}
-"""What was read last, by mode, with the state of the files at that time: reading it anew takes longer than
-a search."""
+"""The last library for each runtime, with the state of its files: reading it again takes longer than a
+search."""
 
 
 async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
-    """All pages that can be had; what cannot be had is told in `lacks`."""
+    """All pages that can be read; `missing` lists what cannot."""
     stamp = await to_thread.run_sync(_stamp)
     if (held := _held(runtime, stamp)) is not None:
         return held
@@ -152,7 +152,7 @@ async def kept_library(runtime: Runtime) -> Library:
 
 
 def _held(runtime: Runtime, stamp: Stamp) -> Library | None:
-    """What was read last for a mode; None where a page's file has changed since."""
+    """The runtime's last library; None where a page's file has changed since."""
     read_at, library = _open.get(runtime, (None, None))
     return library if read_at == stamp else None
 
@@ -201,12 +201,12 @@ def _first_absent(path: str, known: Surface) -> str | None:
 
 
 def _plain(name: str) -> str:
-    """A name without what it was dressed in where it was copied from, in small letters."""
-    return _undressed(name).lower()
+    """A name as `_unadorned` leaves it, in small letters."""
+    return _unadorned(name).lower()
 
 
-def _undressed(name: str) -> str:
-    """A name without what it was dressed in: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
+def _unadorned(name: str) -> str:
+    """A name without what may be copied with it: `@triton.jit`, `tl.load(ptr)`, `masks.md`."""
     plain = name.replace("`", "").strip().removeprefix("docs://").removeprefix("@")
     if plain.endswith(")"):
         plain = plain.partition("(")[0]

@@ -1,4 +1,4 @@
-"""Two lists of names, as Markdown: those that the installed Triton has, and those that it lacks."""
+"""Two lists of names, as Markdown: those that the installed Triton has, and those that it does not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -58,12 +58,12 @@ def _family(surface: Surface, name: str) -> str:
 
 
 def _rows(surface: Surface, names: Sequence[str]) -> Iterator[str]:
-    """A line each with what it does; names without a docstring together on one."""
-    told: Mapping[str, str] = {name: _gist(surface.entries[name]) for name in names}
-    yield from (f"- `{shown(name)}`: {gist}" for name, gist in told.items() if gist)
-    silent = [f"`{shown(name)}`" for name, gist in told.items() if not gist]
-    if silent:
-        yield f"- {', '.join(silent)}"
+    """A line each with what it does; names without a docstring share one."""
+    gists: Mapping[str, str] = {name: _gist(surface.entries[name]) for name in names}
+    yield from (f"- `{shown(name)}`: {gist}" for name, gist in gists.items() if gist)
+    undocumented = [f"`{shown(name)}`" for name, gist in gists.items() if not gist]
+    if undocumented:
+        yield f"- {', '.join(undocumented)}"
 
 
 def _gist(entry: PublicName) -> str:
@@ -73,7 +73,7 @@ def _gist(entry: PublicName) -> str:
 
 
 def missing_names(surface: Surface) -> str:
-    """Markdown that lists the names which people expect and this Triton lacks, with what to write instead."""
+    """Markdown that lists names which people expect of Triton, with what to write instead."""
     families: dict[str, list[str]] = {}
     for path, suggestion in CONFUSIONS.items():
         if surface.find(path) is None:
@@ -81,7 +81,7 @@ def missing_names(surface: Surface) -> str:
     parts = [
         "# Names that Triton does not have\n\n"
         f"PyTorch, NumPy, CUDA or other releases suggest these names; the installed Triton {surface.version} "
-        "has none of them. Write what stands beside each."
+        "has none of them. Write what is given for each."
     ]
     parts += ["\n".join([f"## {owner}", "", *rows]) for owner, rows in families.items()]
     return "\n\n".join(parts) + "\n"

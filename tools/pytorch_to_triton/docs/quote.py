@@ -1,4 +1,4 @@
-"""Fetched text between marks, so that whoever reads it can tell where a stranger's words begin and end."""
+"""Fetched text between marks, so that a reader sees where untrusted text begins and ends."""
 
 import hashlib
 

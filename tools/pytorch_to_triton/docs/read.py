@@ -12,11 +12,11 @@ from pytorch_to_triton.schema.documentation import PageExcerpt
 from pytorch_to_triton.schema.page import Page
 
 PART_CHARACTERS = 8000
-"""About so much is read at once."""
+"""About the length of one part."""
 
 
 def read(library: Library, name: str, section: str | None = None, part: int = 1) -> PageExcerpt:
-    """One part of a page, or of a section with all that stands below it.
+    """One part of a page, or of a section with its subsections.
 
     `name` as Library.named takes it; `section` is a heading, a path of headings as search gives it, or the
     beginning or some words of a heading. Raises BadInput where there is no such page, section or
@@ -44,7 +44,7 @@ def read(library: Library, name: str, section: str | None = None, part: int = 1)
         title=page.title,
         section=chosen.path if chosen else "",
         source=page.source,
-        speaks_of=page.speaks_of,
+        applies_to=page.applies_to,
         url=page.url,
         fetched=page.fetched,
         text=quote(page, parts[part - 1]),
@@ -59,18 +59,18 @@ def _section(page: Page, sections: Sequence[Section], wanted: str) -> Section:
     """The section whose path or heading is, begins with, or holds what is wanted; case does not matter."""
     plain = _plain(wanted)
     named = [one for one in sections if one.path]
-    ways = [(_plain(told), one) for one in named for told in (one.path, one.headings[-1])]
+    spelled = [(_plain(text), one) for one in named for text in (one.path, one.headings[-1])]
     fitting = (
-        *(one for told, one in ways if told == plain),
-        *(one for told, one in ways if told.startswith(plain)),
-        *(one for told, one in ways if plain in told),
+        *(one for text, one in spelled if text == plain),
+        *(one for text, one in spelled if text.startswith(plain)),
+        *(one for text, one in spelled if plain in text),
     )
     if fitting:
         return fitting[0]
     paths = "; ".join(one.path for one in named)
-    # Headings of a fetched page are a stranger's words.
-    told_paths = quote(page, paths) if paths else "none: read it without a section"
-    raise BadInput(f"{page.name} has no section {wanted!r}.", f"Its sections: {told_paths}")
+    # Headings of a fetched page are quoted too.
+    listed = quote(page, paths) if paths else "none: read it without a section"
+    raise BadInput(f"{page.name} has no section {wanted!r}.", f"Its sections: {listed}")
 
 
 def _plain(heading: str) -> str:
@@ -80,7 +80,7 @@ def _plain(heading: str) -> str:
 def _summary(page: Page, section: Section | None, part: int, parts: int) -> str:
     what = f"A section of {page.name}" if section else page.name
     share = f", part {part} of {parts}" if parts > 1 else ""
-    return f"{what}{share}. It speaks of {page.speaks_of}."
+    return f"{what}{share}. It applies to {page.applies_to}."
 
 
 def _next_step(page: Page, others: Sequence[Page], part: int, parts: int) -> str:
@@ -90,8 +90,8 @@ def _next_step(page: Page, others: Sequence[Page], part: int, parts: int) -> str
     if others:
         steps.append(f"Other pages of that name: {', '.join(one.name for one in others)}.")
     if page.source == "fetched":
-        steps.append("What is quoted was fetched from a public page: check it against the installed names.")
-    return " ".join(steps) or "docs search finds what else is said about it."
+        steps.append("The quoted text was fetched from a public page: check it against the installed names.")
+    return " ".join(steps) or "docs search finds more about it."
 
 
 def _unknown(library: Library, name: str) -> BadInput:
@@ -102,5 +102,5 @@ def _unknown(library: Library, name: str) -> BadInput:
     alike = f"Names like it: {', '.join(near)}. " if near else ""
     return BadInput(
         f"There is no page {name!r}.",
-        f"{alike}docs search finds pages by what they say, and the page `{NAMES}` lists every name.",
+        f"{alike}docs search finds pages by their text, and the page `{NAMES}` lists every name.",
     )

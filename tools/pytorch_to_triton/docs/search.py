@@ -1,4 +1,4 @@
-"""Search: a question in a person's words, answered with the passages that fit it best."""
+"""Search: the passages that answer a question best."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,19 +18,19 @@ EXCERPT_CHARACTERS = 280
 _UNCOVERED = 0.35
 """What a passage is worth that has the least of the question's words; one with all of them is worth 1."""
 _FETCHED = 0.85
-"""What a fetched page is worth, where a guide is worth 1: it may speak of another Triton."""
+"""What a fetched page is worth, where a guide is worth 1: it may apply to another Triton."""
 _DOT = 0.92
 """What each dot in an installed name costs: of functions of one name, the shortest path is the usual one."""
 _LISTING = 0.6
-"""What a list of names is worth: it has a word of nearly every question, and tells little."""
-_FITTING = 0.25
-"""Worth so little of the best, a page does not fit."""
+"""What a list of names is worth: it has a word of nearly every question, and answers little."""
+_MATCHING = 0.25
+"""A page with a smaller share of the best score does not match."""
 _FURTHER = 0.6
-"""Worth so much of the page's best passage, a section is named beside it."""
+"""A section with this share of the best passage's score is named too."""
 _NAMED = 2.0
-"""A page of exactly the question's name is worth so many times the best."""
+"""A page of exactly the question's name is worth this many times the best."""
 _ECHOED = 80
-"""Characters of a question that are told again."""
+"""Characters of a question that a message repeats."""
 _MARKUP = re.compile(r"^#{1,6} .*$|^```.*$|^\|[ |:-]*$", re.MULTILINE)
 _CODE = re.compile(r"^```python[^\n]*\n.*?^```$", re.DOTALL | re.MULTILINE)
 _WRONG = re.compile(r"^```python wrong\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -71,7 +71,7 @@ def search(library: Library, request: SearchRequest) -> SearchResult:
     question = ask(request.query)
     if not question.words:
         raise BadInput(
-            f"There is no word in {_told(request.query)}.",
+            f"There is no word in {_quoted(request.query)}.",
             "Ask in words, e.g. `load with boundary`, or for a name.",
         )
     found = _ranked(library, request, question)
@@ -98,7 +98,7 @@ def search(library: Library, request: SearchRequest) -> SearchResult:
 
 
 def _missing(library: Library, query: str) -> Iterator[MissingEntry]:
-    """The names in a question that the installed Triton lacks."""
+    """The names in a question that the installed Triton does not have."""
     for name in dict.fromkeys(_DOTTED.findall(query)):
         if missing := library.missing_name(name):
             yield missing
@@ -112,7 +112,7 @@ def _ranked(library: Library, request: SearchRequest, question: Question) -> lis
         by_page.setdefault(library.index.homes[number], []).append((number, worth[number]))
     top = max(worth.values(), default=0.0)
     found = {name: _Found(library.pages[name], best[0][1], tuple(best)) for name, best in by_page.items()}
-    fitting = {name: one for name, one in found.items() if one.score >= _FITTING * top}
+    fitting = {name: one for name, one in found.items() if one.score >= _MATCHING * top}
     named = next((page for page in library.named(request.query) if page.source == "installed"), None)
     if named is not None:
         beginning = min(number for number, name in library.index.homes.items() if name == named.name)
@@ -127,16 +127,16 @@ def _worth(library: Library, question: Question) -> dict[int, float]:
     alternatives = [*question.pairs, *(way for word in question.words for way in word.alternatives)]
     expressions = list(dict.fromkeys(way.expression for way in alternatives))
     matches = dict(zip(expressions, library.index.scores(expressions), strict=True))
-    told: dict[int, list[float]] = {}
+    by_passage: dict[int, list[float]] = {}
     for word in question.words:
         best: dict[int, float] = {}
         for way in word.alternatives:
             for number, score in matches[way.expression].items():
                 best[number] = max(best.get(number, 0.0), way.weight * score)
         for number, score in best.items():
-            told.setdefault(number, []).append(score)
+            by_passage.setdefault(number, []).append(score)
     worth = {}
-    for number, scores in told.items():
+    for number, scores in by_passage.items():
         pairs = sum(way.weight * matches[way.expression].get(number, 0.0) for way in question.pairs)
         covered = _UNCOVERED + (1 - _UNCOVERED) * len(scores) / len(question.words)
         prior = _prior(library.pages[library.index.homes[number]])
@@ -161,14 +161,14 @@ def _hit(library: Library, found: _Found, form: Form, question: Question) -> Hit
         if score >= _FURTHER * found.passages[0][1]
     ]
     # The code of an installed page is the signature.
-    told = best.text if found.page.source == "installed" else _prose(best.text, question)
+    text = best.text if found.page.source == "installed" else _prose(best.text, question)
     return Hit(
         page=found.page.name,
         section=best.section,
         title=found.page.title,
-        speaks_of=found.page.speaks_of,
+        applies_to=found.page.applies_to,
         source=found.page.source,
-        excerpt=quote(found.page, best.text) if form == "full" else excerpt(told, question),
+        excerpt=quote(found.page, best.text) if form == "full" else excerpt(text, question),
         score=round(found.score, 2),
         other_sections=tuple(dict.fromkeys(one for one in further if one and one != best.section)),
         untrusted=found.page.source == "fetched",
@@ -218,7 +218,7 @@ def _densest(places: Sequence[tuple[int, int]], width: int) -> int:
     return best
 
 
-def _told(query: str) -> str:
+def _quoted(query: str) -> str:
     """A question in quotation marks, a long one cut."""
     return repr(query if len(query) <= _ECHOED else f"{query[: _ECHOED - 1]}…")
 
@@ -231,14 +231,14 @@ def _summary(
     nearest: Sequence[str],
 ) -> str:
     """What to write instead of missing names, then what was found."""
-    told = [f"{one.what} {one.fix}" for one in missing]
+    parts = [f"{one.what} {one.fix}" for one in missing]
     where = f"{len(library.pages)} pages" if request.source is None else f"{request.source} pages"
     if not found:
-        told.append(f"None of the {where} has a word of {_told(request.query)}.")
-        told += [f"Did you mean {shown(nearest[0])}?"] if nearest and not missing else []
-        return " ".join(told)
-    fit = "1 page fits" if len(found) == 1 else f"{len(found)} pages fit"
-    return " ".join([*told, f"{fit} {_told(request.query)}; the best is {found[0].page.name}."])
+        parts.append(f"None of the {where} has a word of {_quoted(request.query)}.")
+        parts += [f"Did you mean {shown(nearest[0])}?"] if nearest and not missing else []
+        return " ".join(parts)
+    fit = "1 page matches" if len(found) == 1 else f"{len(found)} pages match"
+    return " ".join([*parts, f"{fit} {_quoted(request.query)}; the best is {found[0].page.name}."])
 
 
 def _next_step(request: SearchRequest, hits: Sequence[Hit], pages: int, nearest: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 PASSAGE_CHARACTERS = 1500
-"""A passage has at most so many, unless one fenced block or one line is longer by itself."""
+"""A passage has at most this many, unless one fenced block or one line is longer by itself."""
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(`{3,}+|~{3,}+)(.*)$")
@@ -35,7 +35,7 @@ class MarkdownLine:
 
 
 def lines_of(markdown: str) -> Iterator[MarkdownLine]:
-    """The lines, told apart by fences; a fence that is never closed lasts to the end."""
+    """The lines, distinguished by fences; a fence that is never closed lasts to the end."""
     fence = ""
     for line in markdown.splitlines():
         mark = _FENCE.match(line)
@@ -77,7 +77,7 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
 
 
 def below(sections: Sequence[Section], headings: tuple[str, ...]) -> str:
-    """The Markdown of a section with all that stands below it, its headings written again."""
+    """The Markdown of a section with its subsections, its headings written again."""
     parts = []
     for section in sections:
         if section.headings[: len(headings)] == headings and section.headings:
@@ -113,7 +113,7 @@ def _parts(markdown: str, characters: int) -> Iterator[str]:
 
 
 def _blocks(markdown: str) -> list[list[MarkdownLine]]:
-    """The lines between empty ones; code and prose are parted even where no empty line does it."""
+    """The lines between empty ones; code and prose are split even where no empty line does it."""
     blocks: list[list[MarkdownLine]] = [[]]
     for line in lines_of(markdown):
         if not line.fenced and not line.text.strip():

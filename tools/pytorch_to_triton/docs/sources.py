@@ -1,4 +1,4 @@
-"""What is fetched: pages of Triton's site, which speaks of its newest source, and files of one release."""
+"""What is fetched: pages of Triton's site, which describes its newest source, and files of one release."""
 
 import re
 import zlib
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pytorch_to_triton.docs.markdown import Form
 
 INVENTORY = "objects.inv"
-"""Sphinx's list of all that the site documents, beside its front page."""
+"""Sphinx's list of all that the site documents, next to its front page."""
 MAX_DISCOVERED = 240
-"""So many pages are fetched beyond the ones named here."""
+"""At most this many pages are fetched beyond the ones named here."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset({"text/plain"})
@@ -51,7 +51,7 @@ _INVENTORY_BYTES = 8 << 20
 _INVENTORY_LINE = re.compile(r"(\S+)\s+([\w-]+:[\w-]+)\s+-?\d+\s+(\S+)\s")
 _SEGMENT = r"[\w-]+(?:\.[\w-]+)*"
 _DISCOVERABLE = re.compile(rf"(?:getting-started|programming-guide|python-api|gluon)(?:/{_SEGMENT})+\.html")
-_PASSED_OVER = "sg_execution_times"
+_SKIPPED = "sg_execution_times"
 """How long the site's own examples took to run."""
 
 
@@ -64,7 +64,7 @@ class WantedPage:
     url: str
     title: str
     """Where the document has none of its own."""
-    speaks_of: str
+    applies_to: str
     form: Form
 
     @property
@@ -82,13 +82,13 @@ class Origins:
 
 
 def tag_of(version: str | None) -> str | None:
-    """The release's name among the sources: `v3.7.1` for `3.7.1+git0123`; None where it cannot be told."""
+    """The release's name among the sources: `v3.7.1` for `3.7.1+git0123`; None where it is not known."""
     release = _RELEASE.match(version or "")
     return f"v{release[0]}" if release else None
 
 
 def site_pages(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
-    """The pages of the site that are known by name. They speak of the newest source."""
+    """The pages of the site that are known by name. They describe the newest source."""
     tutorials = tuple((f"getting-started/tutorials/{name}", title) for name, title in _TUTORIALS)
     return tuple(
         _site_page(origins, path, title, version) for path, title in (*_GUIDES, *tutorials, *_SITE_ONLY)
@@ -96,7 +96,7 @@ def site_pages(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
 
 
 def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ...]:
-    """Documents of the release, its front page first; none where `version` does not tell the release."""
+    """Documents of the release, its front page first; none where `version` names no release."""
     tag = tag_of(version)
     if tag is None:
         return ()
@@ -107,7 +107,7 @@ def release_files(origins: Origins, version: str | None) -> tuple[WantedPage, ..
             name=f"web/{tag}/{path}",
             url=f"{origins.sources}{tag}/{path}",
             title=title,
-            speaks_of=f"Triton {tag[1:]}",
+            applies_to=f"Triton {tag[1:]}",
             form="tutorial" if path.endswith(".py") else "rst",
         )
         for path, title in (*guides, *tutorials, *_RELEASE_ONLY)
@@ -133,7 +133,7 @@ def _site_page(origins: Origins, path: str, title: str, version: str | None) -> 
         name=f"web/main/{path}",
         url=f"{origins.site}{path}.html",
         title=title,
-        speaks_of=f"main, may not match {release}" if release else "main",
+        applies_to=f"main, may not match {release}" if release else "main",
         form="html",
     )
 
@@ -156,5 +156,5 @@ def _inventory_paths(inventory: bytes) -> Iterator[str]:
             continue
         name, kind, uri = entry.groups()
         path = f"{name}.html" if kind == "std:doc" else uri.partition("#")[0].replace("$", name)
-        if _DISCOVERABLE.fullmatch(path) and _PASSED_OVER not in path:
+        if _DISCOVERABLE.fullmatch(path) and _SKIPPED not in path:
             yield path.removesuffix(".html")

@@ -22,7 +22,7 @@ def status(library: Library, now: datetime) -> DocsStatus:
     missing = (*library.missing, *library.unfetched, *_outdated(fetched, now))
     return DocsStatus(
         summary=_summary(triton, names, guides, len(fetched)),
-        next_step=missing[0].fix if missing else "docs search and docs read have all there is.",
+        next_step=missing[0].fix if missing else "docs search and docs read have all pages.",
         triton=triton,
         names=names,
         guides=guides,
@@ -34,15 +34,15 @@ def status(library: Library, now: datetime) -> DocsStatus:
 
 
 def _sorted(library: Library) -> list[Page]:
-    return sorted(library.pages.values(), key=lambda page: (page.source, page.speaks_of))
+    return sorted(library.pages.values(), key=lambda page: (page.source, page.applies_to))
 
 
 def _versions(fetched: list[Page]) -> Iterator[Fetched]:
-    for speaks_of, group in groupby(fetched, lambda page: page.speaks_of):
+    for applies_to, group in groupby(fetched, lambda page: page.applies_to):
         pages = list(group)
         times = [page.fetched for page in pages if page.fetched is not None]
         yield Fetched(
-            speaks_of=speaks_of,
+            applies_to=applies_to,
             pages=len(pages),
             oldest=min(times, default=None),
             newest=max(times, default=None),

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 import time
 from contextlib import suppress
 from datetime import datetime
@@ -13,17 +12,17 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton.places import UNFINISHED, write_atomically
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.schema.value import Value
 
 _ENDING = ".json"
-_UNFINISHED = ".part"
 _ABANDONED_SECONDS = 3600.0
 _READABLE_CHARACTERS = 80
 
 
 class Validators(Value):
-    """What tells whether the server's page is still the one that was fetched."""
+    """What shows whether the server's page is still the one that was fetched."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -35,7 +34,7 @@ class StoredPage(Value):
     """A page with what is known about its fetching."""
 
     format: Literal[1] = 1
-    """Raised when pages are turned into Markdown differently: older files are fetched anew."""
+    """Raised when pages are turned into Markdown differently: older files are fetched again."""
     page: Page
     validators: Validators
     text_digest: str
@@ -56,7 +55,7 @@ class PageStore:
         """Make the folder, and remove what killed writers left. Raises MissingRequirement if it cannot."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            for left in self.root.glob(f"*{_UNFINISHED}"):
+            for left in self.root.glob(f"*{UNFINISHED}"):
                 with suppress(FileNotFoundError):
                     if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
                         left.unlink()
@@ -81,24 +80,13 @@ class PageStore:
         """Keep the page in place of an earlier one of its name. Raises MissingRequirement where it cannot."""
         entry = StoredPage(page=page, validators=validators, text_digest=_digest(page.text))
         try:
-            self._write(self.root / _file_name(page.name), entry.model_dump_json(indent=1))
+            write_atomically(self.root / _file_name(page.name), entry.model_dump_json(indent=1))
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def touch(self, entry: StoredPage, when: datetime, speaks_of: str) -> None:
+    def touch(self, entry: StoredPage, when: datetime, applies_to: str) -> None:
         """Note that the server confirmed the page at `when`, and of which Triton it now speaks."""
-        self.put(entry.page.model_copy(update={"fetched": when, "speaks_of": speaks_of}), entry.validators)
-
-    def _write(self, path: Path, text: str) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(_UNFINISHED, dir=self.root)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(unfinished, path)
-        except BaseException:
-            Path(unfinished).unlink(missing_ok=True)
-            raise
+        self.put(entry.page.model_copy(update={"fetched": when, "applies_to": applies_to}), entry.validators)
 
     def _read(self, path: Path) -> StoredPage | None:
         try:
@@ -130,12 +118,12 @@ class PageStore:
     def _unwritable(self, error: OSError) -> MissingRequirement:
         return MissingRequirement(
             f"Pages cannot be written to {self.root}: {error.strerror or error}.",
-            "Make room there or let it be written, or name another folder in PYTORCH_TO_TRITON_CACHE.",
+            "Free some space or make it writable, or name another folder in PYTORCH_TO_TRITON_CACHE.",
         )
 
 
 def _file_name(name: str) -> str:
-    """A file name for any page name: the digest keeps apart what a file system would take for the same."""
+    """A file name for any page name: the digest keeps names apart that a file system takes for the same."""
     return f"{quote(name, safe='')[:_READABLE_CHARACTERS]}-{_digest(name)[:16]}{_ENDING}"
 
 

@@ -34,7 +34,7 @@ _JITTER_SECONDS = 0.5
 _ADDRESSES = 4
 """So many addresses of a host are tried before it counts as unreachable."""
 _PATIENCE = 3
-"""A host that fails so many pages in a row, retries included, is not asked again."""
+"""A host that fails this many pages in a row, retries included, is not asked again."""
 _VALIDATOR_CHARACTERS = 500
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GONE = {404, 410}
@@ -269,9 +269,9 @@ class Client:
         body, sent_bytes = bytearray(), 0
         async for piece in response.aiter_raw():
             sent_bytes += len(piece)
-            room = self.limits.max_bytes + 1 - len(body)
+            remaining = self.limits.max_bytes + 1 - len(body)
             try:
-                body += inflate.decompress(piece, room) if inflate else piece
+                body += inflate.decompress(piece, remaining) if inflate else piece
             except zlib.error as error:
                 raise NotFetched(f"{shown(url)} is not compressed as it says: {shown(error)}.") from error
             if max(len(body), sent_bytes) > self.limits.max_bytes:

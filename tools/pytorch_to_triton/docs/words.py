@@ -83,8 +83,8 @@ SYNONYMS: tuple[tuple[str, ...], ...] = (
     ("multiprocessor", "sm count", "device properties"),
     ("deadlock", "race", "synchronize", "debug_barrier", "barrier"),
 )
-"""Rows of words and phrases that the field uses for one thing, or for things so close that who looks for one
-wants to see the others. A question with one of them finds the others, too, but for less."""
+"""Rows of words and phrases that the field uses for one thing, or for closely related things. A question with
+one of them finds the others too, with less weight."""
 
 SYNONYM = 0.5
 """What a synonym counts, where the word itself counts 1."""
@@ -93,7 +93,7 @@ PART = 0.4
 BEGINNING = 0.3
 """What a longer word counts that begins so."""
 PAIR = 0.6
-"""What two words in a row count beside each alone."""
+"""What two words in a row count in addition to each alone."""
 
 MOST_CHARACTERS = 1000
 """Of a question or a name."""
@@ -117,7 +117,7 @@ _EMPTY_WORDS = frozenset(
         """,
     )
 )
-"""Words of a question that say nothing about its subject; nearly every page is about a kernel in Triton."""
+"""Words of a question that do not narrow it down; nearly every page is about a kernel in Triton."""
 
 
 @dataclass(frozen=True)
@@ -159,20 +159,20 @@ def indexed(text: str) -> str:
 def ask(text: str) -> Question:
     """A question of any text; without words where it has none that say something."""
     spelled = [american(word) for word in _WORD.findall(text)]
-    told = [word for word in spelled if word.lower() not in _EMPTY_WORDS] or spelled
-    asked = _subject(text)
-    rows = [row for row in SYNONYMS if any(_subject(phrase) in asked for phrase in row)]
-    words = tuple(Word(word, tuple(_alternatives(word, rows))) for word in dict.fromkeys(told))
+    useful = [word for word in spelled if word.lower() not in _EMPTY_WORDS] or spelled
+    asked = _comparable(text)
+    rows = [row for row in SYNONYMS if any(_comparable(phrase) in asked for phrase in row)]
+    words = tuple(Word(word, tuple(_alternatives(word, rows))) for word in dict.fromkeys(useful))
     pairs = tuple(
         Alternative(quoted(f"{first} {second}"), PAIR)
-        for first, second in pairwise(told)
+        for first, second in pairwise(useful)
         if f"{first} {second}" in " ".join(spelled)
     )
     return Question(words, pairs)
 
 
 def refuse_long(what: str, text: str) -> None:
-    """Raises BadInput for what nobody would ask: the time that a search takes grows with the words."""
+    """Raises BadInput for a very long text: the time of a search grows with the words."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(
             f"The {what} has {len(text)} characters; at most {MOST_CHARACTERS} are read.",
@@ -213,10 +213,10 @@ def _alternatives(word: str, rows: Sequence[tuple[str, ...]]) -> Iterator[Altern
             yield Alternative(" OR ".join(map(quoted, row)), SYNONYM)
 
 
-def _subject(text: str) -> str:
+def _comparable(text: str) -> str:
     """The roots of the words that say something, a space around each: phrases are compared by it."""
-    told = [root(part) for part in _parts(text) if part.lower() not in _EMPTY_WORDS]
-    return f" {' '.join(told)} "
+    roots = [root(part) for part in _parts(text) if part.lower() not in _EMPTY_WORDS]
+    return f" {' '.join(roots)} "
 
 
 def _roots(text: str) -> list[str]:

@@ -24,26 +24,29 @@ NAMED = 6
 """Promotions of any subset are tried for so many inputs; beyond, those of two, three and all."""
 
 
-def dtype_combinations(claims: Mapping[str, tuple[DType, ...]]) -> tuple[dict[str, DType], ...]:
-    """The combinations of claimed dtypes to trace, the widest first.
+def dtype_combinations(declared: Mapping[str, tuple[DType, ...]]) -> tuple[dict[str, DType], ...]:
+    """The combinations of declared dtypes to trace, the widest first.
 
-    Where all would be too many: every dtype in all tensors at once, in those with the same claims, in one
-    tensor among wide ones, and the widest in one among narrow ones, which tells which tensors an output's
+    Where all would be too many: every dtype in all tensors at once, in those declared alike, in one
+    tensor among wide ones, and the widest in one among narrow ones, which shows which tensors an output's
     dtype is promoted from.
     """
-    ordered = {name: sorted(dtypes, key=_width) for name, dtypes in claims.items()}
+    ordered = {name: sorted(dtypes, key=_width) for name, dtypes in declared.items()}
     if prod(map(len, ordered.values())) <= MOST_TRACED:
         return tuple(dict(zip(ordered, point, strict=True)) for point in product(*ordered.values()))
     widest = {name: dtypes[0] for name, dtypes in ordered.items()}
     narrowest = {name: dtypes[-1] for name, dtypes in ordered.items()}
-    sets = [set(ordered), *({n for n in claims if claims[n] == c} for c in dict.fromkeys(claims.values()))]
-    sets += [{name} for name in claims]
-    found = [
-        {name: dtype if name in members and dtype in claims[name] else widest[name] for name in claims}
-        for members in sets
-        for dtype in dict.fromkeys(d for name in claims if name in members for d in ordered[name])
+    sets = [
+        set(ordered),
+        *({n for n in declared if declared[n] == c} for c in dict.fromkeys(declared.values())),
     ]
-    found += [{**narrowest, name: widest[name]} for name in claims]
+    sets += [{name} for name in declared]
+    found = [
+        {name: dtype if name in changed and dtype in declared[name] else widest[name] for name in declared}
+        for changed in sets
+        for dtype in dict.fromkeys(d for name in declared if name in changed for d in ordered[name])
+    ]
+    found += [{**narrowest, name: widest[name]} for name in declared]
     return tuple(dict(items) for items in dict.fromkeys(tuple(f.items()) for f in [widest, *found]))
 
 
@@ -96,7 +99,7 @@ def dtype_source(found: Sequence[DType], given: Sequence[Dtypes]) -> str | None:
 
 
 def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:
-    """The dtype that tells in which part a combination lies, with its values in each; None if none does."""
+    """The dtype that decides in which part a combination lies, with its values in each; None if none does."""
     for rule in rules(list(parts[0][0])):
         found = [tuple(dict.fromkeys(rule.of(dtypes) for dtypes in part)) for part in parts]
         if len({dtype for part in found for dtype in part}) == sum(map(len, found)):
@@ -122,9 +125,9 @@ def all_dtypes(graph: Graph) -> dict[str, DType]:
     return input_dtypes(graph) | {n.name: n.dtype for n in graph.nodes if n.dtype}
 
 
-def phrase(dtypes: Dtypes, claims: Mapping[str, tuple[DType, ...]]) -> str:
+def phrase(dtypes: Dtypes, declared: Mapping[str, tuple[DType, ...]]) -> str:
     """`float16`, or `float32 x and float16 w` where tensors of several dtypes differ."""
-    open_ones = [name for name, declared in claims.items() if len(declared) > 1] or list(claims)
+    open_ones = [name for name, dtypes in declared.items() if len(dtypes) > 1] or list(declared)
     if len({dtypes[name] for name in open_ones}) == 1:
         return dtypes[open_ones[0]]
     return " and ".join(f"{dtypes[name]} {name}" for name in open_ones)

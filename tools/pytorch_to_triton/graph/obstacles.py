@@ -1,4 +1,4 @@
-"""What stands in the way of a draft: all of it, collected on one way through the graph."""
+"""Everything that prevents a draft, collected in one pass over the graph."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def obstacle_of(node: Node, source_dtype: str | None) -> Obstacle | None:
 
 
 def _option(node: Node, name: str, value: NodeArgument, source: str | None) -> str | None:
-    """Why an option that the row looks at cannot be followed at this value."""
+    """Why an option that the row reads cannot be followed at this value."""
     plain = isinstance(value, Literal_) or _literals(value)
     known = {
         "approximate": isinstance(value, Literal_) and value.value in ("none", "tanh"),

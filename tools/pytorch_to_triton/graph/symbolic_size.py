@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SymbolicSize:
-    """A product of a whole number and of factors; a factor is a dim's name or a parenthesised expression."""
+    """A product of an integer and of factors; a factor is a dim's name or a parenthesised expression."""
 
     coefficient: int = 1
     factors: tuple[str, ...] = ()

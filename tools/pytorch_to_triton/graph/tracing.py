@@ -78,7 +78,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Traced:
-    """A graph with what only several traces can tell."""
+    """A graph with what only several traces show."""
 
     graph: Graph
     """As traced in the widest of the declared dtypes."""
@@ -134,7 +134,7 @@ class TargetTracer:
         return Graph.model_validate(answer["graph"]), traces
 
     async def bound(self, graph: Graph) -> Graph:
-        """The graph of a further trace, with its float arguments told apart from literals."""
+        """The graph of a further trace, with its float arguments distinguished from literals."""
         if any(isinstance(value, float) for value in graph.constants.values()):
             declared = tensor_inputs(self.declaration)
             return (await self.traces([{i.name: i.dtype for i in graph.inputs if i.name in declared}]))[0]
@@ -149,30 +149,30 @@ async def trace(
     *,
     seconds: float = TRACE_SECONDS,
 ) -> Traced:
-    """Trace the target in the dtypes that it claims, the widest first, to see what follows them.
+    """Trace the target in its declared dtypes, the widest first, to see what follows them.
 
-    Raises NotConvertible where torch.export cannot follow it, or where no single dtype tells which of several
-    programs it computes; TargetBroken where it does not run.
+    Raises NotConvertible where torch.export cannot follow it, or no single dtype decides which program it
+    computes; TargetBroken where it does not run.
     """
     tracer = TargetTracer(worker, target, declaration, runtime, seconds)
-    claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
-    tried = dtype_combinations(claims)
+    declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
+    tried = dtype_combinations(declared)
     graph, answers = await tracer.traces(tried)
-    _refuse_failed(target, claims, tried, answers)
+    _refuse_failed(target, declared, tried, answers)
     traces = [t for t in answers if isinstance(t, Graph)]
     if not graph.inputs:
         raise NotConvertible(f"{target} takes no tensor.", "Pass the tensors that it computes with.")
     parts = programs(traces)
     chosen = chosen_by([[input_dtypes(t) for t in part] for part in parts])
     if chosen is None:
-        raise _undecided(parts, claims)
+        raise _undecided(parts, declared)
     rule, dtypes = chosen
     graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
     of_state = {name: tuple(dict.fromkeys(input_dtypes(t)[name] for t in traces)) for name in graph.state}
     main, *others = (
-        Branch(rule, d, _settled(g, part, {**claims, **of_state}, tuple(fixed)), output_dtypes(part, traces))
+        Branch(rule, d, _merged(g, part, {**declared, **of_state}, tuple(fixed)), output_dtypes(part, traces))
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
     return Traced(main.graph, main.output_dtypes, tuple(others))
@@ -186,10 +186,10 @@ async def graph_of(
     *,
     seconds: float = TRACE_SECONDS,
 ) -> Graph:
-    """The target's graph in the widest dtypes that it claims. Raises as `trace` does."""
-    claims = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
+    """The target's graph in the widest declared dtypes. Raises as `trace` does."""
+    declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     graph, _ = await TargetTracer(worker, target, declaration, runtime, seconds).traces(
-        dtype_combinations(claims)[:1]
+        dtype_combinations(declared)[:1]
     )
     return graph
 
@@ -213,41 +213,41 @@ def _together(traces: Sequence[Graph], keys: Sequence[Hashable]) -> list[list[Gr
     return list(found.values())
 
 
-def _settled(
-    graph: Graph, traces: Sequence[Graph], claims: Mapping[str, tuple[DType, ...]], fixed: tuple[str, ...]
+def _merged(
+    graph: Graph, traces: Sequence[Graph], declared: Mapping[str, tuple[DType, ...]], fixed: tuple[str, ...]
 ) -> Graph:
     """The graph of one program, for all dtypes in which it was traced."""
     exact = without_followed_roundings(graph, [skeleton(t) for t in traces])
-    settled = without_exact_casts(with_choices(exact, traces))
-    inputs = tuple(i.model_copy(update={"dtypes": claims.get(i.name, (i.dtype,))}) for i in settled.inputs)
-    return settled.model_copy(update={"inputs": inputs, "fixed": fixed})
+    merged = without_exact_casts(with_choices(exact, traces))
+    inputs = tuple(i.model_copy(update={"dtypes": declared.get(i.name, (i.dtype,))}) for i in merged.inputs)
+    return merged.model_copy(update={"inputs": inputs, "fixed": fixed})
 
 
 def _refuse_failed(
     target: Target,
-    claims: Mapping[str, tuple[DType, ...]],
+    declared: Mapping[str, tuple[DType, ...]],
     tried: Sequence[Dtypes],
     answers: Sequence[Graph | str],
 ) -> None:
-    """Raises NotConvertible for a claim that cannot be traced; a mixture of one claim may."""
+    """Raises NotConvertible for a declared dtype that cannot be traced; a mixture may fail."""
     for dtypes, answer in zip(tried, answers, strict=True):
-        sets = {name: frozenset(declared) for name, declared in claims.items()}
+        sets = {name: frozenset(dtypes) for name, dtypes in declared.items()}
         mixed = len({(sets[name], dtype) for name, dtype in dtypes.items()}) > len(set(sets.values()))
         if isinstance(answer, str) and not mixed:
             raise NotConvertible(
-                f"{target} cannot be traced in {phrase(dtypes, claims)}: {answer}",
-                "Claim only dtypes that the function takes.",
+                f"{target} cannot be traced in {phrase(dtypes, declared)}: {answer}",
+                "Declare only dtypes that the function takes.",
             )
 
 
-def _undecided(parts: Sequence[Sequence[Graph]], claims: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
+def _undecided(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
     main, other = parts[0][0], parts[1][0]
     call = first_difference(skeleton(main), skeleton(other))
-    here, there = (phrase(input_dtypes(g), claims) for g in (other, main))
+    here, there = (phrase(input_dtypes(g), declared) for g in (other, main))
     return NotConvertible(
         f"`{main.function}` computes something else in {here} than in {there} ({call}), and no single dtype "
-        "tells which.",
-        "Claim one dtype for each input and convert once for each.",
+        "decides which.",
+        "Declare one dtype for each input and convert once for each.",
     )
 
 
@@ -261,7 +261,7 @@ def output_dtypes(part: Sequence[Graph], traces: Sequence[Graph]) -> dict[str, s
             found = dict.fromkeys(_output_dtype(t, output.path) for t in part)
             raise NotConvertible(
                 f"{output.path} is {' or '.join(found)}, which no promotion of input dtypes explains.",
-                "Claim one dtype for each input and convert once for each.",
+                "Declare one dtype for each input and convert once for each.",
             )
         result[output.path] = source
     return result
@@ -284,7 +284,7 @@ def tensor_inputs(declaration: Declaration) -> dict[str, TensorSpec]:
 
 
 def trace_dims(declaration: Declaration) -> dict[str, int]:
-    """Distinct sizes of at least 11 that meet all requirements; equal sizes would make dims look alike."""
+    """Distinct sizes of at least 11 that meet all requirements; equal sizes would hide which dim is which."""
     names = tuple(declaration.dims)
     fixed = {int(e) for s in tensor_inputs(declaration).values() for e in s.shape if e.isdigit()}
     for point in islice(_points(len(names), declaration.requires), POINTS_TRIED):
@@ -292,7 +292,7 @@ def trace_dims(declaration: Declaration) -> dict[str, int]:
         if len(set(point)) == len(point) and not set(point) & fixed and declaration.violated(dims) is None:
             return dims
     raise NotConvertible(
-        "No distinct sizes were found that meet all requirements, which the trace needs to tell dims apart.",
+        "No distinct sizes were found that meet all requirements, which the trace needs to distinguish dims.",
         "Loosen REQUIRES for the conversion, e.g. leave out equalities between dims.",
     )
 
@@ -304,7 +304,7 @@ def _points(count: int, requires: Sequence[str]) -> Iterator[tuple[int, ...]]:
     yield from product(*(tuple(p * f for f in (16, 32, 64, 1) for p in PRIMES[:5]) for _ in range(count)))
     multiples = (1, 2, 3, 4, *numbers)
     yield from product(tuple(dict.fromkeys(p * f for p in (11, 5, 3) for f in multiples)), repeat=count)
-    # Small sizes are told apart less surely, so they come last.
+    # Small sizes are distinguished less reliably, so they come last.
     yield from product(range(3, 11), repeat=count)
 
 

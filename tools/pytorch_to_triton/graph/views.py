@@ -72,7 +72,7 @@ def _integer(argument: NodeArgument) -> int:
             return value
         case SizeRef(traced=int(traced)):
             return traced
-    raise NotConvertible("it takes what is no whole number", "Write the view with plain sizes.")
+    raise NotConvertible("it takes something that is not an integer", "Write the view with plain sizes.")
 
 
 def _size(argument: NodeArgument) -> SymbolicSize:

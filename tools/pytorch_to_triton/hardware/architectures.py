@@ -5,14 +5,14 @@ Capability (docs.nvidia.com/cuda); the units in which registers and shared memor
 NVIDIA's occupancy calculator (Nsight Compute). Where NVIDIA's own libraries name another number of blocks
 for 12.0 (CCCL: 32), the guide's smaller one stands.
 AMD: the ISA guides of CDNA2, CDNA3, CDNA4, RDNA3 and RDNA4 (gpuopen.com/amd-isa-documentation), AMD GPU
-specifications (rocm.docs.amd.com), and LLVM's AMDGPU backend, whose assembly tells the occupancy that
+specifications (rocm.docs.amd.com), and LLVM's AMDGPU backend, whose assembly gives the occupancy that
 registers allow.
-Multiprocessors are those of one part, since wrappers ask for their number.
+SMs are those of one part, since wrappers ask for their number.
 """
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.datasheets import SHEETS, datasheet
@@ -26,8 +26,8 @@ DEFAULT = "sm_90"
 class Architecture(Value):
     """A kind of GPU. Registers hold 32 bits; memory sizes are in bytes.
 
-    A multiprocessor is AMD's compute unit, on RDNA two of them (a work-group processor); a warp is a wave, a
-    block a work-group, shared memory is LDS.
+    An SM is AMD's compute unit, on RDNA two of them (a work-group processor); a warp is a wave, a block a
+    work-group, shared memory is LDS.
     """
 
     name: str
@@ -35,26 +35,27 @@ class Architecture(Value):
     capability: tuple[int, int]
     """As torch gives it, also for AMD's GPUs."""
     part: str
-    """A GPU of this kind, which has so many `multiprocessors`."""
-    multiprocessors: int
+    """A GPU of this kind."""
+    sms: int
+    """Of that part."""
     warp_size: int
     schedulers: int
-    """Of a multiprocessor (AMD: SIMDs), each with registers of its own."""
+    """Of an SM (AMD: SIMDs), each with registers of its own."""
     warps_per_scheduler: int
     registers_per_lane: int
-    """That a scheduler has for each of a warp's threads."""
+    """Of a scheduler, for each of a warp's threads."""
     register_unit: int
     """A thread's registers are allotted in multiples of it."""
     registers_per_thread: int
     """At most, without spilling."""
     blocks: int
-    """At most resident on a multiprocessor."""
+    """At most resident on an SM."""
     shared_bytes: int
-    """Of a multiprocessor."""
+    """Of an SM."""
     shared_bytes_per_block: int
-    """At most, for one block; on NVIDIA's GPUs a launch asks for what is over 48 KiB, as Triton does."""
+    """At most, for one block; on NVIDIA's GPUs more than 48 KiB must be asked for, as Triton does."""
     shared_reserved_bytes: int
-    """That each block costs beside what it asks for."""
+    """That each block takes in addition to what it asks for."""
     shared_unit_bytes: int
     """Shared memory is allotted in multiples of it."""
     has_async_copies: bool
@@ -62,12 +63,12 @@ class Architecture(Value):
 
     @property
     def warps(self) -> int:
-        """At most resident on a multiprocessor."""
+        """At most resident on an SM."""
         return self.schedulers * self.warps_per_scheduler
 
     @property
     def registers(self) -> int:
-        """Of a multiprocessor."""
+        """Of an SM."""
         return self.schedulers * self.registers_per_lane * self.warp_size
 
     @property
@@ -76,73 +77,49 @@ class Architecture(Value):
         return int(self.name.removeprefix("sm_")) if self.backend == "cuda" else self.name
 
 
+_NVIDIA: dict[str, Any] = {
+    "backend": "cuda", "warp_size": 32, "schedulers": 4, "registers_per_lane": 65536 // 4 // 32,
+    "register_unit": 8, "registers_per_thread": 255, "shared_reserved_bytes": KIB, "shared_unit_bytes": 128,
+    "has_async_copies": True,
+}  # fmt: skip
+_AMD: dict[str, Any] = {
+    "backend": "hip", "schedulers": 4, "shared_reserved_bytes": 0, "shared_unit_bytes": 512,
+    "has_async_copies": False,
+}  # fmt: skip
+_CDNA = _AMD | {
+    "warp_size": 64, "warps_per_scheduler": 8, "registers_per_lane": 512, "register_unit": 8,
+    "registers_per_thread": 512, "blocks": 16,
+}  # fmt: skip
+_RDNA = _AMD | {
+    "warp_size": 32, "warps_per_scheduler": 16, "registers_per_lane": 1536, "register_unit": 24,
+    "registers_per_thread": 256, "blocks": 32, "shared_bytes": 128 * KIB, "shared_bytes_per_block": 64 * KIB,
+}  # fmt: skip
+
+
 def _nvidia(
     capability: tuple[int, int], part: tuple[str, int], warps: int, blocks: int, shared_kib: int
 ) -> Architecture:
-    name, multiprocessors = part
     return Architecture(
         name=f"sm_{capability[0]}{capability[1]}",
-        backend="cuda",
         capability=capability,
-        part=name,
-        multiprocessors=multiprocessors,
-        warp_size=32,
-        schedulers=4,
+        part=part[0],
+        sms=part[1],
         warps_per_scheduler=warps // 4,
-        registers_per_lane=65536 // 4 // 32,
-        register_unit=8,
-        registers_per_thread=255,
         blocks=blocks,
         shared_bytes=shared_kib * KIB,
         shared_bytes_per_block=(shared_kib - 1) * KIB,
-        shared_reserved_bytes=KIB,
-        shared_unit_bytes=128,
-        has_async_copies=True,
+        **_NVIDIA,
     )
 
 
-def _cdna(name: str, capability: tuple[int, int], part: tuple[str, int], shared_kib: int) -> Architecture:
-    return Architecture(
-        name=name,
-        backend="hip",
-        capability=capability,
-        part=part[0],
-        multiprocessors=part[1],
-        warp_size=64,
-        schedulers=4,
-        warps_per_scheduler=8,
-        registers_per_lane=512,
-        register_unit=8,
-        registers_per_thread=512,
-        blocks=16,
-        shared_bytes=shared_kib * KIB,
-        shared_bytes_per_block=shared_kib * KIB,
-        shared_reserved_bytes=0,
-        shared_unit_bytes=512 if shared_kib == 64 else 1280,
-        has_async_copies=False,
-    )
+def _amd(name: str, capability: tuple[int, int], part: tuple[str, int], kind: dict[str, Any]) -> Architecture:
+    return Architecture(name=name, capability=capability, part=part[0], sms=part[1], **kind)
 
 
-def _rdna(name: str, capability: tuple[int, int], part: tuple[str, int]) -> Architecture:
-    return Architecture(
-        name=name,
-        backend="hip",
-        capability=capability,
-        part=part[0],
-        multiprocessors=part[1],
-        warp_size=32,
-        schedulers=4,
-        warps_per_scheduler=16,
-        registers_per_lane=1536,
-        register_unit=24,
-        registers_per_thread=256,
-        blocks=32,
-        shared_bytes=128 * KIB,
-        shared_bytes_per_block=64 * KIB,
-        shared_reserved_bytes=0,
-        shared_unit_bytes=512,
-        has_async_copies=False,
-    )
+def _cdna(shared_kib: int) -> dict[str, Any]:
+    unit = 512 if shared_kib == 64 else 1280
+    shared = shared_kib * KIB
+    return _CDNA | {"shared_bytes": shared, "shared_bytes_per_block": shared, "shared_unit_bytes": unit}
 
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -155,11 +132,11 @@ ARCHITECTURES: dict[str, Architecture] = {
         _nvidia((10, 0), ("B200", 148), warps=64, blocks=32, shared_kib=228),
         _nvidia((10, 3), ("B300", 148), warps=64, blocks=32, shared_kib=228),
         _nvidia((12, 0), ("GeForce RTX 5090", 170), warps=48, blocks=24, shared_kib=100),
-        _cdna("gfx90a", (9, 0), ("MI250X, one of its two dies", 110), shared_kib=64),
-        _cdna("gfx942", (9, 4), ("MI300X", 304), shared_kib=64),
-        _cdna("gfx950", (9, 5), ("MI355X", 256), shared_kib=160),
-        _rdna("gfx1100", (11, 0), ("Radeon RX 7900 XTX", 48)),
-        _rdna("gfx1201", (12, 0), ("Radeon RX 9070 XT", 32)),
+        _amd("gfx90a", (9, 0), ("MI250X, one of its two dies", 110), _cdna(64)),
+        _amd("gfx942", (9, 4), ("MI300X", 304), _cdna(64)),
+        _amd("gfx950", (9, 5), ("MI355X", 256), _cdna(160)),
+        _amd("gfx1100", (11, 0), ("Radeon RX 7900 XTX", 48), _RDNA),
+        _amd("gfx1201", (12, 0), ("Radeon RX 9070 XT", 32), _RDNA),
     )
 }
 
@@ -194,7 +171,7 @@ def _arch_of_product(name: str) -> str:
 
 
 def _chip(product: str) -> str:
-    """The word that tells the chip: `h100`, `4090`."""
+    """The word that names the chip: `h100`, `4090`."""
     words = re.findall(r"[a-z0-9]+", product.lower())
     return next((word for word in words if word not in _SERIES), "")
 

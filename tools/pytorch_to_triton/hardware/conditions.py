@@ -10,20 +10,20 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.benchmark import Conditions
 
 _POLL_SECONDS = 0.1
 _BUSY_PERCENT = 10
-"""A device that is so busy before anything runs on it is somebody else's too."""
+"""A device that is busier before anything of ours runs on it has other users."""
 IDLE = "GpuIdle"
 HARMLESS = ("ApplicationsClocksSetting", "None")
-"""Reasons to clock down that say nothing against a timing."""
+"""Reasons to clock down that do not harm a timing."""
 
 
 @dataclass
-class Watching:
-    """What was seen so far; `conditions` once it is over."""
+class DeviceMonitor:
+    """What was measured so far; `conditions` once it is over."""
 
     driver: str | None = None
     problem: str = ""
@@ -33,15 +33,15 @@ class Watching:
     throttled: set[str] = field(default_factory=set)
     others: tuple[str, ...] = ()
 
-    def forget(self) -> None:
-        """Start anew: what was seen so far belongs to something else."""
+    def reset(self) -> None:
+        """Drop what was measured so far."""
         self.clocks.clear()
         self.temperatures.clear()
         self.throttled.clear()
 
     @property
     def conditions(self) -> Conditions:
-        """All that was seen."""
+        """A summary of all readings."""
         return Conditions(
             driver=self.driver,
             provenance=self.problem or "NVML",
@@ -54,25 +54,25 @@ class Watching:
 
 
 @asynccontextmanager
-async def watched_device(uuid: str | None) -> AsyncIterator[Watching]:
-    """Look at the device now and then until the block ends; enter it before anything of ours runs there.
+async def monitored_device(uuid: str | None) -> AsyncIterator[DeviceMonitor]:
+    """Poll the device until the block ends; enter it before anything of ours runs there.
 
-    `uuid` as torch tells it; None takes the first device. Where NVML cannot be used, the conditions say why.
+    `uuid` as torch reports it; None takes the first device. Without NVML, the conditions say why.
     """
-    watching = Watching()
-    handle = await anyio.to_thread.run_sync(_opened, watching, uuid)
+    monitor = DeviceMonitor()
+    handle = await anyio.to_thread.run_sync(_opened, monitor, uuid)
     if handle is None:
-        yield watching
+        yield monitor
         return
-    async with together() as group:
-        group.start_soon(_follow, watching, handle)
+    async with task_group() as group:
+        group.start_soon(_follow, monitor, handle)
         try:
-            yield watching
+            yield monitor
         finally:
             group.cancel_scope.cancel()
 
 
-def _opened(watching: Watching, uuid: str | None) -> Any:
+def _opened(monitor: DeviceMonitor, uuid: str | None) -> Any:
     """NVML's handle of the device, None where there is none; who else uses it is asked here, once."""
     try:
         import pynvml
@@ -81,11 +81,11 @@ def _opened(watching: Watching, uuid: str | None) -> Any:
         handle = (
             pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}") if uuid else pynvml.nvmlDeviceGetHandleByIndex(0)
         )
-        watching.driver = pynvml.nvmlSystemGetDriverVersion()
-        watching.max_clock = pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)
-        watching.others = _others(pynvml, handle)
+        monitor.driver = pynvml.nvmlSystemGetDriverVersion()
+        monitor.max_clock = pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)
+        monitor.others = _others(pynvml, handle)
     except Exception as error:  # NVML's own kinds, a missing library, a missing package
-        watching.problem = f"not available: {type(error).__name__}: {error}"
+        monitor.problem = f"not available: {type(error).__name__}: {error}"
         return None
     return handle
 
@@ -102,14 +102,14 @@ def _others(pynvml: Any, handle: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-async def _follow(watching: Watching, handle: Any) -> None:
+async def _follow(monitor: DeviceMonitor, handle: Any) -> None:
     while True:
-        await anyio.to_thread.run_sync(_look, watching, handle)
+        await anyio.to_thread.run_sync(_read, monitor, handle)
         await anyio.sleep(_POLL_SECONDS)
 
 
-def _look(watching: Watching, handle: Any) -> None:
-    """One reading; what the driver does not tell is left out."""
+def _read(monitor: DeviceMonitor, handle: Any) -> None:
+    """One reading; what the driver does not report is left out."""
     import pynvml
 
     try:
@@ -118,10 +118,10 @@ def _look(watching: Watching, handle: Any) -> None:
         temperature = pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)
     except pynvml.NVMLError:
         return
-    watching.temperatures.append(temperature)
+    monitor.temperatures.append(temperature)
     if IDLE not in reasons:  # then the clocks are low because nothing runs, e.g. while something is compiled
-        watching.clocks.append(clock)
-        watching.throttled |= {name for name in reasons if name not in HARMLESS}
+        monitor.clocks.append(clock)
+        monitor.throttled |= {name for name in reasons if name not in HARMLESS}
 
 
 def throttle_reasons(pynvml: Any, reasons: int) -> list[str]:

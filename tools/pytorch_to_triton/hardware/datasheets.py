@@ -1,6 +1,6 @@
-"""What the makers' data sheets promise of common GPUs, for estimates without a device.
+"""Rates of common GPUs from the makers' data sheets, for estimates without a device.
 
-Rates are dense ones: where a sheet tells them with 2:4 sparsity, half of that. Products of 16 and 8 bits are
+Rates are dense ones: where a sheet gives them with 2:4 sparsity, half of that. Products of 16 and 8 bits are
 those that accumulate in float32, as torch's and Triton's do. `float32` is both the rate of products without
 TF32 and that of the vector units. Bandwidth is what the memory's clock gives, which no copy reaches: an H200
 copies at 89 % of it. So times that are estimated from a sheet are below those from measured ceilings. A rate
@@ -27,7 +27,7 @@ class DataSheet:
     tflops: Mapping[str, float]
     """Dense products by operand dtype; `tf32` is float32 with TF32 on."""
     also: tuple[str, ...] = ()
-    """Words that drivers and shops put into its name."""
+    """Words that drivers and shops add to its name."""
 
     @property
     def ceilings(self) -> Ceilings:
@@ -122,7 +122,7 @@ def datasheet(name: str) -> DataSheet:
     """The sheet of the GPU that is meant: `h200`, `RTX4090`, `NVIDIA A100-SXM4-80GB`.
 
     Capitals, the maker and punctuation do not matter. Raises BadInput for one that is not known, and for one
-    with several variants where the name does not tell which.
+    with several variants where the name leaves open which.
     """
     given = _words(name)
     meant = [sheet for sheet in SHEETS if _model(sheet) in given and given <= _allowed(sheet)]
@@ -131,11 +131,11 @@ def datasheet(name: str) -> DataSheet:
     if meant:
         variants = " or ".join(sheet.name for sheet in meant)
         raise BadInput(f"{name!r} can be {variants}, which differ.", "Name one of them in full.")
-    raise BadInput(f"There is no data sheet of {name!r}.", f"Known are {', '.join(NAMES)}.")
+    raise BadInput(f"There is no data sheet of {name!r}.", f"Known GPUs: {', '.join(NAMES)}.")
 
 
 def _model(sheet: DataSheet) -> str:
-    """The word that tells the chip: `a100`, `4090`."""
+    """The word that names the chip: `a100`, `4090`."""
     return next(word for word in sheet.name.lower().split() if any(map(str.isdigit, word)))
 
 
@@ -144,7 +144,7 @@ def _allowed(sheet: DataSheet) -> set[str]:
 
 
 def _words(name: str) -> set[str]:
-    """Lower-case words without the maker; what is often written together is parted."""
+    """Lower-case words without the maker; what is often written together is split."""
     text = re.sub(r"\bmi[- ]+(?=\d)", "mi", name.lower())
     text = re.sub(r"sxm\d(?!\d)", "sxm", re.sub(r"(\d) gb", r"\1gb", text))
     text = re.sub(r"(rtx|sxm|pcie|(?<!\d)\d+gb)", r" \1 ", text)

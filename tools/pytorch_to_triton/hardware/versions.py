@@ -1,4 +1,4 @@
-"""Which Python, torch and Triton a mode has, and which devices."""
+"""Which Python, torch and Triton a runtime has, and which devices."""
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
@@ -16,9 +16,9 @@ class Device(Value):
     capability: tuple[int, int]
     """Compute capability, e.g. (9, 0); for ROCm what torch gives in its place."""
     memory_bytes: int
-    """All of it: what is free is asked where it matters."""
+    """In all, free or not."""
     uuid: str | None = None
-    """What NVML knows it by; None where torch does not tell."""
+    """As NVML knows it; None where torch does not report it."""
 
 
 class Versions(Value):
@@ -37,11 +37,11 @@ class Versions(Value):
 
 
 async def versions(worker: WorkerClient, runtime: Runtime) -> Versions:
-    """What the runtime's worker is, asked once a client. Raises MissingRequirement where it cannot say."""
+    """What the runtime's worker runs on, asked once for each client. Raises MissingRequirement."""
     outcome = await worker.ask_once(Job(kind="versions"), runtime, seconds=_SECONDS)
     if outcome.answer is None:
         raise MissingRequirement(
-            f"{runtime.python} cannot say what it runs on: {outcome.detail}.",
-            f"Do it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
+            f"{runtime.python} does not report its versions: {outcome.detail}.",
+            f"Run it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
         )
     return Versions.model_validate(outcome.answer)

@@ -29,7 +29,7 @@ class Declaration(Value):
     """The inputs of a target, in the order of its parameters."""
 
     inputs: dict[str, InputSpec]
-    """Empty when the target draws its own inputs from the dimensions."""
+    """Empty when the target makes its own inputs from the dimensions."""
     dims: dict[str, tuple[int, ...]]
     """The sizes that each dimension should be tried at; never empty."""
     requires: tuple[str, ...] = ()
@@ -62,17 +62,17 @@ class Declaration(Value):
     def arguments(
         self, dims: Mapping[str, int], dtypes: Mapping[str, DType] | None = None
     ) -> tuple[Argument, ...]:
-        """The call at these dimensions, ready to be drawn: random values, contiguous.
+        """The call at these dimensions, ready to be generated: random values, contiguous.
 
-        `dtypes` by tensor name; the first claimed dtype where it is silent. Raises BadDeclaration where a
-        tensor cannot be drawn: a negative size, a range without values.
+        `dtypes` by tensor name; the first declared dtype where it has none. Raises BadDeclaration where
+        a tensor cannot be generated: a negative size, a range without values.
         """
         return tuple(argument_of(name, spec, dims, dtypes or {}) for name, spec in self.inputs.items())
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was said beside a file, in the values a kernel file would hold; each wins over the file's."""
+    """What was given beside a file, in the values a kernel file would hold; each wins over the file's."""
 
     inputs: Mapping[str, object] = field(default_factory=dict)
     dims: Mapping[str, object] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def parse_declaration(
     requires: Sequence[str] = (),
     options: Options = NO_OPTIONS,
 ) -> Declaration:
-    """INPUTS, DIMS and REQUIRES as a kernel file holds them, with options laid over them.
+    """INPUTS, DIMS and REQUIRES as a kernel file holds them, with options on top.
 
     An option replaces the file's entry of that name; requirements add up. Dimensions of the file that no
     input uses once options replaced some inputs are left out. Raises BadDeclaration for whatever cannot be
@@ -105,7 +105,7 @@ def parse_declaration(
     )
     declaration = Declaration(inputs=specs, dims=sizes, requires=conditions)
     _refuse_contradiction(declaration)
-    return _without_spare_dims(declaration, excused=frozenset(dims if options.inputs else ()))
+    return _without_unused_dims(declaration, excused=frozenset(dims if options.inputs else ()))
 
 
 def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence[str] = ()) -> Options:
@@ -124,28 +124,28 @@ def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence
 def _assignments(option: str, texts: Sequence[str]) -> dict[str, TextSpan]:
     found: dict[str, TextSpan] = {}
     for text in texts:
-        passage = TextSpan.of(option, text)
+        span = TextSpan.of(option, text)
         if len(text) > MOST_CHARACTERS:
             problem = f"this has {len(text)} characters; at most {MOST_CHARACTERS} are read."
-            raise passage.refusal(problem, "Declare the inputs in a file: INPUTS and DIMS.")
-        name, equals, _ = passage.text.partition("=")
+            raise span.refusal(problem, "Declare the inputs in a file: INPUTS and DIMS.")
+        name, equals, _ = span.text.partition("=")
         if not equals:
             example = "x=float32[M,N]" if option == "--input" else "M=1,7,256"
-            raise passage.refusal("'=' is missing.", f"Write {option} {example}.", at=len(passage.text))
-        key = _checked_name(option, name.strip(), passage)
+            raise span.refusal("'=' is missing.", f"Write {option} {example}.", at=len(span.text))
+        key = _checked_name(option, name.strip(), span)
         if key in found:
-            raise passage.refusal(f"{key} is given twice.", f"Keep one {option} {key}=....")
-        found[key] = passage.cut(len(name) + 1).stripped()
+            raise span.refusal(f"{key} is given twice.", f"Keep one {option} {key}=....")
+        found[key] = span.cut(len(name) + 1).stripped()
     return found
 
 
-def _literal(passage: TextSpan) -> object:
+def _literal(span: TextSpan) -> object:
     """What an option's text spells: None, a bool, a number, a list of those, else the text itself."""
-    text = passage.text
+    text = span.text
     if text.startswith("["):
         if not text.endswith("]"):
-            raise passage.refusal("']' is missing.", "A list reads [2, 3].", at=len(text))
-        inner = passage.cut(1, len(text) - 1)
+            raise span.refusal("']' is missing.", "A list reads [2, 3].", at=len(text))
+        inner = span.cut(1, len(text) - 1)
         parts = inner.split(",") if inner.text.strip() else []
         for part in parts:
             if part.text.startswith("["):
@@ -172,25 +172,25 @@ def _parse_sizes(name: str, value: object) -> tuple[int, ...]:
         raise listed.refusal(f"{name} has no sizes.", f"Give it some: --dim {name}=1,7,256.")
     parts = listed.split(",")
     if len(parts) > MOST_SIZES:
-        hint = "Name those that matter: small, odd, usual and large ones."
+        hint = "Name those that matter: small, odd, typical and large ones."
         raise listed.refusal(f"{name} has {len(parts)} sizes; at most {MOST_SIZES} are tried.", hint)
-    return tuple(dict.fromkeys(_parse_whole_size(name, part) for part in parts))
+    return tuple(dict.fromkeys(_parse_integer(name, part) for part in parts))
 
 
-def _parse_whole_size(name: str, passage: TextSpan) -> int:
-    if not re.fullmatch(r"[+-]?\d{1,18}", passage.text):
-        problem = f"{passage.text!r} is not a whole number."
-        raise passage.refusal(problem, f"Sizes are whole numbers: --dim {name}=1,7,256.")
-    if passage.text.startswith("-"):
-        raise passage.refusal(f"the size {passage.text} is negative.", "Sizes are 0 or more.")
-    return int(passage.text)
+def _parse_integer(name: str, span: TextSpan) -> int:
+    if not re.fullmatch(r"[+-]?\d{1,18}", span.text):
+        problem = f"{span.text!r} is not an integer."
+        raise span.refusal(problem, f"Sizes are integers: --dim {name}=1,7,256.")
+    if span.text.startswith("-"):
+        raise span.refusal(f"the size {span.text} is negative.", "Sizes are 0 or more.")
+    return int(span.text)
 
 
-def _checked_name(kind: str, name: str, passage: TextSpan | None = None) -> str:
+def _checked_name(kind: str, name: str, span: TextSpan | None = None) -> str:
     if name.isidentifier() and not iskeyword(name):
         return name
     problem, hint = f"{name!r} is not a name.", "Use letters, digits and _ (no Python keyword)."
-    raise (passage or TextSpan.of(kind, name)).refusal(problem, hint)
+    raise (span or TextSpan.of(kind, name)).refusal(problem, hint)
 
 
 def _refuse_contradiction(declaration: Declaration) -> None:
@@ -206,7 +206,7 @@ def _refuse_contradiction(declaration: Declaration) -> None:
         raise BadDeclaration(problem, broken, 0, hint)
 
 
-def _without_spare_dims(declaration: Declaration, *, excused: frozenset[str]) -> Declaration:
+def _without_unused_dims(declaration: Declaration, *, excused: frozenset[str]) -> Declaration:
     """Without the excused dimensions that nothing uses. Raises BadDeclaration for any other unused one."""
     used = declaration.dims_used()
     if not declaration.inputs or used == declaration.dims.keys():

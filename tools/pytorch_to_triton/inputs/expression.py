@@ -34,7 +34,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_SIZE_HINT = "A size is made of whole numbers, dimension names, + - * // % and parentheses."
+_SIZE_HINT = "A size is made of integers, dimension names, + - * // % and parentheses."
 _CONDITION_HINT = "Compare sizes, for example N % 16 == 0 or M < N; join with and, or, not."
 
 
@@ -131,7 +131,7 @@ class _Check:
                 pass
             case ast.Constant(value=float() as number):
                 if not self.floats:
-                    raise self.refusal(node, f"{number} is not a whole number.", _SIZE_HINT)
+                    raise self.refusal(node, f"{number} is not an integer.", _SIZE_HINT)
             case ast.Name(id=name):
                 if name not in self.known:
                     raise self.refusal(node, f"no dimension {name!r} is declared.", self._declare(name))
@@ -143,7 +143,7 @@ class _Check:
                 self._divisor(op, right)
             case ast.BinOp(left=left, op=ast.Div()):
                 slash = self.passage.text.index("/", self._column(left.end_col_offset))
-                problem, hint = "/ does not give a whole number.", "Write // to divide sizes."
+                problem, hint = "/ does not give an integer.", "Write // to divide sizes."
                 raise self.passage.refusal(problem, hint, at=slash)
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 raise self.refusal(node, "a condition stands where a number belongs.", _SIZE_HINT)

@@ -51,13 +51,13 @@ _FORM = "A tensor reads float32[M, N] or int64[M] in 0..N; put quotes inside the
 
 
 class TensorSpec(Value):
-    """A tensor: the dtypes it claims, its sizes, and where its values lie. `str()` gives its text back."""
+    """A tensor: its dtypes, sizes and range of values. `str()` gives its text back."""
 
     form: Literal["tensor"] = "tensor"
     dtypes: tuple[DType, ...]
-    """Claimed dtypes; the first is the one that most cases use."""
+    """The declared dtypes; the first is the one that most cases use."""
     shape: tuple[str, ...]
-    """One dimension expression a size."""
+    """One expression over the dimensions for each size."""
     low: str | None = None
     """Expression of the smallest value, inclusive; None: the dtype's default range."""
     high: str | None = None
@@ -82,7 +82,7 @@ class TensorSpec(Value):
         return sizes
 
     def argument(self, name: str, dims: Mapping[str, int], dtype: DType) -> TensorArgument:
-        """This tensor at these dimensions. Raises BadDeclaration where no such tensor can be drawn."""
+        """This tensor at these dimensions. Raises BadDeclaration where no such tensor can be generated."""
         shape = self.shape_at(dims)
         low, high = self._range_at(dims, dtype, empty=0 in shape)
         return TensorArgument(name=name, dtype=dtype, shape=shape, low=low, high=high)
@@ -126,9 +126,9 @@ def tensors_of(name: str, spec: InputSpec) -> dict[str, TensorSpec]:
 
 
 def argument_of(name: str, spec: InputSpec, dims: Mapping[str, int], dtypes: Mapping[str, DType]) -> Argument:
-    """The argument at these dimensions; `dtypes` by tensor name, the first claimed dtype where it is silent.
+    """The argument at these dimensions; `dtypes` by tensor name, the first declared dtype where it has none.
 
-    Raises BadDeclaration where no such tensor can be drawn.
+    Raises BadDeclaration where no such tensor can be generated.
     """
     if isinstance(spec, ConstantSpec):
         return ConstantArgument(name=name, value=spec.value)
@@ -147,16 +147,16 @@ def default_range(dtype: DType) -> tuple[int | None, int | None]:
 
 
 def range_problem(dtype: DType, low: Number, high: Number) -> str | None:
-    """Why no value of this dtype can be drawn from low..high (half-open); None when one can."""
+    """Why no value of this dtype can be generated in low..high (half-open); None when one can."""
     if low >= high:
-        return "it holds no value, LOW must be below HIGH"
+        return "it is empty; LOW must be below HIGH"
     if dtype == "bool":
         return "bool takes no range"
     if dtype not in INTEGERS:
         largest = _LARGEST_FLOAT.get(dtype, float("inf"))
         return None if max(-low, high) <= largest else f"{dtype} holds -{largest:g}..{largest:g}"
     if isinstance(low, float) or isinstance(high, float):
-        return f"{dtype} takes whole bounds"
+        return f"{dtype} takes integer bounds"
     smallest, end = INTEGERS[dtype]
     return None if smallest <= low and high <= end else f"{dtype} holds {smallest}..{end}"
 
@@ -188,8 +188,8 @@ def _parse_list(label: str, items: list[object], known: Collection[str]) -> List
         return ConstantSpec(value=tuple(_constant(label, item) for item in items))
     specs = []
     for index, item in enumerate(items):
-        passage = TextSpan.of(f"{label}[{index}]", item if isinstance(item, str) else repr(item))
-        specs.append(_parse_tensor(passage, known))
+        span = TextSpan.of(f"{label}[{index}]", item if isinstance(item, str) else repr(item))
+        specs.append(_parse_tensor(span, known))
     return ListSpec(items=tuple(specs))
 
 
@@ -201,7 +201,7 @@ def _constant(label: str, value: object) -> Scalar:
             "Make it the parameter's default in the target; put quotes inside the string to pass it as text."
         )
         raise TextSpan.of(label, repr(value)).refusal(
-            f"{value} cannot be passed: a call travels as JSON.", hint
+            f"{value} cannot be passed: calls are sent as JSON.", hint
         )
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -210,38 +210,38 @@ def _constant(label: str, value: object) -> Scalar:
     raise TextSpan.of(label, repr(value)[:80]).refusal(problem, hint)
 
 
-def _parse_tensor(passage: TextSpan, known: Collection[str]) -> TensorSpec:
-    text = passage.text
+def _parse_tensor(span: TextSpan, known: Collection[str]) -> TensorSpec:
+    text = span.text
     opening, closing = text.find("["), text.find("]")
     if opening < 0:
         word = re.match(r"[\s\w.|]*[\w.|]", text)
-        raise passage.refusal("'[' is missing.", _FORM, at=word.end() if word else 0)
+        raise span.refusal("'[' is missing.", _FORM, at=word.end() if word else 0)
     if closing < 0:
-        raise passage.refusal("']' is missing.", _FORM, at=len(text))
+        raise span.refusal("']' is missing.", _FORM, at=len(text))
     if closing < opening:
-        raise passage.refusal("']' stands before '['.", _FORM, at=closing)
-    dtypes = tuple(dict.fromkeys(_parse_dtype(part) for part in passage.cut(0, opening).split("|")))
-    sizes = passage.cut(opening + 1, closing)
+        raise span.refusal("']' comes before '['.", _FORM, at=closing)
+    dtypes = tuple(dict.fromkeys(_parse_dtype(part) for part in span.cut(0, opening).split("|")))
+    sizes = span.cut(opening + 1, closing)
     parts = sizes.split(",") if sizes.text.strip() else []
     if len(parts) > MOST_SIZES:
         raise sizes.refusal(f"these are {len(parts)} sizes; a tensor has at most {MOST_SIZES}.", _FORM)
     shape = tuple(parse_size(part, known) for part in parts)
-    low, high = _parse_range(passage.cut(closing + 1), dtypes, known)
+    low, high = _parse_range(span.cut(closing + 1), dtypes, known)
     return TensorSpec(dtypes=dtypes, shape=shape, low=low, high=high)
 
 
-def _parse_dtype(passage: TextSpan) -> DType:
-    name = passage.text.removeprefix("torch.")
+def _parse_dtype(span: TextSpan) -> DType:
+    name = span.text.removeprefix("torch.")
     if name in DTYPES:
         return DTYPES[name]
     if name.startswith("complex"):
         hint = "Pass real and imaginary parts as two float tensors (torch.view_as_real)."
-        raise passage.refusal("complex is refused: Triton has no complex dtype.", hint)
+        raise span.refusal("complex is not supported: Triton has no complex dtype.", hint)
     if not name:
-        raise passage.refusal("a dtype is missing here.", _FORM)
+        raise span.refusal("a dtype is missing here.", _FORM)
     near = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else get_close_matches(name, DTYPES, n=1, cutoff=0.5)
     meant = f"Did you mean {near[0]}? " if near else ""
-    raise passage.refusal(f"{name!r} is not a dtype.", f"{meant}dtypes: {', '.join(DTYPES)}.")
+    raise span.refusal(f"{name!r} is not a dtype.", f"{meant}The dtypes are {', '.join(DTYPES)}.")
 
 
 def _parse_range(
@@ -261,5 +261,5 @@ def _parse_range(
     if not names_in(low) | names_in(high):
         for dtype in dtypes:
             if problem := range_problem(dtype, value_of(low, {}), value_of(high, {})):
-                raise bounds.refusal(f"{problem}.", "A range is half-open: 0..10 draws 0 to 9.")
+                raise bounds.refusal(f"{problem}.", "A range is half-open: 0..10 gives 0 to 9.")
     return low, high

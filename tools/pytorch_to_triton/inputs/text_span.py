@@ -1,4 +1,4 @@
-"""A stretch of a declaration's text that knows where it stands, so that a refusal points at its character."""
+"""A part of a declaration's text with its position, so that a refusal points at the character."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class TextSpan:
 
     @classmethod
     def of(cls, label: str, text: str) -> "TextSpan":
-        """All of `text`; line breaks and tabs become single spaces, so that a caret can stand below it."""
+        """All of `text`; line breaks and tabs become single spaces, so that a caret can be put below it."""
         line = "".join(character if character.isprintable() else " " for character in text)
         return cls(label, line, 0, len(line))
 
@@ -30,7 +30,7 @@ class TextSpan:
         return self.whole[self.start : self.end]
 
     def cut(self, start: int, end: int | None = None) -> "TextSpan":
-        """Characters `start` to `end` of this passage (to its end when None)."""
+        """Characters `start` to `end` of this span (to its end when None)."""
         stop = self.end if end is None else self.start + end
         return TextSpan(self.label, self.whole, self.start + start, stop)
 
@@ -53,7 +53,7 @@ class TextSpan:
         return [self.cut(start + 1, end).stripped() for start, end in zip(cuts, ends, strict=True)]
 
     def refusal(self, problem: str, hint: str, *, at: int = 0) -> BadDeclaration:
-        """The error to raise, its caret `at` characters into this passage; of a long text, what is near."""
+        """The error to raise, its caret `at` characters into this span; a long text is cut around it."""
         position = self.start + at
         first = max(0, position - _SHOWN // 2) if len(self.whole) > _SHOWN else 0
         shown = self.whole[first : first + _SHOWN]
@@ -61,5 +61,5 @@ class TextSpan:
 
 
 def brief(text: str) -> str:
-    """A long text cut."""
+    """The text, cut where it is long."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

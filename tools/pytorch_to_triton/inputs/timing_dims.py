@@ -15,11 +15,11 @@ _POINTS_TRIED = 10_000
 def timing_dims(declaration: Declaration, *, at_least_bytes: int) -> dict[str, int]:
     """The largest declared sizes, with one dimension doubled until the input tensors hold `at_least_bytes`.
 
-    Bytes are counted in the first claimed dtypes. The doubled dimension is the first that no requirement
-    mentions, else the first whose doubling keeps the requirements; where none can grow, fewer bytes are
-    what there is. Raises BadInput when the tensors cannot be drawn at any declared sizes.
+    Bytes are counted in the first declared dtypes. The doubled dimension is the first that no requirement
+    mentions, else the first whose doubling keeps the requirements; where none can grow, the
+    inputs hold fewer bytes. Raises BadInput when they cannot be generated at any declared sizes.
     """
-    point = _largest_drawable(declaration)
+    point = _largest_valid(declaration)
     while _bytes(declaration, point) < at_least_bytes:
         larger = next(_doubled(declaration, point), None)
         if larger is None:
@@ -28,27 +28,27 @@ def timing_dims(declaration: Declaration, *, at_least_bytes: int) -> dict[str, i
     return point
 
 
-def _largest_drawable(declaration: Declaration) -> Point:
+def _largest_valid(declaration: Declaration) -> Point:
     points = islice(nearby(largest_point(declaration.dims), declaration.dims), _POINTS_TRIED)
     for point in points:
-        if _is_drawable(declaration, point):
+        if _is_valid(declaration, point):
             return point
     raise BadInput(
-        "At no declared sizes can all inputs be drawn.",
-        "Declare sizes that meet the requirements and leave every range a value.",
+        "The inputs cannot be generated at any of the declared sizes.",
+        "Declare sizes that meet the requirements and at which no range is empty.",
     )
 
 
 def _doubled(declaration: Declaration, point: Point) -> Iterator[Point]:
-    """The points with one dimension doubled that can be drawn and hold more."""
+    """The points with one dimension doubled at which inputs can be generated and hold more."""
     mentioned = frozenset().union(*(names_in(text) for text in declaration.requires))
     for name in sorted(point, key=lambda name: name in mentioned):
         larger = {**point, name: 2 * point[name]}
-        if _is_drawable(declaration, larger) and _bytes(declaration, larger) > _bytes(declaration, point):
+        if _is_valid(declaration, larger) and _bytes(declaration, larger) > _bytes(declaration, point):
             yield larger
 
 
-def _is_drawable(declaration: Declaration, point: Point) -> bool:
+def _is_valid(declaration: Declaration, point: Point) -> bool:
     if declaration.violated(point):
         return False
     try:

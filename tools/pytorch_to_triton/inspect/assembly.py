@@ -27,7 +27,7 @@ class Tally:
     """By the names of Instructions' plain counts."""
 
     def access(self, kind: AccessKind, bits: int, line: int | None) -> None:
-        """Count an access to global memory of so many bits a thread."""
+        """Count an access to global memory with its bits per thread."""
         self.accesses[kind, bits] += 1
         lines = self.lines.setdefault((kind, bits), set())
         if line is not None:

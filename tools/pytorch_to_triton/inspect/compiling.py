@@ -43,7 +43,7 @@ class Compiling:
     gpu: Architecture
     sass: bool
     most_configurations: int
-    """So many trials of autotuners are compiled."""
+    """At most this many configurations of autotuners are compiled."""
     seconds: float
     """Each process may take."""
     listener: ProgressListener | None
@@ -77,7 +77,7 @@ def offline_gpu(gpu: Architecture) -> "wire.OfflineGpu":
         "compiler_arch": gpu.compiler_arch,
         "capability": gpu.capability,
         "warp_size": gpu.warp_size,
-        "multiprocessors": gpu.multiprocessors,
+        "multiprocessors": gpu.sms,
         "warps": gpu.warps,
         "registers": gpu.registers,
         "shared_bytes": gpu.shared_bytes,

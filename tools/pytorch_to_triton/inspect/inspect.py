@@ -31,7 +31,8 @@ from pytorch_to_triton.schema.job import Failure, Runtime
 from pytorch_to_triton.schema.profile import Profiler
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.targets.describe import declaration_of, describe, examples_case
+from pytorch_to_triton.targets.describe import describe, examples_case
+from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 
 
 class InspectionRequest(Value):
@@ -65,7 +66,7 @@ class InspectedCall:
     """Whose file declares the inputs; None: the candidate's."""
     case: Case
     notes: tuple[str, ...] = ()
-    """What it leaves out, and what it lacks."""
+    """What it leaves out."""
 
 
 async def inspect(
@@ -74,7 +75,7 @@ async def inspect(
     runtime: Runtime,
     listener: ProgressListener | None = None,
 ) -> Inspection:
-    """Compile each kernel that the target launches, for any GPU, and read what came of it.
+    """Compile each kernel that the target launches, for any GPU, and read the compiler's texts.
 
     No GPU is needed: the target is called once on CPU tensors, and its launches are compiled instead of run.
     What the compiler refuses is in the result; a target, an arch or a size that cannot be used is refused:
@@ -139,15 +140,15 @@ def _named(request: InspectionRequest) -> Architecture | None:
 async def _found_and_described(
     worker: WorkerClient, request: InspectionRequest, runtime: Runtime, compiled_runtime: Runtime
 ) -> tuple[Versions, InspectedCall]:
-    """What the worker runs on, and the call. Workers take seconds to start: both modes' start together."""
+    """What the worker runs on, and the call. Workers take seconds to start: both start together."""
     found: list[Versions] = []
 
-    async def look() -> None:
+    async def ask_versions() -> None:
         found.append(await versions(worker, compiled_runtime))
 
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(look)
+            group.start_soon(ask_versions)
             call = await _call_of(worker, request, runtime)
     except BaseExceptionGroup as problems:
         raise problems.exceptions[0] from None
@@ -155,11 +156,14 @@ async def _found_and_described(
 
 
 async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Runtime) -> InspectedCall:
-    """The call at the largest sizes that can be drawn, in the dtypes that are declared first."""
-    candidate = await describe(worker, request.candidate, "candidate", runtime, seconds=request.seconds)
-    declaring, description = await _declaring(worker, request, candidate, runtime)
-    declaration = declaration_of(description, candidate, request.options)
-    own = examples_case(description)
+    """The call at the largest sizes that can be generated, in the dtypes that are declared first."""
+    reference = await _reference(worker, request, runtime)
+    problem = await resolve_problem(
+        worker, request.candidate, reference, request.options, runtime, seconds=request.seconds
+    )
+    declaring = reference.target if reference else None
+    declaration = problem.declaration
+    own = examples_case(problem.reference)
     if own is not None and not request.options.inputs:
         return InspectedCall(declaring, own)
     dims = timing_dims(declaration, at_least_bytes=0)
@@ -186,21 +190,19 @@ def further_dtypes(declaration: Declaration) -> Iterator[str]:
         yield f"Also declared: {'; '.join(listed)}: name one with --input."
 
 
-async def _declaring(
-    worker: WorkerClient, request: InspectionRequest, candidate: Description, runtime: Runtime
-) -> tuple[Target | None, Description]:
+async def _reference(
+    worker: WorkerClient, request: InspectionRequest, runtime: Runtime
+) -> Description | None:
     """The reference, which a candidate need not have to be inspected."""
-    if request.reference is not None:
-        return request.reference, await describe(
-            worker, request.reference, "reference", runtime, seconds=request.seconds
-        )
-    own = Target(path=request.candidate.path, init=request.candidate.init)
-    if request.candidate.name is None:
-        try:
-            return own, await describe(worker, own, "reference", runtime, seconds=request.seconds)
-        except TargetNotFound:
-            return None, candidate
-    return None, candidate
+    if request.reference is None and request.candidate.name is not None:
+        return None
+    target = reference_of(request.candidate, request.reference)
+    try:
+        return await describe(worker, target, "reference", runtime, seconds=request.seconds)
+    except TargetNotFound:
+        if request.reference is not None:
+            raise
+        return None
 
 
 def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -> None:
@@ -211,9 +213,9 @@ def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -
     target, failure = request.candidate, compiled.failure
     if failure is not None:
         raise TargetBroken(
-            f"{first}{target} was called without a GPU, on CPU tensors that stand for one's, and failed "
-            f"before any launch: {told(failure)}",
-            "Mend the call; where it needs values that only a kernel computes, name a function "
+            f"{first}{target} was called without a GPU, on CPU tensors in place of GPU tensors, and failed "
+            f"before any launch: {described(failure)}",
+            "Fix the call; where it needs values that only a kernel computes, name a function "
             "(path.py:name) that does not.",
         )
     if compiled.notes:
@@ -226,7 +228,7 @@ def refuse_nothing(compiled: Compiled, request: InspectionRequest, case: Case) -
     )
 
 
-def told(failure: Failure) -> str:
+def described(failure: Failure) -> str:
     """`ValueError: what (line 7).`"""
     line = f" (line {failure.line})" if failure.line else ""
     return f"{failure.type}: {failure.message}{line}."
@@ -296,8 +298,8 @@ def notes_of(compiled: Compiled, named: Architecture | None, gpu: Architecture) 
         yield f"No arch was named: these are figures for {gpu.name}."
     if compiled.failure is not None:
         yield (
-            f"The call ended early, so kernels that it launches later are missing: {told(compiled.failure)} "
-            "Kernels are not run here, and what they would compute is not there."
+            "The call ended early, so kernels that it launches later are missing: "
+            f"{described(compiled.failure)} Kernels are not run here, so their results are not there."
         )
 
 
@@ -309,9 +311,9 @@ def summary_of(kernels: Sequence[InspectedKernel], gpu: Architecture) -> str:
     parts = [f"{plural(compiled, 'kernel')} compiled for {gpu.name}" if compiled else ""]
     parts += [f"the compiler refuses {plural(refusals, 'kernel')}" if refusals else ""]
     listed = ", ".join(f"{kind.replace('_', ' ')} ({count})" for kind, count in remarks.most_common())
-    said = "; ".join(part for part in parts if part)
+    text = "; ".join(part for part in parts if part)
     more = f" Worth a look: {listed}." if listed else "" if refusals else " Nothing stands out."
-    return f"{said[:1].upper()}{said[1:]}.{more}"
+    return f"{text[:1].upper()}{text[1:]}.{more}"
 
 
 def next_step_of(kernels: Sequence[InspectedKernel], request: InspectionRequest) -> str:
@@ -319,10 +321,10 @@ def next_step_of(kernels: Sequence[InspectedKernel], request: InspectionRequest)
         if kernel.compiled.failure is not None:
             failure = kernel.compiled.failure
             line, file = failure.line or kernel.compiled.line, failure.file or kernel.compiled.file
-            return f"Mend {kernel.label} at line {line} of {file}."
+            return f"Fix {kernel.label} at line {line} of {file}."
     with_remarks = next((kernel for kernel in kernels if kernel.remarks), None)
     if with_remarks is not None:
         return f"Start with {with_remarks.label}: {with_remarks.remarks[0].message}"
     if request.profile is None:
-        return "On a GPU, benchmark says how fast it is, and inspect with profile ncu what it waits for."
+        return "On a GPU, benchmark shows how fast it is, and inspect with profile ncu what it waits for."
     return "Compare the profile's longest kernel with the remarks on it."

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel stay on a multiprocessor at a time, and what allows no further one."""
+"""How many blocks of a kernel stay on an SM at a time, and what limits them."""
 
 from pytorch_to_triton.hardware.architectures import Architecture
 from pytorch_to_triton.schema.compiled import Limit, Occupancy, ResourceUsage

@@ -1,4 +1,4 @@
-"""A compiler's text in pages that can be read."""
+"""A compiler's text in pages of a readable length."""
 
 import re
 
@@ -29,7 +29,7 @@ def page_of(kernel: InspectedKernel, kind: TextKind, number: int) -> TextPage:
         why = kernel.remarks[0].message if kernel.compiled.failure else "Triton did not keep it."
         raise BadInput(
             f"There is no {kind} of {kernel.label}. {why}",
-            "Mend the kernel first; where Triton keeps no texts, unset TRITON_STORE_BINARY_ONLY.",
+            "Fix the kernel first; where Triton keeps no texts, unset TRITON_STORE_BINARY_ONLY.",
         )
     text = path.read_text(encoding="utf-8")
     lines = (DEBUGGING.sub("", text) if kind == "ptx" else text).splitlines()

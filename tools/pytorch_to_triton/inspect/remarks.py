@@ -1,4 +1,4 @@
-"""What about a compiled kernel is worth a look, in plain words and with its figure."""
+"""Remarks on a compiled kernel: what may slow it down or make it inexact, with the figures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ LOW_OCCUPANCY = 0.25
 WIDEST_BITS = 128
 SHORT_TYPES = ("f16", "bf16")
 FEW_TERMS = 16
-"""A sum of fewer is not told of: it loses little."""
+"""A sum of fewer loses little, and is not reported."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class KernelReading:
 
 
 def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
-    """All that apply, the weightiest first."""
+    """All that apply, the most important first."""
     narrow = narrow_accesses(reading)
     return (
         *too_much_shared_memory(reading),
@@ -49,7 +49,7 @@ def remarks_on(reading: KernelReading) -> tuple[Remark, ...]:
 
 
 def refused(kernel: CompiledKernel) -> Remark:
-    """The compiler's own words."""
+    """The compiler's own message."""
     assert kernel.failure is not None
     line = kernel.failure.line
     at = f"line {line}: " if line else ""
@@ -66,8 +66,8 @@ def too_much_shared_memory(reading: KernelReading) -> Iterator[Remark]:
         yield Remark(
             kind="too_much_shared_memory",
             message=(
-                f"A block needs {kib(used)} of shared memory, {reading.gpu.name} grants {kib(most)}: it "
-                "cannot be launched. Take smaller blocks or fewer num_stages."
+                f"A block needs {kib(used)} of shared memory; {reading.gpu.name} has {kib(most)} per block, "
+                "so it cannot be launched. Use smaller blocks or fewer num_stages."
             ),
         )
 
@@ -79,9 +79,8 @@ def spills(reading: KernelReading) -> Iterator[Remark]:
         yield Remark(
             kind="spills",
             message=(
-                f"Each thread spills {used.spill_store_bytes} bytes of registers to local memory{read}, "
-                f"beside the {used.registers} registers that it has. Smaller blocks or more num_warps leave "
-                "each thread fewer elements."
+                f"Each thread uses {used.registers} registers and spills {used.spill_store_bytes} bytes to "
+                f"local memory{read}. Smaller blocks or more num_warps give each thread fewer elements."
             ),
         )
 
@@ -115,7 +114,7 @@ def narrow_accesses(reading: KernelReading) -> tuple[Remark, ...]:
         if bits is not None and bits < possible:
             verb = "loads" if access.kind == "load" else "stores"
             message = (
-                f"Line {access.line} {verb} {bits} bits a thread and instruction where the block of "
+                f"Line {access.line} {verb} {bits} bits per thread and instruction; the block of "
                 f"{access.elements:,} elements would allow {possible}."
             )
             remarks[access.line, access.kind] = Remark(
@@ -128,21 +127,21 @@ def narrow_accesses(reading: KernelReading) -> tuple[Remark, ...]:
 
 
 def unknown_alignment(reading: KernelReading) -> Iterator[Remark]:
-    """The arguments whose alignment the compiler would need for wide accesses."""
+    """The arguments whose alignment the compiler needs for wide accesses."""
     pointers = [a for a in reading.kernel.arguments if a.type.startswith("*") and not a.divisible_by_16]
-    whole = [
+    integers = [
         a
         for a in reading.kernel.arguments
         if a.type in ("i32", "i64", "u32", "u64") and not a.divisible_by_16 and isinstance(a.value, int)
     ]
-    if not pointers and not whole:
+    if not pointers and not integers:
         return
-    named = [f"the address {a.name}" for a in pointers] + [f"{a.name} ({a.value})" for a in whole]
+    named = [f"the address {a.name}" for a in pointers] + [f"{a.name} ({a.value})" for a in integers]
     yield Remark(
         kind="alignment_unknown",
         message=(
-            f"Not known to be multiples of 16: {', '.join(named)}. Where accesses depend on them, they stay "
-            "narrow; strides that are such multiples, or tl.multiple_of where it is true, widen them."
+            f"Not known to be multiples of 16: {', '.join(named)}. Accesses that depend on them stay narrow; "
+            "strides that are multiples of 16, or tl.multiple_of where it holds, widen them."
         ),
     )
 
@@ -158,8 +157,8 @@ def loops_without_async_copies(reading: KernelReading) -> Iterator[Remark]:
                 kind="loop_without_async_copies",
                 message=(
                     f"{at} has {plural(len(loop.loads), 'load')} and no asynchronous copies: each iteration "
-                    f"waits for its data. {launch}tl.range(..., num_stages=3) lets Triton fetch ahead in it; "
-                    "measure whether it pays."
+                    f"waits for its data. {launch}tl.range(..., num_stages=3) lets Triton prefetch in it; "
+                    "measure whether that helps."
                 ),
                 lines=lines_of((loop.line, *loop.loads)),
                 figures={"loads": len(loop.loads), "dots": loop.dots},
@@ -192,8 +191,8 @@ def tf32_products(reading: KernelReading) -> Iterator[Remark]:
         yield Remark(
             kind="tf32_product",
             message=(
-                f"{plural(len(lines), 'tl.dot')} of float32 operands in TF32: of each operand 10 of 23 "
-                "binary digits after the point count."
+                f"{plural(len(lines), 'tl.dot')} of float32 operands in TF32: it uses 10 of the 23 "
+                "mantissa bits of each operand."
             ),
             lines=lines_of(lines),
         )
@@ -205,7 +204,7 @@ def sums_by_atomics(reading: KernelReading) -> Iterator[Remark]:
             kind="float_atomics",
             message=(
                 f"{plural(len(lines), 'atomic addition')} of floats: the order of the terms, and with it the "
-                "last bits, differ from run to run."
+                "last bits, differs from run to run."
             ),
             lines=lines_of(lines),
         )
@@ -216,24 +215,24 @@ def low_occupancy(reading: KernelReading) -> Iterator[Remark]:
     if not 0 < found.share < LOW_OCCUPANCY:
         return
     used = {
-        "registers": f"{reading.resources.registers} registers a thread",
-        "shared memory": f"{kib(reading.resources.shared_bytes)} of shared memory a block",
-        "warps": f"{reading.kernel.num_warps} warps a block",
+        "registers": f"{reading.resources.registers} registers per thread",
+        "shared memory": f"{kib(reading.resources.shared_bytes)} of shared memory per block",
+        "warps": f"{reading.kernel.num_warps} warps per block",
         "blocks": f"blocks of {plural(reading.kernel.num_warps, 'warp')}",
     }
     usual = " That is usual for products on tensor cores." if reading.instructions.matrix else ""
     yield Remark(
         kind="low_occupancy",
         message=(
-            f"Occupancy is {100 * found.share:.3g} %: {found.warps} of {found.most_warps} warps a "
-            f"multiprocessor, {plural(found.blocks, 'block')} at a time, because of "
+            f"Occupancy is {100 * found.share:.3g} %: {found.warps} of {found.most_warps} warps per SM, "
+            f"{plural(found.blocks, 'block')} at a time, limited by "
             f"{' and '.join(used[limit] for limit in found.binds)}.{usual}"
         ),
     )
 
 
 def widest_at(instructions: Instructions, access: BlockAccess) -> int | None:
-    """Bits of the widest instruction that the assembly has for an access; None where no line tells."""
+    """Bits of the widest instruction that the assembly has for an access; None where no line shows it."""
     kinds = ("load", "async_copy") if access.kind == "load" else ("store",)
     return max(
         (found.bits for found in instructions.accesses if found.kind in kinds and access.line in found.lines),

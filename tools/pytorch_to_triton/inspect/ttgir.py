@@ -44,7 +44,7 @@ class Loop:
     loads: tuple[int | None, ...]
     """Lines of loads that go through registers, which an iteration waits for."""
     prefetches: int
-    """Copies to shared memory that run beside the computation."""
+    """Copies to shared memory that overlap with the computation."""
     dots: int = 0
     """Matrix products."""
 

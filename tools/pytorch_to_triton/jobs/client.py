@@ -21,9 +21,9 @@ from pytorch_to_triton.schema.job import Job, Outcome, Runtime, Status
 
 _START_SECONDS = 180.0
 """How long a fork server may take to import torch and triton; a cold network disk takes minutes."""
-_SPENT_KEPT = 200
+_PROCESS_TIMES_KEPT = 200
 _POLL_SECONDS = 0.1
-"""How often a watched job's progress is read."""
+"""How often the progress of a job with a listener is read."""
 
 
 class WorkerClient:
@@ -39,8 +39,8 @@ class WorkerClient:
         self._servers: dict[Runtime, ForkServer] = {}
         self._answers: dict[tuple[str, Runtime], Outcome] = {}
         self._asking: dict[tuple[str, Runtime], anyio.Lock] = {}
-        self.spent: deque[ProcessTime] = deque(maxlen=_SPENT_KEPT)
-        """What its last processes did, as they ended: a server goes through any number."""
+        self.process_times: deque[ProcessTime] = deque(maxlen=_PROCESS_TIMES_KEPT)
+        """Of the last processes, in the order in which they ended; a long-lived client starts any number."""
 
     async def ask(
         self, job: Job, runtime: Runtime, *, seconds: float, listener: ProgressListener | None = None
@@ -49,7 +49,7 @@ class WorkerClient:
 
         What the job's code does is an outcome, never an exception: it may raise, crash or run out of time,
         and its items up to then are kept. Cancelling kills the job. Raises MissingRequirement where
-        `runtime.python` does not run, or lacks torch or triton.
+        `runtime.python` does not run, or has no torch or triton.
         """
         await anyio.to_thread.run_sync(self.folders.make_room)
         with self.folders.new(job, runtime) as folder:
@@ -63,7 +63,7 @@ class WorkerClient:
                 self._note(job.kind, runtime, began, progress)
 
     async def ask_once(self, job: Job, runtime: Runtime, *, seconds: float) -> Outcome:
-        """As `ask`, but a job that has answered is not done again: for what does not change meanwhile."""
+        """As `ask`, but a job that has answered is not done again: for what does not change."""
         key = (job.model_dump_json(), runtime)
         async with self._asking.setdefault(key, anyio.Lock()):
             if key not in self._answers:
@@ -83,24 +83,24 @@ class WorkerClient:
         """
         await anyio.to_thread.run_sync(self.folders.make_room)
         with self.folders.new(job, runtime) as folder:
-            line = RequestPipe(folder)
+            pipe = RequestPipe(folder)
             try:
                 running = await self._start(folder, runtime)
             except BaseException:
-                line.close()
+                pipe.close()
                 raise
-            conversation = Conversation(folder, line, running, listener)
+            conversation = Conversation(folder, pipe, running, listener)
             began = time.time()
             try:
                 yield conversation
             finally:
                 await running.kill()
                 running.close()
-                line.close()
+                pipe.close()
                 self._note(job.kind, runtime, began, conversation.progress)
 
     def warm(self, runtime: Runtime) -> None:
-        """Start the runtime's fork server now: its imports take seconds, and other work goes on meanwhile."""
+        """Start the runtime's fork server now: its imports take seconds, in which other work goes on."""
         if runtime not in self._servers:
             self._servers[runtime] = ForkServer(runtime)
 
@@ -128,7 +128,7 @@ class WorkerClient:
             if limit.cancelled_caught:
                 status, detail = "timed_out", f"not done within {seconds:g} s"
         finally:
-            # Whoever leaves early leaves no process behind; an ended job is not there to be killed.
+            # No process is left behind, however this ends.
             await running.kill()
             running.close()
         await progress.follow(listener)
@@ -139,11 +139,11 @@ class WorkerClient:
         server = self._servers.get(runtime)
         if server is None:
             server = self._servers[runtime] = ForkServer(runtime)
-        came_up = server.came_up
+        has_started = server.has_started
         try:
             with anyio.move_on_after(_START_SECONDS):
                 running = await server.start(folder)
-                if not came_up:
+                if not has_started:
                     self._note("imports", runtime, server.began)
                 return running
             why = f"it did not answer within {_START_SECONDS:g} s"
@@ -152,7 +152,7 @@ class WorkerClient:
         if self._servers.get(runtime) is server:
             del self._servers[runtime]
         await server.close()
-        if server.came_up and not why:
+        if server.has_started and not why:
             return await self._start(folder, runtime)
         raise _cannot_work(server, why)
 
@@ -160,7 +160,7 @@ class WorkerClient:
         now = time.time()
         phases = phases_of(progress.marks, now) if progress else ()
         first = began - self._opened
-        self.spent.append(ProcessTime(what, runtime.interpreter, first, now - began, phases))
+        self.process_times.append(ProcessTime(what, runtime.interpreter, first, now - began, phases))
 
 
 @asynccontextmanager
@@ -185,8 +185,8 @@ async def _wait(running: RunningJob, progress: Progress, listener: ProgressListe
 
 
 def _cannot_work(server: ForkServer, why: str) -> MissingRequirement:
-    said = server.last_words or "(nothing)"
+    log = server.log_end or "(nothing)"
     return MissingRequirement(
-        f"{server.runtime.python} cannot run the worker: {why or said.splitlines()[-1]}",
-        f"Install torch and triton there, or name a Python (3.11 or newer) that has them. It said:\n{said}",
+        f"{server.runtime.python} cannot run the worker: {why or log.splitlines()[-1]}",
+        f"Install torch and triton there, or name a Python (3.11 or newer) that has them. Its output:\n{log}",
     )

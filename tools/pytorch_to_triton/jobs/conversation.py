@@ -1,4 +1,4 @@
-"""A job that is asked one thing after the other, and answers each with an item."""
+"""A job that takes one request after another, and answers each with an item."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Outcome, Status
 
 REQUESTS = "requests.jsonl"
-"""In the run folder, a request a line: for whoever does the job again."""
+"""In the run folder, one request a line, to do the job again."""
 ASKED, ANSWERED = "asked.fifo", "answered.fifo"
 """While the job runs: the requests on their way to it, and a byte for each line of its progress."""
 END = "end"
 _SILENT_SECONDS = 0.25
-"""After so long without a byte it is looked whether the job still runs."""
+"""After this long without a byte, check whether the job still runs."""
 
 Item = dict[str, Any]
 
@@ -34,13 +34,13 @@ class Ended(Exception):
 
 
 class RequestPipe:
-    """The two named pipes of a run folder: requests to the running job, and its word that it has written."""
+    """The two named pipes of a run folder: requests to the job, and its signals that it has written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         for name in (ASKED, ANSWERED):
             os.mkfifo(folder / name)
-        # Opened for both: neither end waits for the other, and what is asked early is not lost.
+        # Opened for reading and writing: neither end waits for the other, and early requests are not lost.
         self._asked = os.open(folder / ASKED, os.O_RDWR | os.O_CLOEXEC)
         self._answered = os.open(folder / ANSWERED, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -51,14 +51,14 @@ class RequestPipe:
             kept.write(line)
         os.write(self._asked, line)
 
-    async def heard(self) -> None:
+    async def wait_for_output(self) -> None:
         """Wait until the job has written something."""
         await anyio.wait_readable(self._answered)
         with suppress(BlockingIOError):
             os.read(self._answered, 1 << 16)
 
     def close(self) -> None:
-        """From here on the run folder holds files alone."""
+        """Close and remove the pipes."""
         for file in (self._asked, self._answered):
             os.close(file)
         for name in (ASKED, ANSWERED):
@@ -66,40 +66,40 @@ class RequestPipe:
 
 
 class Conversation:
-    """The line to a job that waits for requests. It answers them in their order, an item each."""
+    """Requests to a running job, which answers them in their order, an item each."""
 
     def __init__(
-        self, folder: Path, line: RequestPipe, running: RunningJob, listener: ProgressListener | None
+        self, folder: Path, pipe: RequestPipe, running: RunningJob, listener: ProgressListener | None
     ) -> None:
         self.folder = folder
         self.progress = Progress(folder)
-        self._line = line
+        self._pipe = pipe
         self._running = running
         self._listener = listener
         self._received = 0
-        self._unclaimed = 0
+        self._abandoned = 0
         self._ended: Outcome | None = None
 
     async def ask(self, request: Mapping[str, Any], *, seconds: float) -> Item:
         """Send a request and wait for its answer. Raises Ended.
 
-        Where the wait is cancelled, the answer belongs to nobody: the next one who asks gets their own.
+        Where the wait is cancelled, the answer is dropped when it comes: the next request gets its own.
         """
-        self._line.send(request)
+        self._pipe.send(request)
         try:
             return await self.item(seconds=seconds)
         except anyio.get_cancelled_exc_class():
-            self._unclaimed += 1
+            self._abandoned += 1
             raise
 
     async def item(self, *, seconds: float) -> Item:
-        """The next item; the job is killed where it is longer in coming. Raises Ended."""
+        """The next item; the job is killed where that takes longer. Raises Ended."""
         with anyio.move_on_after(seconds):
             while not self._arrived() and self._ended is None:
-                await self._look()
+                await self._wait()
         if self._arrived():
-            self._received += self._unclaimed + 1
-            self._unclaimed = 0
+            self._received += self._abandoned + 1
+            self._abandoned = 0
             return self.progress.items[self._received - 1]
         if self._ended is None:
             await self._finish("timed_out", f"not done within {seconds:g} s")
@@ -107,32 +107,32 @@ class Conversation:
         raise Ended(self._ended)
 
     async def end(self, *, seconds: float) -> Outcome:
-        """Let the job finish, and see how it ended; it is killed where that takes longer."""
+        """Let the job finish; it is killed where that takes longer."""
         if self._ended is None:
-            self._line.send(END)
+            self._pipe.send(END)
         with anyio.move_on_after(seconds):
             while self._ended is None:
-                await self._see_end()
+                await self._check_end()
         if self._ended is None:
             await self._finish("timed_out", f"did not finish within {seconds:g} s")
         assert self._ended is not None
         return self._ended
 
     def _arrived(self) -> bool:
-        return len(self.progress.items) > self._received + self._unclaimed
+        return len(self.progress.items) > self._received + self._abandoned
 
-    async def _look(self) -> None:
-        """Wait for something that the job has written, now and then for its end."""
+    async def _wait(self) -> None:
+        """Wait until the job writes something, and check now and then whether it has ended."""
         await self.progress.follow(self._listener)
         if self._arrived():
             return
         with anyio.move_on_after(_SILENT_SECONDS) as silence:
-            await self._line.heard()
+            await self._pipe.wait_for_output()
         if silence.cancelled_caught:
             with anyio.move_on_after(0.001):
-                await self._see_end()
+                await self._check_end()
 
-    async def _see_end(self) -> None:
+    async def _check_end(self) -> None:
         try:
             status = await self._running.ended()
         except ForkServerGone:

@@ -1,4 +1,4 @@
-"""One lock a device, held across processes: nothing runs beside a timing."""
+"""One lock a device, held across processes: nothing else runs during a timing."""
 
 import os
 from collections.abc import AsyncIterator
@@ -9,25 +9,25 @@ import anyio
 from filelock import FileLock, Timeout
 
 from pytorch_to_triton import places
-from pytorch_to_triton.jobs.no_answer import needing_the_cache
+from pytorch_to_triton.jobs.no_answer import cache_required
 from pytorch_to_triton.jobs.progress import ProgressListener
 
 _POLL_SECONDS = 0.05
-_PATIENCE_SECONDS = 1.0
-"""After each such wait, `listener` is told who holds the device."""
+_REPORT_SECONDS = 1.0
+"""After each such wait, the listener is sent who holds the device."""
 
 
 @asynccontextmanager
 async def device_lock(name: str, listener: ProgressListener | None = None) -> AsyncIterator[None]:
     """Hold the device `name` (e.g. `cuda-0`) alone on this machine until the block ends.
 
-    Waits as long as it takes, and can be cancelled meanwhile. A lock goes with the process that holds it.
+    Waits as long as it takes; the wait can be cancelled. A lock ends with the process that holds it.
     """
-    with needing_the_cache():
+    with cache_required():
         places.locks().mkdir(parents=True, exist_ok=True)
     lock = FileLock(places.locks() / f"{name}.lock")
     holder = places.locks() / f"{name}.holder"
-    while not await _acquired(lock, _PATIENCE_SECONDS):
+    while not await _acquired(lock, _REPORT_SECONDS):
         if listener:
             await listener.progress(0, None, f"waiting for {name}, which {_whose(holder)} holds")
     try:

@@ -39,17 +39,17 @@ class ForkServer:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.began = time.time()
-        self.came_up = False
-        """Whether it ever took a job: its imports have worked."""
-        self.last_words = ""
+        self.has_started = False
+        """Whether it has ever taken a job: its imports work."""
+        self.log_end = ""
         """The end of what it printed; set by `close`."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `close`)
-        self._control, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         bootstrap = str(places.WORKER / "bootstrap.py")
         try:
             self._process = subprocess.Popen(
                 [runtime.python, "-P", bootstrap, "--serve", runtime.model_dump_json()],
-                stdin=its_end.fileno(),
+                stdin=child_end.fileno(),
                 stdout=self._log,
                 stderr=self._log,
                 start_new_session=True,
@@ -62,20 +62,20 @@ class ForkServer:
                 "Name a Python that has torch and triton.",
             ) from error
         finally:
-            its_end.close()
+            child_end.close()
 
     async def start(self, folder: Path) -> "RunningJob":
         """Fork a child for the job in `folder`. Raises ForkServerGone."""
-        line, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        line, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         job = RunningJob(line)
         try:
-            with its_end:
-                self._send(folder, its_end)
+            with child_end:
+                self._send(folder, child_end)
             await job.started()
         except BaseException:
             job.close()
             raise
-        self.came_up = True
+        self.has_started = True
         return job
 
     def _send(self, folder: Path, line: socket.socket) -> None:
@@ -87,7 +87,7 @@ class ForkServer:
     async def close(self) -> None:
         """End it with all its jobs; returns when they are gone. May be called again."""
         self._control.close()
-        if not self.came_up:
+        if not self.has_started:
             self._process.kill()
         with anyio.CancelScope(shield=True):
             try:
@@ -96,7 +96,7 @@ class ForkServer:
                 self._process.kill()
                 self._process.wait()
         if not self._log.closed:
-            self.last_words = text_end(self._log).strip()
+            self.log_end = text_end(self._log).strip()
             self._log.close()
 
 

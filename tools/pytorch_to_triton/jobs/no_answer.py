@@ -1,4 +1,4 @@
-"""Why a job gave no answer, by its own name: what the target did, or what the machine lacks."""
+"""Refusals for jobs without an answer: what the target did, or what the machine is missing."""
 
 import errno
 import os
@@ -19,15 +19,15 @@ LEAST_BYTES = 1 << 16
 """Where less is free, an answer cannot be written."""
 
 DOING = {"": "Importing", "load": "Importing", "describe": "Constructing or describing"}
-"""By what the job said last; anything else is a call of the target."""
+"""By the job's last phase; anything else is a call of the target."""
 
 
 def refusal_of_end(outcome: Outcome, target: Target) -> Refusal:
     """Of a job that ended without an answer and without an exception."""
     doing = f"{DOING.get(outcome.during, 'Calling')} {target}"
     where = "what runs at import" if outcome.during in ("", "load") else "the function"
-    if lack := full_disk(outcome.folder, outcome.log):
-        return lack
+    if refusal := disk_full_refusal(outcome.folder, outcome.log):
+        return refusal
     if outcome.status == "timed_out":
         return TargetBroken(
             f"{doing} took too long: {outcome.detail}.",
@@ -36,28 +36,28 @@ def refusal_of_end(outcome: Outcome, target: Target) -> Refusal:
     if code := re.search(r"exit code \d+", outcome.detail):
         return TargetBroken(
             f"{doing} ended the process with {code[0]}.",
-            f"Take the call that ends the process, such as os._exit, out of {where}.",
+            f"Remove the call that ends the process, such as os._exit, from {where}.",
         )
     if "SIGKILL" in outcome.detail:
         return TargetBroken(
             f"{doing} was {outcome.detail}.",
-            f"Look for memory that {where} takes; the log is in {outcome.folder}.",
+            f"Check how much memory {where} takes; the log is in {outcome.folder}.",
         )
     return TargetBroken(
         f"{doing} crashed: {outcome.detail}.",
-        f"{outcome.folder / 'log.txt'} says on which line; look at the native code that is called there.",
+        f"{outcome.folder / 'log.txt'} shows the line; check the native code that is called there.",
     )
 
 
 def refusal_of_exception(failure: Failure) -> Refusal:
     """Of an exception that is none of the worker's own."""
     if is_full(failure.message):
-        return no_room(f"{failure.type}: {failure.message}")
+        return disk_full(f"{failure.type}: {failure.message}")
     place = f" at {failure.file}:{failure.line}" if failure.file else ""
     doing = DOING.get(failure.during, "Calling")
     if failure.type == "SystemExit":
         message = f"{doing} the target ended the program with sys.exit({failure.message}){place}."
-        return TargetBroken(message, "Raise an exception in its place, or take the call out.")
+        return TargetBroken(message, "Raise an exception instead, or remove the call.")
     return TargetBroken(
         f"{doing} the target raised {failure.named}{place}.", "Correct that line, or declare other inputs."
     )
@@ -69,27 +69,27 @@ def is_full(message: str) -> bool:
     return "No space left on device" in message or bool(numbered and int(numbered[1]) in FULL)
 
 
-def full_disk(folder: Path, log: str) -> MissingRequirement | None:
-    """What is told where a job could not write its answer."""
+def disk_full_refusal(folder: Path, log: str) -> MissingRequirement | None:
+    """The refusal where a job could not write its answer; None where there was space."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
         return None
-    return no_room(f"{free:,} bytes are free") if free < LEAST_BYTES or is_full(log) else None
+    return disk_full(f"{free:,} bytes are free") if free < LEAST_BYTES or is_full(log) else None
 
 
-def no_room(why: str) -> MissingRequirement:
+def disk_full(why: str) -> MissingRequirement:
     """The disk is full."""
     return MissingRequirement(
-        f"There is no room on the disk ({why.removesuffix('.')}); {places.cache()} is the cache folder.",
-        "Make room there, or name another folder in the environment variable PYTORCH_TO_TRITON_CACHE.",
+        f"The disk is full ({why.removesuffix('.')}); {places.cache()} is the cache folder.",
+        "Free some space there, or name another folder in the environment variable PYTORCH_TO_TRITON_CACHE.",
     )
 
 
 def unusable_cache(problem: OSError) -> MissingRequirement:
     """The cache folder cannot be written to."""
     if problem.errno in FULL:
-        return no_room(str(problem.strerror))
+        return disk_full(str(problem.strerror))
     named = " (PYTORCH_TO_TRITON_CACHE names it)" if os.environ.get("PYTORCH_TO_TRITON_CACHE") else ""
     return MissingRequirement(
         f"The cache folder {places.cache()}{named} cannot be used: {problem.strerror}.",
@@ -98,8 +98,8 @@ def unusable_cache(problem: OSError) -> MissingRequirement:
 
 
 @contextmanager
-def needing_the_cache() -> Iterator[None]:
-    """Raises MissingRequirement in place of an OSError: whatever is inside only writes below the cache."""
+def cache_required() -> Iterator[None]:
+    """Raises MissingRequirement for an OSError: the block only writes below the cache."""
     try:
         yield
     except OSError as problem:
@@ -107,8 +107,8 @@ def needing_the_cache() -> Iterator[None]:
 
 
 @contextmanager
-def lacks_named() -> Iterator[None]:
-    """Raises MissingRequirement in the place of an OSError that tells of a full disk or an unusable cache."""
+def cache_errors_refused() -> Iterator[None]:
+    """Raises MissingRequirement for an OSError that means a full disk or an unusable cache."""
     try:
         yield
     except OSError as problem:

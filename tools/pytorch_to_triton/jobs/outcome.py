@@ -1,4 +1,4 @@
-"""Reading a job's run folder, while the job runs and once it has ended."""
+"""A job's progress and outcome, read from its run folder."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _TAIL_BYTES = 8192
 
 
 class Progress:
-    """Reads `progress.jsonl` as it grows; a line still being written is left for the next time."""
+    """Reads `progress.jsonl` as it grows; a line that is still being written is read next time."""
 
     def __init__(self, folder: Path) -> None:
         self.items: list[dict[str, Any]] = []
@@ -53,7 +53,7 @@ class Progress:
 
 
 def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) -> Outcome:
-    """The outcome of an ended job. A whole `reply.json` decides; else it is `status`, because of `detail`."""
+    """The outcome of an ended job. `reply.json` decides; without it, `status` and `detail` do."""
     answer: dict[str, Any] | None = None
     failure: Failure | None = None
     reply = folder / "reply.json"
@@ -79,7 +79,7 @@ def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) 
 
 
 def write_end(folder: Path, status: Status, detail: str) -> None:
-    """Leave `outcome.json`: how the job ended, for whoever reads the folder."""
+    """Leave `outcome.json`: how the job ended."""
     text = json.dumps({"status": status, "detail": detail})
     (folder / "outcome.json").write_text(text, encoding="utf-8")
 

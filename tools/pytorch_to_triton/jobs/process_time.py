@@ -1,15 +1,15 @@
-"""What a call was spent on: the worker's processes, one after the other."""
+"""Where the time of a call went: the worker's processes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-FEW = 8
-"""Phases of a job that are told apart; one that goes through dozens of cases has no phases."""
+MOST_PHASES = 8
+"""A job that goes through more, such as dozens of cases, is shown without its phases."""
 
 
 @dataclass(frozen=True)
 class ProcessTime:
-    """One process of the worker's."""
+    """One process of the worker."""
 
     what: str
     """The job's kind, or `imports` where a fork server loaded torch and triton."""
@@ -18,21 +18,21 @@ class ProcessTime:
     """Seconds after the client was opened."""
     seconds: float
     phases: tuple[tuple[str, float], ...] = ()
-    """What the job said it was doing, and for how many seconds."""
+    """The job's phases, and how many seconds each took."""
 
 
 def phases_of(marks: list[tuple[str, float]], end: float) -> tuple[tuple[str, float], ...]:
     """Seconds from each mark to the next; `end` is when the job was over. All are times since the epoch."""
-    if not 1 < len(marks) <= FEW:
+    if not 1 < len(marks) <= MOST_PHASES:
         return ()
     ends = [at for _, at in marks[1:]] + [end]
     return tuple((what, max(later - at, 0.0)) for (what, at), later in zip(marks, ends, strict=True))
 
 
-def table_of(spent: Iterable[ProcessTime]) -> list[tuple[str, str, str]]:
+def table_of(times: Iterable[ProcessTime]) -> list[tuple[str, str, str]]:
     """Began, seconds, and what, a row each in the order of their beginning."""
     rows = []
-    for one in sorted(spent, key=lambda one: one.began):
+    for one in sorted(times, key=lambda one: one.began):
         how = "interpreter" if one.interpreter else "device"
         parts = ", ".join(f"{what} {seconds:.1f}" for what, seconds in one.phases)
         what = f"{one.what} ({how})" + f": {parts}" * bool(parts)

@@ -1,10 +1,10 @@
-"""Following long work while it goes on."""
+"""How long work reports its progress."""
 
 from typing import Any, Protocol
 
 
 class ProgressListener(Protocol):
-    """Told how a job is getting on, in the order in which it happened."""
+    """Receives a job's progress and results, in order."""
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         """`done` of `total`, in the job's own units; `total` None where the end is not known."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytorch_to_triton.jobs.no_answer import needing_the_cache
+from pytorch_to_triton.jobs.no_answer import cache_required
 from pytorch_to_triton.schema.job import Job, Runtime
 
 _REQUEST = "job.json"
@@ -36,10 +36,10 @@ class RunFolders:
         """
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         folder = self.root / f"{now}-{Path(job.kind).stem}-{secrets.token_hex(3)}"
-        # Hidden until it is in use: whoever makes room meanwhile must not take it for an old one.
+        # Hidden until it is in use: another process that makes room must not take it for an old one.
         unfinished = folder.with_name(f".{folder.name}")
         request = {**job.model_dump(mode="json"), "runtime": runtime.model_dump(mode="json")}
-        with needing_the_cache():
+        with cache_required():
             unfinished.mkdir(parents=True)
             (unfinished / _REQUEST).write_text(json.dumps(request, allow_nan=False), encoding="utf-8")
         with in_use(unfinished):

@@ -4,10 +4,6 @@ Options of ncu: docs.nvidia.com/nsight-compute/NsightComputeCli.
 """
 
 import os
-import shutil
-import signal
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +15,10 @@ from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
-from pytorch_to_triton.jobs.outcome import Progress, describe_end, read_outcome
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.profilers.profiler_reports import METRICS, complaint, parse_ncu, parse_proton
+from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_of, worker_command
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.profile import Profile, Profiler
 from pytorch_to_triton.targets.describe import refusal_of_failure
@@ -64,17 +60,14 @@ def require(profiler: Profiler, device: Device | None) -> None:
         raise MissingRequirement(
             "Nsight Compute (ncu) is not installed.",
             "Install it with the CUDA toolkit or as the package nsight-compute, or put ncu on PATH; "
-            'profile="proton" needs nothing beside Triton.',
+            'profile="proton" needs nothing but Triton.',
         )
 
 
 def find_ncu() -> Path | None:
     """The tool on PATH, else in CUDA's folders; None where there is none."""
-    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
-    searched = [None, *(str(Path(home) / "bin") for home in homes if home)]
-    found = next((path for place in searched if (path := shutil.which(NAME, path=place))), None)
     installed = [path for pattern in INSTALLED for path in sorted(Path("/").glob(pattern.lstrip("/")))]
-    return Path(found).absolute() if found else (installed[-1] if installed else None)
+    return find_tool(NAME) or (installed[-1] if installed else None)
 
 
 async def profiled(
@@ -112,16 +105,12 @@ async def _under_ncu(job: Job, runtime: Runtime, seconds: float) -> Profile:
     await anyio.to_thread.run_sync(folders.make_room)
     with folders.new(job, runtime) as folder:
         report = folder / REPORT
-        command = [str(program), *OPTIONS, "--log-file", str(report)]
-        command += [runtime.python, "-P", str(places.WORKER / "bootstrap.py"), str(folder)]
-        detail = await _run(command, folder, runtime, seconds)
-        text = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
-        kernels = parse_ncu(text)
+        command = [str(program), *OPTIONS, "--log-file", str(report), *worker_command(runtime, folder)]
+        outcome, _ = await run_tool(command, folder, _environment(runtime), seconds=seconds)
+        kernels = parse_ncu(text_of(report))
         if not kernels:
-            raise _why_nothing_was_measured(text, read_outcome(folder, Progress(folder), "crashed", detail))
-        progress = Progress(folder)
-        await progress.follow(None)
-        answer = _answer(read_outcome(folder, progress, "crashed", detail))
+            raise _why_nothing_was_measured(text_of(report), outcome)
+        answer = _answer(outcome)
     return Profile(
         profiler=NAME,
         device=answer["device"],
@@ -130,32 +119,9 @@ async def _under_ncu(job: Job, runtime: Runtime, seconds: float) -> Profile:
     )
 
 
-async def _run(command: list[str], folder: Path, runtime: Runtime, seconds: float) -> str:
-    """Run to the end, in a process group that is gone afterwards; says how it ended."""
+def _environment(runtime: Runtime) -> dict[str, str]:
     devices = {} if runtime.devices is None else {"CUDA_VISIBLE_DEVICES": runtime.devices}
-    # Numbers in the table follow the locale.
-    environment = {**os.environ, **devices, "LC_ALL": "C"}
-    with (folder / "log.txt").open("ab") as log:
-        process = await anyio.open_process(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=environment,
-            start_new_session=True,
-        )
-    try:
-        with anyio.move_on_after(seconds) as limit:
-            await process.wait()
-    finally:
-        with anyio.CancelScope(shield=True):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    if limit.cancelled_caught:
-        return f"not done within {seconds:g} s"
-    code = process.returncode or 0
-    return describe_end(code << 8 if code >= 0 else -code)
+    return {**os.environ, **devices, "LC_ALL": "C"}  # numbers in the table follow the locale
 
 
 def _answer(outcome: Outcome) -> dict[str, Any]:

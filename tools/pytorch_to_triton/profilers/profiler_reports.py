@@ -82,7 +82,7 @@ def complaint(text: str) -> str:
 
 
 def _launches(text: str) -> Iterator[tuple[str, Measured]]:
-    """Name and metrics of each launch; what the tool says beside its table is passed over."""
+    """Name and metrics of each launch; other output of the tool is skipped."""
     rows = [line for line in text.splitlines() if line.startswith('"')]
     table = csv.reader(rows)
     header = next(table, [])
@@ -107,7 +107,7 @@ def _of_launches(name: str, launches: Sequence[Measured]) -> KernelProfile:
     share, occupancy = (_mean(launches, metric) for metric in (DRAM_SHARE, OCCUPANCY))
     tensor = next((mean for metric in TENSOR if (mean := _mean(launches, metric)) is not None), None)
     stalls = {reason: _mean(launches, STALL.format(reason)) for reason in STALL_REASONS}
-    told = {reason: ratio for reason, ratio in stalls.items() if ratio}
+    present = {reason: ratio for reason, ratio in stalls.items() if ratio}
     return KernelProfile(
         name=name,
         launches=len(launches),
@@ -118,7 +118,7 @@ def _of_launches(name: str, launches: Sequence[Measured]) -> KernelProfile:
         achieved_occupancy=None if occupancy is None else occupancy / 100,
         registers=max((int(launch[REGISTERS]) for launch in launches if REGISTERS in launch), default=None),
         tensor_share=None if tensor is None else tensor / 100,
-        stalls=dict(sorted(told.items(), key=lambda pair: -pair[1])),
+        stalls=dict(sorted(present.items(), key=lambda pair: -pair[1])),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pytorch_to_triton.schema.value import Value
 
 HAZARDS = 20
-"""So many different hazards are told."""
+"""At most this many different hazards are reported."""
 
 LINE = re.compile(r"={8,10} *(.*?)\s*$")
 INVALID = re.compile(r"Invalid __(\w+)__ (\w+|\?) of size ([\d.,]+) bytes?")
@@ -31,7 +31,7 @@ SUMMARY = re.compile(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: .*\()([\d.,]+) erro
 COMPLAINT = re.compile(
     r"Internal Sanitizer Error|Error: (?!process didn't)|Unable to |Unsupported|.*not supported"
 )
-"""The tool says itself that it did not watch, or not all."""
+"""The tool reports that it did not check all."""
 PLACES = (
     re.compile(r"(?:0x[0-9a-f]+ in )?(?P<file>[^:]+):(?P<line>\d+):(?P<kernel>.+)$"),
     re.compile(r"0x[0-9a-f]+ in (?P<kernel>.+)$"),
@@ -70,7 +70,7 @@ class Hazard(Value):
 def parse_report(text: str) -> tuple[Hazard, ...]:
     """The hazards of a report in its order, repeats counted; at most HAZARDS. Other lines are skipped."""
     merged: dict[tuple[object, ...], Hazard] = {}
-    for hazard in map(_hazard, _records(told_lines(text))):
+    for hazard in map(_hazard, _records(report_lines(text))):
         key = (hazard.kind, hazard.space, hazard.kernel, hazard.file, hazard.line, hazard.misaligned)
         known = merged.get(key)
         merged[key] = _merged(known, hazard) if known else hazard
@@ -79,16 +79,16 @@ def parse_report(text: str) -> tuple[Hazard, ...]:
 
 def counted_errors(text: str) -> int | None:
     """How many errors the report's summary counts; None where it has none, so is not complete."""
-    counts = [_number(match[1]) for line in told_lines(text) if (match := SUMMARY.match(line))]
+    counts = [_number(match[1]) for line in report_lines(text) if (match := SUMMARY.match(line))]
     return max(counts) if counts else None
 
 
 def complaint(text: str) -> str:
-    """The first line in which the tool says that it could not watch, or not all; empty without one."""
-    return next((line for line in told_lines(text) if COMPLAINT.match(line)), "")
+    """The first line in which the tool reports that it could not check all; empty without one."""
+    return next((line for line in report_lines(text) if COMPLAINT.match(line)), "")
 
 
-def told_lines(text: str) -> Iterator[str]:
+def report_lines(text: str) -> Iterator[str]:
     """The tool's own lines, without prefix and indentation."""
     return (match[1] for line in text.splitlines() if (match := LINE.match(line)))
 

@@ -70,11 +70,11 @@ class Benchmark(Value):
     """GPU, driver, torch and Triton versions, date."""
     passes: Passes
     precision: str
-    """What was set for everybody: `float32 products in float32 (TF32 off)`."""
+    """The setting for all callables: `float32 products in float32 (TF32 off)`."""
     provenance: str
     """`measured` or `estimated`, and how."""
     tables: tuple[TimingTable, ...]
-    """One a size, in growing order of bytes."""
+    """One for each size, in growing order of bytes."""
     flags: tuple[RedFlag, ...]
     """About the whole run; those of a size are in its table."""
     ceilings: Ceilings | None

@@ -37,7 +37,7 @@ class ResourceUsage(Value):
     spill_store_bytes: int
     """Registers of a thread that did not fit, written to local memory."""
     spill_load_bytes: int | None
-    """The same read back; None on AMD's GPUs, whose compiler does not say."""
+    """The same read back; None on AMD's GPUs, whose compiler does not report it."""
     shared_bytes: int
     """A block's shared memory (AMD: LDS)."""
 
@@ -65,7 +65,7 @@ class CompiledKernel(Value):
     """None where Triton had it in its cache."""
     texts: dict[TextKind, Path] = Field(default_factory=dict)
     failure: Failure | None = None
-    """What the compiler said, with the kernel's file and line, where it refused."""
+    """The compiler's message, with the kernel's file and line, where it refused."""
 
 
 class MemoryInstruction(Value):
@@ -96,7 +96,7 @@ class MatrixInstruction(Value):
 
 
 class Instructions(Value):
-    """What stands in a kernel's assembly."""
+    """What a kernel's assembly contains."""
 
     accesses: tuple[MemoryInstruction, ...]
     matrix: tuple[MatrixInstruction, ...]
@@ -116,7 +116,7 @@ Limit = Literal["registers", "shared memory", "warps", "blocks"]
 
 
 class Occupancy(Value):
-    """How many warps stay on a multiprocessor at a time (AMD: waves on a compute unit)."""
+    """How many warps stay on an SM at a time (AMD: waves on a compute unit)."""
 
     blocks: int
     """0: the kernel cannot be launched."""
@@ -125,7 +125,7 @@ class Occupancy(Value):
     share: float
     """warps / most_warps."""
     binds: tuple[Limit, ...]
-    """What allows no further block, several where they tie; `warps` alone where they are used up."""
+    """What limits the blocks, several where they tie; `warps` alone where they are used up."""
     blocks_by: dict[Limit, int]
     """Blocks that each resource alone would allow."""
 
@@ -138,15 +138,15 @@ RemarkKind = Literal[
 
 
 class Remark(Value):
-    """Something about a kernel that is worth a look."""
+    """Something about a kernel that may slow it down or make it inexact."""
 
     kind: RemarkKind
     message: str
-    """Whole sentences, with the figure."""
+    """Whole sentences, with the figures."""
     lines: tuple[int, ...] = ()
     """Of the source that it is about."""
     figures: dict[str, int] = Field(default_factory=dict)
-    """What the message tells in numbers, by name: `bits` and `possible` of a narrow access."""
+    """The numbers in the message, by name: `bits` and `possible` of a narrow access."""
     precision: str = ""
     """Of a product or a sum: `f16`, or `f32 ieee`, as the compiler's text names it."""
 

@@ -19,8 +19,8 @@ class Hit(Value):
     section: str = ""
     """The passage's headings below the page's title, outermost first; empty for the page's beginning."""
     title: str
-    speaks_of: str
-    """Of which Triton."""
+    applies_to: str
+    """Which Triton."""
     source: Source
     excerpt: str
     score: float
@@ -69,8 +69,8 @@ class PageExcerpt(Value):
     section: str = ""
     """Its headings below the page's title, outermost first; empty where all is read."""
     source: Source
-    speaks_of: str
-    """Of which Triton."""
+    applies_to: str
+    """Which Triton."""
     url: str | None = None
     fetched: datetime | None = None
     text: str
@@ -86,9 +86,9 @@ class PageExcerpt(Value):
 
 
 class Fetched(Value):
-    """The fetched pages that speak of one Triton."""
+    """The fetched pages that apply to one Triton."""
 
-    speaks_of: str
+    applies_to: str
     pages: int
     oldest: datetime | None
     """When the server last confirmed the page that was confirmed first."""
@@ -104,7 +104,7 @@ class DocsStatus(Value):
     triton: str | None
     """The installed version; None where it could not be read."""
     names: int
-    """How many pages tell of the installed Triton: one a public name, and the lists of names."""
+    """How many pages describe the installed Triton: one for each public name, and the lists of names."""
     guides: int
     fetched: tuple[Fetched, ...]
     index: Path
@@ -112,4 +112,4 @@ class DocsStatus(Value):
     indexed: bool
     """Whether the index is there; the next search builds it."""
     missing: tuple[MissingEntry, ...] = ()
-    """What is missing, each with its mend."""
+    """What is missing, each with its fix."""

@@ -26,11 +26,11 @@ STRICT = {
     "float8_e4m3fn": 0.13,
     "float8_e5m2": 0.26,
 }
-"""Fixed tolerances, relative and absolute alike, that many projects test with: they are reported beside the
+"""Fixed tolerances, relative and absolute alike, that many projects test with: they are reported with the
 budget and decide nothing. Loose ones are a hundred times as large, and no more than LOOSEST."""
 LOOSEST = 0.5
 UNTRUSTED = 0.5
-"""Relative error of an element of PyTorch's from which on it says nothing about the candidate's."""
+"""Relative error from which on an element of PyTorch's result is no measure for the candidate's."""
 
 
 def budget() -> "wire.ErrorBudget":

@@ -1,4 +1,4 @@
-"""What a fetch of documentation pages came to."""
+"""The outcome of fetching documentation pages."""
 
 from datetime import datetime
 from pathlib import Path
@@ -7,7 +7,7 @@ from pytorch_to_triton.schema.value import Value
 
 
 class Failed(Value):
-    """A page that could not be had; what was fetched of it earlier stays."""
+    """A page that could not be fetched; an earlier copy stays."""
 
     name: str
     url: str
@@ -33,7 +33,7 @@ class FetchReport(Value):
     """The server does not have them, as happens where releases differ."""
     failed: tuple[Failed, ...] = ()
     damaged: tuple[str, ...] = ()
-    """Files of the folder that could not be read and were dropped; their pages were asked for anew."""
+    """Files of the folder that could not be read and were dropped; their pages were fetched again."""
     origins: tuple[str, ...]
     """The beginnings of the URLs that were asked."""
     started: datetime

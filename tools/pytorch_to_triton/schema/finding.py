@@ -42,7 +42,7 @@ class Finding(Value):
     pointer: str = ""
     """The pointer that it is about, as the kernel names it; empty: several, or none."""
     message: str
-    """What is wrong here, and what comes of it."""
+    """What is wrong here, and its consequences."""
     proof: str = ""
     """What was seen, with its figures; empty where the source itself is the evidence."""
     suggestion: str
@@ -108,7 +108,7 @@ class CompiledFigures(Value):
     shared_bytes: int
     """A block's."""
     occupancy: float
-    """Warps that stay on a multiprocessor, as a share of the most."""
+    """Warps that stay on an SM, as a share of the maximum."""
     widest_load_bits: int | None
     """A thread's widest instruction that reads global memory; None: there is none."""
     widest_store_bits: int | None
@@ -120,7 +120,7 @@ class Examination(Value):
     target: str
     kind: EvidenceKind
     summary: str
-    """What came of it, in a sentence."""
+    """The outcome, in a sentence."""
     provenance: str
     """How the figures came about; empty where there are none."""
     replay: str = ""
@@ -145,7 +145,7 @@ class AuditReport(Value):
     findings: tuple[Finding, ...]
     """By severity, the worst first, then by place."""
     recommendations: tuple[Recommendation, ...]
-    """One a rule, the weightiest first."""
+    """One for each rule, the most important first."""
     files: tuple[Path, ...]
     """What was audited."""
     kernels: int

@@ -1,6 +1,6 @@
 """The traced program as plain data: what torch.export saw, with the caller's own names.
 
-Sizes are written as expressions over the declared dims (`M`, `2*H`, `(N + 1)//2`) and, beside them, as the
+Sizes are written as expressions over the declared dims (`M`, `2*H`, `(N + 1)//2`) and also as the
 sizes at which the program was traced. Those are distinct for distinct dims, so equal traced sizes mean equal
 dims.
 """
@@ -48,7 +48,7 @@ class Literal_(Value):
 
 
 class NonFinite(Value):
-    """An infinity or NaN, which JSON cannot say."""
+    """An infinity or NaN, which JSON does not have."""
 
     form: Literal["nonfinite"] = "nonfinite"
     value: Literal["inf", "-inf", "nan"]
@@ -84,7 +84,7 @@ class TensorInput(Value):
     dtype: DType
     """As traced."""
     dtypes: tuple[DType, ...] = ()
-    """All that the function claims to take here, as it was traced in; empty: only `dtype`."""
+    """All declared dtypes, in which it was traced; empty: only `dtype`."""
 
 
 class Node(Value):

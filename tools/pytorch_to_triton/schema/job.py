@@ -1,4 +1,4 @@
-"""One piece of work for the worker, and what came of it."""
+"""One piece of work for the worker, and its outcome."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,9 +45,9 @@ class Failure(Value):
     file: str | None = None
     line: int | None = None
     statement: str = ""
-    """The `raise` or `assert`, in the user's code or in Triton's, that began it; empty: there is none."""
+    """The `raise` or `assert`, of the user's code or of Triton's, that raised it; empty: there is none."""
     during: str = ""
-    """What the worker was doing: `load`, `call`, the case's name, ..."""
+    """The worker's phase: `load`, `call`, the case's name, ..."""
 
     @property
     def named(self) -> str:
@@ -62,13 +62,13 @@ class Outcome(Value):
     answer: dict[str, Any] | None
     """What the job returned; None unless `status` is `answered`."""
     items: tuple[dict[str, Any], ...]
-    """What the job handed over on its way, in order; kept whatever the end."""
+    """The results that the job reported while it ran, in order; kept however it ended."""
     failure: Failure | None
     """Set when `status` is `raised`."""
     detail: str
     """For a person: the signal, the exit code or the time limit."""
     during: str
-    """The last thing that the job said it was doing; empty when it said nothing."""
+    """The job's last phase; empty where it reported none."""
     log: str
     """The end of what the job's process printed."""
     folder: Path

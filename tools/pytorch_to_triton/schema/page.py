@@ -16,8 +16,8 @@ class Page(Value):
     """Unique, as `docs read` takes it: `triton.language.load`, `guides/masks`, `web/tutorials/index`."""
     title: str
     source: Source
-    speaks_of: str
-    """Of which Triton: `Triton 3.7.1 (installed)`, `Triton 3.6 to 3.9`, `main, may not match 3.7`."""
+    applies_to: str
+    """Which Triton: `Triton 3.7.1 (installed)`, `Triton 3.6 to 3.9`, `main, may not match 3.7`."""
     text: str
     """Markdown, starting with a heading of level 1."""
     url: str | None = None

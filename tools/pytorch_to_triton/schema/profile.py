@@ -22,7 +22,7 @@ class KernelProfile(Value):
     dram_bytes: int | None = None
     """Read and written."""
     achieved_occupancy: float | None = None
-    """Warps that were active, over the most that a multiprocessor holds."""
+    """Warps that were active, over the most that an SM holds."""
     registers: int | None = None
     """A thread's."""
     tensor_share: float | None = None

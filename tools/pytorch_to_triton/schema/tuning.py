@@ -1,4 +1,4 @@
-"""Which configurations of a kernel's were tried, which are kept, and where they were measured."""
+"""Which configurations of a kernel were tried, which are kept, and where they were measured."""
 
 from datetime import date
 from typing import Literal

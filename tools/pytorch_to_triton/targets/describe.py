@@ -1,4 +1,4 @@
-"""What a target is and declares: asked of the worker, and turned into one declaration of inputs."""
+"""What a target is and declares: the worker describes it, and its inputs become one declaration."""
 
 import re
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ async def describe(
 
 
 def refusal_of(outcome: Outcome, target: Target) -> Refusal:
-    """Why a job could not use the target: mostly the caller's mistake, or what the machine lacks."""
+    """Why a job could not use the target: mostly the caller's mistake, or a missing requirement."""
     return refusal_of_failure(outcome.failure) if outcome.failure else refusal_of_end(outcome, target)
 
 
@@ -156,7 +156,7 @@ def misfit(side: Description, names: list[str], given: list[str]) -> str:
 
 
 def examples_case(reference: Description) -> Case | None:
-    """The call that the file's own get_inputs() draws; None where it has none."""
+    """The call that the file's own get_inputs() makes; None where it has none."""
     if not reference.examples:
         return None
     return Case(name=EXAMPLES_CASE, group="declared", dims={}, arguments=())

@@ -1,4 +1,4 @@
-"""Whether declared sizes fit into memory at all, asked before anything of them is allocated."""
+"""Whether declared sizes fit into memory at all, checked before any of it is allocated."""
 
 import os
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ POINTS_TRIED = 1_000
 SHARE = 4
 """Sizes that are proposed take this part of the memory: results and copies need some, too."""
 NEVER_TOO_LARGE = 2**30
-"""So many bytes fit everywhere, and nobody is asked."""
+"""This many bytes fit everywhere, and no device is asked."""
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -32,7 +32,7 @@ class MemoryLimit:
     where: str
 
 
-def host_room() -> MemoryLimit:
+def host_memory() -> MemoryLimit:
     """This machine's memory, or what this process may take of it."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):  # there is no limit, or no such file
@@ -40,7 +40,7 @@ def host_room() -> MemoryLimit:
     return MemoryLimit(total, "this machine's memory")
 
 
-def device_room(device: Device) -> MemoryLimit:
+def device_memory(device: Device) -> MemoryLimit:
     return MemoryLimit(device.memory_bytes, f"the memory of {device.name}")
 
 
@@ -50,11 +50,11 @@ async def refuse_too_large(worker: WorkerClient, declaration: Declaration, runti
     if point is None or bytes_at(declaration, point) <= NEVER_TOO_LARGE:
         return
     devices = () if runtime.interpreter else (await versions(worker, runtime)).devices
-    refuse_over(declaration, point, device_room(devices[0]) if devices else host_room())
+    refuse_over(declaration, point, device_memory(devices[0]) if devices else host_memory())
 
 
 def smallest_allowed(declaration: Declaration) -> Point | None:
-    """The smallest declared sizes that meet the requirements and can be drawn."""
+    """The smallest declared sizes that meet the requirements and for which inputs can be generated."""
     for point in islice(nearby(smallest_point(declaration.dims), declaration.dims), POINTS_TRIED):
         if declaration.violated(point) is None:
             with suppress(BadDeclaration):
@@ -63,33 +63,33 @@ def smallest_allowed(declaration: Declaration) -> Point | None:
     return None
 
 
-def refuse_over(declaration: Declaration, point: Point, room: MemoryLimit) -> None:
-    """Raises BadInput where the inputs at these sizes hold more than there is room for."""
+def refuse_over(declaration: Declaration, point: Point, limit: MemoryLimit) -> None:
+    """Raises BadInput where the inputs at these sizes do not fit."""
     held = bytes_at(declaration, point)
-    if held <= room.bytes:
+    if held <= limit.bytes:
         return
-    smaller = fitting(declaration, point, room)
+    smaller = fitting(declaration, point, limit)
     such = f", such as {point_name(smaller)}" if smaller else ""
     raise BadInput(
-        f"The inputs{at(point)} hold {gigabytes(held)}; {room.where} is {gigabytes(room.bytes)}.",
-        f"Declare sizes at which they hold less than {gigabytes(room.bytes // SHARE)}{such}.",
+        over(point, held, limit),
+        f"Declare sizes at which they hold less than {gigabytes(limit.bytes // SHARE)}{such}.",
     )
 
 
-def refuse_cases_over(cases: Iterable[Case], room: MemoryLimit) -> None:
-    """Raises BadInput for the first call whose inputs hold more than there is room for."""
+def refuse_cases_over(cases: Iterable[Case], limit: MemoryLimit) -> None:
+    """Raises BadInput for the first call whose inputs do not fit."""
     for case in cases:
         held = sum(tensor.bytes for tensor in tensors_in(case.arguments))
-        if held > room.bytes:
+        if held > limit.bytes:
             raise BadInput(
-                f"The inputs{at(case.dims)} hold {gigabytes(held)}; {room.where} is {gigabytes(room.bytes)}.",
-                f"Name sizes with --dim at which they hold less than {gigabytes(room.bytes // SHARE)}.",
+                over(case.dims, held, limit),
+                f"Name sizes with --dim at which they hold less than {gigabytes(limit.bytes // SHARE)}.",
             )
 
 
-def fitting(declaration: Declaration, point: Point, room: MemoryLimit) -> Point | None:
+def fitting(declaration: Declaration, point: Point, limit: MemoryLimit) -> Point | None:
     """The sizes halved, the largest first, until they fit; None where they cannot."""
-    while bytes_at(declaration, point) > room.bytes // SHARE:
+    while bytes_at(declaration, point) > limit.bytes // SHARE:
         largest_first = sorted((name for name in point if point[name] > 1), key=lambda name: -point[name])
         halved = ({**point, name: point[name] // 2} for name in largest_first)
         allowed = (smaller for smaller in halved if declaration.violated(smaller) is None)
@@ -101,15 +101,16 @@ def fitting(declaration: Declaration, point: Point, room: MemoryLimit) -> Point 
 
 
 def bytes_at(declaration: Declaration, point: Point) -> int:
-    """What the inputs hold; 0 where they cannot be drawn at these sizes."""
+    """What the inputs hold; 0 where they cannot be generated at these sizes."""
     try:
         return sum(tensor.bytes for tensor in tensors_in(declaration.arguments(point)))
     except BadDeclaration:
         return 0
 
 
-def at(point: Point) -> str:
-    return f" at {point_name(point)}" if point else ""
+def over(point: Point, held: int, limit: MemoryLimit) -> str:
+    at = f" at {point_name(point)}" if point else ""
+    return f"The inputs{at} hold {gigabytes(held)}; {limit.where} is {gigabytes(limit.bytes)}."
 
 
 def gigabytes(count: int) -> str:

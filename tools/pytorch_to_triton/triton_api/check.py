@@ -1,7 +1,7 @@
-"""Check that every name and argument of Triton in some source exists in the Triton at hand.
+"""Check that every name and argument of Triton in some source exists in the installed Triton.
 
-Only what is certain is told: names that imports lead to without doubt, methods of what certainly is a tensor.
-What a file asks for first, by hasattr or by a version, is spared (spared.py).
+Only what is certain is reported: names that imports lead to without doubt, and
+methods of what certainly is a tensor. What a file guards is left out (guarded_usage.py).
 """
 
 import ast
@@ -13,8 +13,8 @@ from typing import Literal
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.confusions import NAMES
-from pytorch_to_triton.triton_api.fixes import elsewhere, keyword_instead, name_instead, shown
-from pytorch_to_triton.triton_api.guarded_usage import GuardedUsage, spared
+from pytorch_to_triton.triton_api.fixes import elsewhere, keyword_suggestion, name_suggestion, shown
+from pytorch_to_triton.triton_api.guarded_usage import GuardedUsage, guarded_usage
 from pytorch_to_triton.triton_api.history import History
 from pytorch_to_triton.triton_api.keyword_confusions import KEYWORDS
 from pytorch_to_triton.triton_api.name_scope import NameScope, function_scope, module_scope, own_nodes
@@ -92,7 +92,7 @@ def check(source: str, surface: Surface, history: History) -> tuple[Complaint, .
 
 def misuses(tree: ast.Module, surface: Surface, history: History) -> tuple[Misuse, ...]:
     """All wrong uses of Triton's names in a file, by place."""
-    found = _Reader(surface, history, spared(tree)).block(tree.body, module_scope(tree))
+    found = _Reader(surface, history, guarded_usage(tree)).block(tree.body, module_scope(tree))
     return tuple(sorted(found, key=lambda misuse: (misuse.at.lineno, misuse.at.col_offset)))
 
 
@@ -102,7 +102,7 @@ class _Reader:
 
     surface: Surface
     history: History
-    spared: GuardedUsage
+    guarded: GuardedUsage
 
     def block(self, body: list[ast.stmt], scope: NameScope) -> Iterator[Misuse]:
         """The wrong uses in a module's, function's or class's statements."""
@@ -148,16 +148,16 @@ class _Reader:
     def _name(self, node: ast.Attribute | ast.alias, path: str) -> Iterator[Misuse]:
         """What is wrong with a name itself."""
         owner, _, name = path.rpartition(".")
-        if self.spared.covers(node, name):
+        if self.guarded.covers(node, name):
             return
         entry = self.surface.find(path)
-        if entry is None and (path in NAMES or self._lacks(owner, name)):
+        if entry is None and (path in NAMES or self._is_missing(owner, name)):
             yield self._misuse("unknown", path, node)
         elif entry is not None and entry.standing != "current":
             yield self._misuse(entry.standing, path, node)
 
-    def _lacks(self, owner: str, name: str) -> bool:
-        """Whether a module or class certainly has no such name; private ones are nobody's promise."""
+    def _is_missing(self, owner: str, name: str) -> bool:
+        """Whether a module or class certainly has no such name; private ones are promised to nobody."""
         return self.surface.complete and self.surface.lists(owner) and not name.startswith("_")
 
     def _misuse(self, fault: Fault, path: str, node: ast.Attribute | ast.alias) -> Misuse:
@@ -169,7 +169,7 @@ class _Reader:
             "removed": f"{shown(path)} was removed{where}: every call is refused{others}.",
             "deprecated": f"{shown(path)} is deprecated{where}: every call warns.",
         }[fault]
-        return Misuse(fault, path, node, message, name_instead(path, self.surface), versions)
+        return Misuse(fault, path, node, message, name_suggestion(path, self.surface), versions)
 
     def _arguments(self, call: ast.Call, path: str) -> Iterator[Misuse]:
         """What is wrong with the arguments of a call of something of Triton's."""
@@ -190,7 +190,7 @@ class _Reader:
                 name is None
                 or name in entry.keywords
                 or name.startswith("_")
-                or self.spared.covers(keyword, name)
+                or self.guarded.covers(keyword, name)
             ):
                 continue
             if not self.surface.complete and name not in KEYWORDS.get(path, {}):
@@ -199,21 +199,21 @@ class _Reader:
             where = f" in Triton {self.surface.version}" if versions else ""
             others = elsewhere(versions, "takes", "take")
             message = f"{shown(path)} takes no keyword `{name}`{where}{others}."
-            suggestion = keyword_instead(path, name, entry)
+            suggestion = keyword_suggestion(path, name, entry)
             yield Misuse("keyword", f"{path}({name}=)", keyword, message, suggestion, versions)
 
     def _positions(self, call: ast.Call, path: str, entry: PublicName) -> Iterator[Misuse]:
         allowed = [p for p in entry.parameters or () if p.kind.startswith("positional")]
         starred = any(isinstance(argument, ast.Starred) for argument in call.args)
         given = len(call.args)
-        if starred or given <= len(allowed) or not self.surface.complete or self.spared.covers(call, ""):
+        if starred or given <= len(allowed) or not self.surface.complete or self.guarded.covers(call, ""):
             return
         most = f"{len(allowed)} positional argument{'' if len(allowed) == 1 else 's'}"
         by_name = [p.name for p in entry.parameters or () if p.kind == "keyword_only"]
         suggestion = f"Its positional parameters are {', '.join(p.name for p in allowed) or 'none'}."
         if by_name:
             suggestion += f" Give {', '.join(by_name)} by name."
-        message = f"{shown(path)} takes {most} at most; here are {given}."
+        message = f"{shown(path)} takes at most {most}; {given} are given."
         yield Misuse("positional", path, call.args[len(allowed)], message, suggestion)
 
 

@@ -1,7 +1,7 @@
-"""Names that people write and Triton lacks, with what to write instead; one row each.
+"""Names that people write and Triton does not have, with what to write instead; one row each.
 
 They come from PyTorch, NumPy, CUDA, from Triton's forks and from releases long gone. A row counts only where
-the Triton at hand lacks the name, or warns of it; what merely stands in another module needs no row.
+the installed Triton does not have the name, or warns of it; a name of another module needs no row.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What to write instead of a name or keyword that Triton lacks."""
+"""What to write instead of a name or keyword that Triton does not have."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -8,8 +8,8 @@ from pytorch_to_triton.triton_api.keyword_confusions import EVERY_OTHER, KEYWORD
 from pytorch_to_triton.triton_api.surface import DESCRIPTOR, TENSOR, PublicName, Surface
 
 _LIBDEVICE = "triton.language.extra.libdevice"
-_HOMES = ("triton.language", _LIBDEVICE, "triton", "triton.testing", "triton.tools.tensor_descriptor")
-"""Where a name may really stand, the likeliest first."""
+_MODULES = ("triton.language", _LIBDEVICE, "triton", "triton.testing", "triton.tools.tensor_descriptor")
+"""Where a name may be, the likeliest first."""
 _SIMILARITY = 0.72
 """From 0 to 1, as difflib measures it; below, the nearest names have nothing to do with the wrong one."""
 
@@ -22,12 +22,12 @@ def shown(path: str) -> str:
     return path
 
 
-def name_instead(path: str, surface: Surface) -> str:
+def name_suggestion(path: str, surface: Surface) -> str:
     """What to write for a name that is not there, or should not be used any more."""
     owner, _, name = path.rpartition(".")
     if path in NAMES:
         return NAMES[path]
-    for home in _HOMES:
+    for home in _MODULES:
         if surface.find(f"{home}.{name}"):
             return _from(home, name, surface)
     if known := NAMES.get(f"triton.language.{name}"):
@@ -36,7 +36,7 @@ def name_instead(path: str, surface: Surface) -> str:
     near = get_close_matches(name, entry.members or () if entry else (), cutoff=_SIMILARITY)
     if near:
         return f"The nearest {_listed([shown(f'{owner}.{one}') for one in near])}."
-    return "Nothing is known that replaces it: compose it of what there is."
+    return "No replacement is known: compose it from what there is."
 
 
 def moved(path: str, surface: Surface) -> str | None:
@@ -45,13 +45,13 @@ def moved(path: str, surface: Surface) -> str | None:
     None where no module so called has it.
     """
     *_, module, name = path.split(".")
-    for home in _HOMES:
+    for home in _MODULES:
         if home.rpartition(".")[2] == module and surface.find(f"{home}.{name}"):
             return _from(home, name, surface)
     return None
 
 
-def keyword_instead(path: str, keyword: str, entry: PublicName) -> str:
+def keyword_suggestion(path: str, keyword: str, entry: PublicName) -> str:
     """What to write for a keyword that the function does not take."""
     rows = KEYWORDS.get(path, {})
     if keyword in rows:

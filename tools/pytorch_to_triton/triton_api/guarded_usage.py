@@ -1,4 +1,4 @@
-"""What a file tries or asks for before it uses it: there, a name that is missing is no mistake."""
+"""Uses that a file guards, by try, hasattr or a version: there, a missing name is no mistake."""
 
 import ast
 import re
@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError"}
-_ASKING = {"hasattr", "getattr", "signature", "find_spec"}
-_EXPECTING = {"raises", "suppress"}
-_TELLING = re.compile(r"version|support|above|triton_|_triton|is_(hip|rocm|xpu|npu|musa|cpu)", re.IGNORECASE)
-"""What stands in the names of flags and functions that tell one Triton, or one machine, from another."""
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_PROBES = {"hasattr", "getattr", "signature", "find_spec"}
+_CATCHING = {"raises", "suppress"}
+_FLAG_NAME = re.compile(
+    r"version|support|above|triton_|_triton|is_(hip|rocm|xpu|npu|musa|cpu)", re.IGNORECASE
+)
+"""In the names of flags and functions that distinguish versions of Triton, or machines."""
+_EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 @dataclass(frozen=True)
 class GuardedUsage:
-    """The places and the names that are not to be judged."""
+    """The places and the names that are not checked."""
 
     places: frozenset[int]
     """The ids of syntax nodes."""
@@ -27,13 +29,13 @@ class GuardedUsage:
         return id(node) in self.places or name in self.names
 
 
-def spared(tree: ast.Module) -> GuardedUsage:
+def guarded_usage(tree: ast.Module) -> GuardedUsage:
     """What a file guards: by try, by hasattr, by a comparison of versions."""
     nodes = tuple(ast.walk(tree))
     flags = frozenset(_flags(nodes))
     guarded = (node for found in nodes for node in _guarded(found, flags))
     places = {id(node) for root in guarded for node in ast.walk(root)}
-    return GuardedUsage(frozenset(places), frozenset(_asked(nodes)))
+    return GuardedUsage(frozenset(places), frozenset(_probed(nodes)))
 
 
 def _guarded(node: ast.AST, flags: frozenset[str]) -> Iterator[ast.AST]:
@@ -47,16 +49,16 @@ def _guarded(node: ast.AST, flags: frozenset[str]) -> Iterator[ast.AST]:
             elif caught:
                 yield from _imports(body)
         case ast.With(items=items):
-            if any(_last_name(item.context_expr) in _EXPECTING for item in items):
+            if any(_last_name(item.context_expr) in _CATCHING for item in items):
                 yield node
         case ast.If(test=test) | ast.IfExp(test=test):
-            if _tells(test, flags):
+            if _is_flag(test, flags):
                 yield node
             elif isinstance(node, ast.If):
-                # Whatever the condition is, it decides whether the module is wanted.
+                # Whatever the condition is, it decides whether the module is imported.
                 yield from _imports([*node.body, *node.orelse])
         case ast.FunctionDef(decorator_list=decorators) | ast.ClassDef(decorator_list=decorators):
-            if any(_tells(decorator, flags) for decorator in decorators):
+            if any(_is_flag(decorator, flags) for decorator in decorators):
                 yield node
     for field in ("body", "orelse"):
         if isinstance(statements := getattr(node, field, None), list):
@@ -71,15 +73,15 @@ def _behind_an_exit(body: list[ast.stmt], flags: frozenset[str]) -> Iterator[ast
     """The statements that follow `if OLD: return ...`."""
     for index, statement in enumerate(body):
         match statement:
-            case ast.If(test=test, body=[*_, last]) if isinstance(last, _LEAVING) and _tells(test, flags):
+            case ast.If(test=test, body=[*_, last]) if isinstance(last, _EXITS) and _is_flag(test, flags):
                 yield from body[index + 1 :]
 
 
-def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _probed(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names in hasattr(tl, "gather") and `"cache_results" in parameters`, and those that are assigned."""
     for node in nodes:
         match node:
-            case ast.Call(args=[_, ast.Constant(value=str(name)), *_]) if _last_name(node) in _ASKING:
+            case ast.Call(args=[_, ast.Constant(value=str(name)), *_]) if _last_name(node) in _PROBES:
                 yield name
             case ast.Compare(left=ast.Constant(value=str(name)), ops=[ast.In() | ast.NotIn()]):
                 yield name
@@ -88,11 +90,11 @@ def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _flags(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The file's names that hold, or return, what was learned of the Triton at hand; flags from elsewhere."""
+    """The file's names that hold or return a property of the installed Triton; imported flags."""
     found: set[str] = set()
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _tells(value, found):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_flag(value, found):
                 found.add(name)
             case ast.FunctionDef(name=name, body=body) if _returns_a_flag(body, found):
                 found.add(name)
@@ -103,14 +105,14 @@ def _flags(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 def _returns_a_flag(body: list[ast.stmt], flags: Iterable[str]) -> bool:
     returned = (node.value for part in body for node in ast.walk(part) if isinstance(node, ast.Return))
-    return any(value is not None and _tells(value, flags) for value in returned)
+    return any(value is not None and _is_flag(value, flags) for value in returned)
 
 
-def _tells(test: ast.expr, flags: Iterable[str]) -> bool:
-    """Whether an expression looks at which Triton, or which machine, is at hand."""
+def _is_flag(test: ast.expr, flags: Iterable[str]) -> bool:
+    """Whether an expression depends on the installed Triton or on the machine."""
     for node in ast.walk(test):
         name = _last_name(node)
-        if name and (name in flags or name in _ASKING or _TELLING.search(name)):
+        if name and (name in flags or name in _PROBES or _FLAG_NAME.search(name)):
             return True
     return False
 

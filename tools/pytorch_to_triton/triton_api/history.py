@@ -67,15 +67,15 @@ class History:
     def lines(self, release: str) -> dict[str, str]:
         """The line of every name that a release has."""
         upto = [r for r in self.releases if _minor(r) <= _minor(release)]
-        newest = {path: [told[r] for r in upto if r in told] for path, told in self.names.items()}
+        newest = {path: [changes[r] for r in upto if r in changes] for path, changes in self.names.items()}
         return {path: line for path, lines in newest.items() if lines and (line := lines[-1])}
 
 
 @cache
 def history() -> History:
     """The history that ships with the package."""
-    told = json.loads(FILE.read_text(encoding="utf-8"))
-    return History(tuple(told["releases"]), told["names"])
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+    return History(tuple(content["releases"]), content["names"])
 
 
 @cache
@@ -104,11 +104,11 @@ def _surface(known: History, release: str) -> Surface:
     )
 
 
-def _changes(path: str, told: list[tuple[str, dict[str, str]]]) -> dict[str, str | None]:
+def _changes(path: str, lines_of: list[tuple[str, dict[str, str]]]) -> dict[str, str | None]:
     """A name's line at each release where it differs from the release before."""
     changes: dict[str, str | None] = {}
     before = None
-    for release, lines in told:
+    for release, lines in lines_of:
         if (line := lines.get(path)) != before:
             changes[release] = before = line
     return changes

@@ -1,6 +1,6 @@
 """Keywords that people give and the functions of Triton do not take, with what to write instead.
 
-A row counts only where the Triton at hand lacks the keyword.
+A row counts only where the installed Triton does not have the keyword.
 """
 
 from collections import defaultdict

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import secrets
 import sys
 from contextlib import suppress
 from functools import cached_property
@@ -108,10 +107,7 @@ async def surface(worker: WorkerClient, runtime: Runtime) -> Surface:
         return Surface.model_validate_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, ValidationError):
         found = await _read(worker, runtime)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    unfinished.write_text(found.model_dump_json(), encoding="utf-8")
-    os.replace(unfinished, file)
+    places.write_atomically(file, found.model_dump_json())
     return found
 
 
@@ -125,7 +121,7 @@ def kept_surface(runtime: Runtime) -> Surface | None:
 
 
 def installed_version() -> str | None:
-    """The version of Triton beside this package, read without importing it; None where there is none."""
+    """The version of the Triton installed here, read without importing it; None where there is none."""
     for distribution in _DISTRIBUTIONS:
         try:
             return version(distribution)
@@ -155,6 +151,6 @@ async def _read(worker: WorkerClient, runtime: Runtime) -> Surface:
         why = outcome.failure.message if outcome.failure else outcome.detail
         raise MissingRequirement(
             f"The names of Triton cannot be read with {runtime.python}: {why}.",
-            f"Do it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
+            f"Run it by hand: {runtime.python} -P {places.WORKER / 'bootstrap.py'} {outcome.folder}",
         )
     return Surface.model_validate(outcome.answer)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytorch_to_triton import places
-from pytorch_to_triton.jobs.no_answer import needing_the_cache
+from pytorch_to_triton.jobs.no_answer import cache_required
 
 
 @contextmanager
@@ -16,7 +16,7 @@ def exchange_folder() -> Iterator[Path]:
     """A new folder, removed with the block; those that ended processes left behind are removed first."""
     root = places.cache() / "exchange"
     folder = root / f"{os.getpid()}-{secrets.token_hex(4)}"
-    with needing_the_cache():
+    with cache_required():
         root.mkdir(parents=True, exist_ok=True)
         for old in root.iterdir():
             if not alive(old.name.partition("-")[0]):

@@ -13,7 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
@@ -156,7 +156,7 @@ class TrialRun:
         for unit in units(cases):
             send.send_nowait(unit)
         send.close()
-        async with together() as group:
+        async with task_group() as group:
             group.start_soon(self.prepare, cases)
             for lane in self.trial.candidate.lanes:
                 group.start_soon(self.call, lane, receive.clone(), group)

@@ -10,18 +10,17 @@ from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
+from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.jobs.together import together
+from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.profilers.sanitizer import Tool
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
-from pytorch_to_triton.targets.describe import EXAMPLES_CASE, declaration_of, describe, examples_case
+from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
+from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
@@ -34,6 +33,7 @@ from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.replay import command
+from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
@@ -53,37 +53,6 @@ CANDIDATES_AT_ONCE = 2
 """A conversion validates two stages side by side on a device."""
 SPAN_SHARE = 0.3
 """Share of a device's free memory that one tensor with huge strides may span: two are held at a time."""
-
-
-class ValidationRequest(Value):
-    """What to validate, and how."""
-
-    candidate: Target
-    reference: Target | None = None
-    """None: the reference in the candidate's own file."""
-    options: Options = NO_OPTIONS
-    """Inputs, dims and requirements given beside the file; they win over it."""
-    seed: int | None = None
-    """None draws a fresh one, which the verdict names."""
-    seconds: float = 120.0
-    """How long one call of the reference or of the candidate may take, compilation included."""
-    limit_elements: int | None = None
-    """Elements of the largest case; None: what suits the runtime."""
-    cases: tuple[str, ...] = ()
-    """Names of the cases to run; none: all of the plan."""
-    allow_torch: frozenset[str] = frozenset()
-    """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
-    backward: bool = False
-    """Whether gradients are compared too."""
-    require_int64_offsets: bool = False
-    """Whether offsets of 32 bits are a failure, and not a limit."""
-    require_mixed_dtypes: bool = False
-    """Whether it is a failure, and not a limit, to do less than PyTorch for a mixture of claimed dtypes.
-
-    An exception that speaks of dtypes is accepted.
-    """
-    thorough: bool = False
-    """Whether compute-sanitizer watches small cases too, on a device: it takes some seconds."""
 
 
 async def validate(
@@ -118,7 +87,7 @@ async def open_validation(
             raise MissingRequirement(
                 "This machine has no GPU that torch can use.", "Validate under the interpreter."
             )
-    target = request.reference or Target(path=request.candidate.path, init=request.candidate.init)
+    target = reference_of(request.candidate, request.reference)
     description = await describe(worker, target, "reference", runtime, seconds=request.seconds)
     seed = secrets.randbits(48) if request.seed is None else request.seed
     with exchange_folder() as folder:
@@ -147,10 +116,15 @@ class Validation:
     ) -> Verdict:
         """The verdict on a candidate; `name` tells it from the others of this validation."""
         setting, limits = self.setting, self.limits
-        candidate = await describe(
-            setting.worker, request.candidate, "candidate", setting.runtime, seconds=setting.seconds
+        problem = await resolve_problem(
+            setting.worker,
+            request.candidate,
+            self.description,
+            request.options,
+            setting.runtime,
+            seconds=setting.seconds,
         )
-        declaration = declaration_of(self.description, candidate, request.options)
+        declaration = problem.declaration
         await refuse_too_large(setting.worker, declaration, setting.runtime)
         plan = planned(self.description, request, declaration, limits, setting.seed)
         plan = chosen(plan, request, declaration, limits)
@@ -181,7 +155,7 @@ async def tried(
 ) -> list[JudgedCase]:
     """Each case as it was judged; `memory` is given what a device does not show."""
     judged: list[JudgedCase] = []
-    async with together() as group:
+    async with task_group() as group:
         if not trial.setting.runtime.interpreter:
             group.start_soon(check_memory, trial, cases, tools, memory)
         judged = await trial.run(cases, listener)

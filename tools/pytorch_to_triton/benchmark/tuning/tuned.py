@@ -5,8 +5,6 @@ In a file, the newest configuration for each GPU, Triton version, kernel and key
 """
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +30,8 @@ def keep(file: Path, configs: Sequence[TunedConfig], origin: Origin) -> Path:
     with FileLock(place.with_suffix(".lock")):
         known = [*_read(place), *(KeptConfig(origin=origin, chosen=config) for config in configs)]
         merged = {one.identity: one for one in known}
-        _write(place, KeptConfigs(file=str(file), configs=tuple(merged.values())))
+        content = KeptConfigs(file=str(file), configs=tuple(merged.values()))
+        places.write_atomically(place, content.model_dump_json(indent=2) + "\n")
     return place
 
 
@@ -64,10 +63,3 @@ def _read(place: Path) -> tuple[KeptConfig, ...]:
         return KeptConfigs.model_validate_json(place.read_bytes()).configs
     except (FileNotFoundError, ValidationError):
         return ()
-
-
-def _write(place: Path, content: KeptConfigs) -> None:
-    """Whole or not at all, for whoever reads meanwhile."""
-    with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False, encoding="utf-8") as unfinished:
-        unfinished.write(content.model_dump_json(indent=2) + "\n")
-    os.replace(unfinished.name, place)

@@ -1,4 +1,4 @@
-"""Several tasks at once, and one refusal where they fail."""
+"""Several tasks at once, which fail with one exception."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,8 +8,8 @@ from anyio.abc import TaskGroup
 
 
 @asynccontextmanager
-async def together() -> AsyncIterator[TaskGroup]:
-    """A task group that raises what one of its tasks raised: all meet the same refusal, and one is enough."""
+async def task_group() -> AsyncIterator[TaskGroup]:
+    """A task group that raises the first exception of its tasks by itself, not as a group."""
     try:
         async with anyio.create_task_group() as group:
             yield group

@@ -1,0 +1,39 @@
+"""What is asked of a validation."""
+
+from typing import Annotated
+
+from pytorch_to_triton.command_line import NOT_REPEATED, Option
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.value import Value
+
+
+class ValidationRequest(Value):
+    """What to validate, and how."""
+
+    candidate: Target
+    reference: Target | None = None
+    """None: the reference in the candidate's own file."""
+    options: Options = NO_OPTIONS
+    """Inputs, dims and requirements given beside the file; they win over it."""
+    allow_torch: frozenset[str] = frozenset()
+    """Operators of PyTorch that the candidate may call beside allocation, views, casts and copies; `any`."""
+    backward: bool = False
+    """Whether gradients are compared too."""
+    thorough: bool = False
+    """Whether compute-sanitizer checks small cases too, on a device: it takes some seconds."""
+    require_int64_offsets: bool = False
+    """Whether offsets of 32 bits are a failure, and not a limit."""
+    require_mixed_dtypes: bool = False
+    """Whether it is a failure, and not a limit, to do less than PyTorch for a mixture of declared dtypes.
+
+    An exception that names dtypes is accepted.
+    """
+    seconds: Annotated[float, Option("timeout")] = 120.0
+    """How long one call of the reference or of the candidate may take, compilation included."""
+    seed: int | None = None
+    """None: a fresh one, which the verdict names."""
+    cases: Annotated[tuple[str, ...], Option("case")] = ()
+    """Names of the cases to run; none: all of the plan."""
+    limit_elements: Annotated[int | None, NOT_REPEATED] = None
+    """Elements of the largest case; None: what suits the runtime."""
