@@ -1,6 +1,6 @@
 """Broadcasting joins axes, neighbouring axes merge where memory allows, and what does not fit says why."""
 
-from pytorch_to_triton.convert.draft.axes import Mismatch, Nest, nest
+from pytorch_to_triton.convert.draft.axes import Misfit, Nest, nest
 from pytorch_to_triton.convert.draft.partition import partition, stored
 from pytorch_to_triton.graph.program import program
 from pytorch_to_triton.schema.graph import Graph
@@ -8,18 +8,18 @@ from pytorch_to_triton.schema.graph import Graph
 from .graphs import graph, node
 
 
-def nest_of(given: Graph) -> Nest | Mismatch:
+def nest_of(given: Graph) -> Nest | Misfit:
     """The nest of all steps together."""
     traced = program(given)
     return nest(traced, traced.steps, stored(traced, traced.steps))
 
 
-def sizes(found: Nest | Mismatch) -> list[str]:
+def sizes(found: Nest | Misfit) -> list[str]:
     assert isinstance(found, Nest), found
     return [str(a.size) for a in found.axes]
 
 
-def strides(found: Nest | Mismatch, buffer: str) -> list[str]:
+def strides(found: Nest | Misfit, buffer: str) -> list[str]:
     """How the kernel walks a tensor that it reads."""
     assert isinstance(found, Nest), found
     (memory,) = (m for m in found.loads.values() if m.buffer == buffer)
@@ -76,7 +76,7 @@ def test_reductions_over_different_axes_do_not_share_a_nest() -> None:
     centred = node("c", "sub.Tensor", ("x", "m"), ("B", "S", "H"))
     total = node("s", "sum.dim_IntList", ("c", [1], False), ("B", "H"))
     given = graph({"x": ("B", "S", "H")}, (mean, centred, total), ("s",))
-    assert nest_of(given) == Mismatch("its reductions run over different axes")
+    assert nest_of(given) == Misfit("its reductions run over different axes")
     assert len(partition(program(given), 2)) == 2
 
 
@@ -85,7 +85,7 @@ def test_a_stored_value_that_does_not_span_the_axes_gets_a_kernel_of_its_own() -
     scaled = node("y", "mul.Tensor", ("x", "r"), ("M", "N"))
     given = graph({"x": ("M", "N"), "v": ("M", "1")}, (root, scaled), ("y", "r"))
     found = nest_of(given)
-    assert isinstance(found, Mismatch)
+    assert isinstance(found, Misfit)
     assert "does not vary along all the axes" in found.reason
     assert len(partition(program(given), 2)) == 2
 
@@ -100,7 +100,7 @@ def test_a_sum_over_an_expanded_dimension_is_refused() -> None:
     wide = node("w", "expand.default", ("v", [19, 23]), ("M", "N"))
     total = node("s", "sum.dim_IntList", ("w", [1], False), ("M",))
     found = nest_of(graph({"v": ("M", "1")}, (wide, total), ("s",)))
-    assert isinstance(found, Mismatch)
+    assert isinstance(found, Misfit)
     assert "only repeats values" in found.reason
 
 
@@ -109,7 +109,7 @@ def test_a_computed_value_read_through_a_slice_starts_another_nest() -> None:
     row = node("r", "select.int", ("e", 0, 0), ("N",))
     both = node("y", "add.Tensor", ("e", "r"), ("M", "N"))
     found = nest_of(graph({"x": ("M", "N")}, (exp, row, both), ("y",)))
-    assert isinstance(found, Mismatch)
+    assert isinstance(found, Misfit)
     assert "through a slice or a reshape" in found.reason
 
 
@@ -118,5 +118,5 @@ def test_a_matrix_plus_its_own_transpose_meets_one_axis_twice() -> None:
     exp = node("e", "exp.default", ("x",), ("M", "M"))
     both = node("y", "add.Tensor", ("e", "t"), ("M", "M"))
     found = nest_of(graph({"x": ("M", "M")}, (exp, turned, both), ("y",)))
-    assert isinstance(found, Mismatch)
+    assert isinstance(found, Misfit)
     assert "meets the same axis twice" in found.reason

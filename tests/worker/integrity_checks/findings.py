@@ -24,7 +24,7 @@ from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
-from pytorch_to_triton.worker.integrity.settings import Settings
+from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
 from pytorch_to_triton.worker.truth import compare
 
 
@@ -190,7 +190,7 @@ def new_attributes_are_no_patches() -> None:
 
 
 def flag_changes(change: Callable[[], object], undo: Callable[[], object]) -> list[dict[str, Any]]:
-    flags = Settings()
+    flags = SettingsSnapshot()
     change()
     try:
         return flags.changed()

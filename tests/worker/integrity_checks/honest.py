@@ -16,7 +16,7 @@ from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
-from pytorch_to_triton.worker.integrity.settings import Settings
+from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
 
 KERNELS = Path(__file__).parents[3] / "reference_kernels"
 SCALE = """
@@ -38,7 +38,7 @@ def scaled(x):
 def observations_of(run: Callable[[], Any]) -> dict[str, Any]:
     """What all observers find about one call, inside and afterwards; empty lists where all is well."""
     with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
-        patches, flags, leftovers, operators = Patches(), Settings(), Leftovers(), Operators()
+        patches, flags, leftovers, operators = Patches(), SettingsSnapshot(), Leftovers(), Operators()
         sandbox = Sandbox([Path(secret)], [Path(kept), KERNELS], lambda record: None)
         with sandbox.watching(), operators, Launches(operators) as launches:
             result = run()

@@ -30,7 +30,7 @@ from pytorch_to_triton.audit.registry import all_rules
 from pytorch_to_triton.audit.report.render import render
 from pytorch_to_triton.audit.request import TOOL, AuditPlan, AuditRequest
 from pytorch_to_triton.audit.resolve import resolve
-from pytorch_to_triton.audit.settings import Settings
+from pytorch_to_triton.audit.settings import AuditSettings
 from pytorch_to_triton.audit.suppress import notes_on, suppress
 from pytorch_to_triton.command_line import replay, typed
 from pytorch_to_triton.results import owner_of, put_file
@@ -106,7 +106,7 @@ def is_decided(file: Path, examined: Examinations, findings: Sequence[Finding]) 
     return ran is not None and ran.clean and not ran.idle
 
 
-def with_severity(finding: Finding, settings: Settings) -> Finding:
+def with_severity(finding: Finding, settings: AuditSettings) -> Finding:
     """The finding with the severity that the project sets for its rule."""
     wanted = settings.severity.get(finding.rule)
     return finding.model_copy(update={"severity": wanted}) if wanted else finding

@@ -9,7 +9,7 @@ from pytorch_to_triton.audit.baseline import Baseline, read_baseline
 from pytorch_to_triton.audit.find_files import FilesToAudit, find_files, root_of
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.render import Format, format_of
-from pytorch_to_triton.audit.settings import Settings, refuse_unknown, settings_for
+from pytorch_to_triton.audit.settings import AuditSettings, refuse_unknown, settings_for
 from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import architecture
@@ -73,7 +73,7 @@ class AuditPlan:
     """A request with its defaults resolved."""
 
     request: AuditRequest
-    settings: Settings
+    settings: AuditSettings
     """Of the project that the first target lies in."""
     root: Path
     """What paths are relative to: the folder of the baseline's project, else of the first target's."""
@@ -111,7 +111,7 @@ def make_plan(request: AuditRequest) -> AuditPlan:
     )
 
 
-def rules_of(request: AuditRequest, settings: Settings) -> tuple[Rule, ...]:
+def rules_of(request: AuditRequest, settings: AuditSettings) -> tuple[Rule, ...]:
     """The requested rules. Raises BadInput where there is none."""
     rules = tuple(
         rule

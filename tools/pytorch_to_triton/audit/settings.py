@@ -26,7 +26,7 @@ from pytorch_to_triton.schema.value import Value
 TABLE = ("tool", "pytorch-to-triton", "audit")
 
 
-class Settings(Value):
+class AuditSettings(Value):
     """A project's settings; a request overrides them."""
 
     root: Path
@@ -43,7 +43,7 @@ class Settings(Value):
     """GPUs to compile for."""
 
 
-def settings_for(path: Path) -> Settings:
+def settings_for(path: Path) -> AuditSettings:
     """The settings of the project around a path. Raises BadInput for an unusable table."""
     root = root_of(path.absolute())
     file = root / "pyproject.toml"
@@ -55,14 +55,14 @@ def settings_for(path: Path) -> Settings:
                 raise BadInput(
                     f"{file}: {name} is not a table.", "Write it as [tool.pytorch-to-triton.audit]."
                 )
-        settings = Settings.model_validate({**table, "root": root})
+        settings = AuditSettings.model_validate({**table, "root": root})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"{file} cannot be read: {why}.", "Fix it, then audit again.") from error
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(field for field in Settings.model_fields if field != "root")
+        known = ", ".join(field for field in AuditSettings.model_fields if field != "root")
         raise BadInput(
             f"{file}: [{'.'.join(TABLE)}] {name}: {first['msg']}.", f"The table's keys are {known}."
         ) from error

@@ -18,7 +18,7 @@ from .integrity.patches import Patches
 from .integrity.readings import Readings
 from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
-from .integrity.settings import Settings
+from .integrity.settings import SettingsSnapshot
 from .interpreter.bounds import Range
 from .interpreter.memory_guard import MemoryGuard
 from .loading.redirect import original
@@ -68,7 +68,7 @@ class Observer:
         adopt_orphans()
         self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
-        self.flags = Settings()
+        self.flags = SettingsSnapshot()
         self.leftovers = Leftovers()
 
     @contextmanager

@@ -44,14 +44,14 @@ Part = Table | Lines | Piece
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A heading and what stands below it."""
 
     heading: str
     parts: tuple[Part, ...]
 
 
-def sections(report: AuditReport) -> Iterator[Section]:
+def sections(report: AuditReport) -> Iterator[ReportSection]:
     """The sections in order; one that would be empty is left out."""
     unread = [f"{relative(one.file, folder_of(report))}: {one.why}" for one in report.unread]
     candidates: tuple[tuple[str, Part | None], ...] = (
@@ -72,7 +72,7 @@ def sections(report: AuditReport) -> Iterator[Section]:
     for heading, part in candidates:
         if part:
             known = _lines([known_in(report)] if heading == "Summary" and known_in(report) else [])
-            yield Section(heading, (part, known) if known else (part,))
+            yield ReportSection(heading, (part, known) if known else (part,))
 
 
 def _lines(lines: Sequence[str]) -> Lines | None:

@@ -15,7 +15,7 @@ from pytorch_to_triton.graph.views import View, whole
 
 
 @dataclass(frozen=True)
-class Mismatch:
+class Misfit:
     """Why steps do not form one kernel of a pattern."""
 
     reason: str
@@ -57,22 +57,22 @@ class Nest:
         return next((i for i, axis in enumerate(self.axes) if axis.reduced), None)
 
 
-def nest(program: Program, steps: Sequence[Step], stored: frozenset[str]) -> Nest | Mismatch:
+def nest(program: Program, steps: Sequence[Step], stored: frozenset[str]) -> Nest | Misfit:
     """The loop nest that computes `steps` and stores those named in `stored`; or why there is none."""
     joined = _Joined(program, {s.name: s for s in steps})
     for step in steps:
         reason = joined.add(step)
         if reason:
-            return Mismatch(reason)
+            return Misfit(reason)
     if len(joined.reduced_together()) > 1:
-        return Mismatch("its reductions run over different axes")
+        return Misfit("its reductions run over different axes")
     order = joined.order()
-    if isinstance(order, Mismatch):
+    if isinstance(order, Misfit):
         return order
     found = joined.nest(order, stored)
     # An axis of no elements starts no program, and a value that does not vary along it would never be stored.
     partial = next((name for name, memory in found.stores.items() if not _spans(found, memory)), None)
-    return Mismatch(f"{partial} does not vary along all the axes") if partial else _merged(found)
+    return Misfit(f"{partial} does not vary along all the axes") if partial else _merged(found)
 
 
 def _spans(nest: Nest, memory: Memory) -> bool:
@@ -171,7 +171,7 @@ class _Joined:
             return tuple(None if i in step.reduced else a for i, a in enumerate(first))
         return tuple(a for i, a in enumerate(first) if i not in step.reduced)
 
-    def order(self) -> tuple[int, ...] | Mismatch:
+    def order(self) -> tuple[int, ...] | Misfit:
         """All axes, in the order of a value that spans them; the last such value decides."""
         needed = {self._root(a) for axes in self._all() for a in axes if a is not None}
         spanning: tuple[int, ...] | None = None
@@ -180,7 +180,7 @@ class _Joined:
             if set(roots) == needed and (spanning is None or self._prefers(axes)):
                 spanning = roots
         if spanning is None:
-            return Mismatch("no single tensor spans all the axes")
+            return Misfit("no single tensor spans all the axes")
         return spanning
 
     def _prefers(self, axes: tuple[int | None, ...]) -> bool:

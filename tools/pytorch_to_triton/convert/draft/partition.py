@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from pytorch_to_triton.convert.draft.axes import Mismatch, Nest, nest
+from pytorch_to_triton.convert.draft.axes import Misfit, Nest, nest
 from pytorch_to_triton.convert.draft.kernel import Stage
 from pytorch_to_triton.convert.draft.registry import PATTERNS
 from pytorch_to_triton.graph.obstacles import Obstacle, refusal
@@ -42,7 +42,7 @@ def partition(program: Program, stage: Stage) -> tuple[Group, ...]:
         groups[chosen].append(step)
         home[step.name] = chosen
     found = [(steps, _matched(program, tuple(steps))) for steps in _fused(program, groups, stage)]
-    obstacles = [_obstacle(steps[0], group) for steps, group in found if isinstance(group, Mismatch)]
+    obstacles = [_obstacle(steps[0], group) for steps, group in found if isinstance(group, Misfit)]
     if program.obstacles or obstacles:
         raise refusal(program.graph.function, [*program.obstacles, *obstacles])
     return tuple(group for _, group in found if isinstance(group, Group))
@@ -70,16 +70,16 @@ def _joins(program: Program, group: list[Step], others: list[Step], stage: Stage
     together = tuple(s for s in program.steps if s in group or s in others)
     if stage == 1 and not all(s.is_pointwise for s in together):
         return False
-    return not isinstance(_matched(program, together), Mismatch)
+    return not isinstance(_matched(program, together), Misfit)
 
 
-def _obstacle(step: Step, mismatch: Mismatch) -> Obstacle:
+def _obstacle(step: Step, mismatch: Misfit) -> Obstacle:
     return Obstacle(step.op, step.line, f"no pattern drafts it here ({mismatch.reason})")
 
 
-def _matched(program: Program, steps: tuple[Step, ...]) -> Group | Mismatch:
+def _matched(program: Program, steps: tuple[Step, ...]) -> Group | Misfit:
     found = nest(program, steps, stored(program, steps))
-    if isinstance(found, Mismatch):
+    if isinstance(found, Misfit):
         return found
     reasons = []
     for pattern in PATTERNS:
@@ -87,7 +87,7 @@ def _matched(program: Program, steps: tuple[Step, ...]) -> Group | Mismatch:
         if mismatch is None:
             return Group(steps, found, pattern)
         reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
-    return Mismatch("; ".join(reasons))
+    return Misfit("; ".join(reasons))
 
 
 def stored(program: Program, steps: Sequence[Step]) -> frozenset[str]:

@@ -18,7 +18,7 @@ SET_BY_TORCH = frozenset({
 Value = str | int | float | None
 
 
-class Settings:
+class SettingsSnapshot:
     """What the settings are now is compared with what they were when this was made."""
 
     def __init__(self) -> None:

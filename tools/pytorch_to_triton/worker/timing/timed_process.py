@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.tensors import read_values, write_outputs
 from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes
-from ..integrity.settings import Settings
+from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
 from ..tuning.autotuned import chosen_configs
 from .input_pool import Pool, variant
@@ -31,7 +31,7 @@ class TimedImplementation:
 
     loaded: Loaded
     flush: Flush
-    flags: Settings
+    flags: SettingsSnapshot
     pool: Pool
 
     def __init__(self, folder: Path, setting: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ class TimedImplementation:
         if compiled:
             self.loaded = in_one_graph(self.loaded, compiled)
         self.flush = Flush()
-        self.flags = Settings()
+        self.flags = SettingsSnapshot()
         return {}
 
     def start(self, inputs: list[str]) -> dict[str, Any]:

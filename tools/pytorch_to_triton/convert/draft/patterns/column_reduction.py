@@ -8,7 +8,7 @@ registers where they fit.
 
 from dataclasses import replace
 
-from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
+from pytorch_to_triton.convert.draft.axes import Misfit, Nest
 from pytorch_to_triton.convert.draft.cells import Statistics
 from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
@@ -60,14 +60,14 @@ EXAMPLES = (
 """Over x: float32[M, N], y: float32[M, N, K]."""
 
 
-def match(nest: Nest) -> Mismatch | None:
+def match(nest: Nest) -> Misfit | None:
     """One reduced axis with others after it."""
     if nest.reduced is None:
-        return Mismatch("it reduces nothing")
+        return Misfit("it reduces nothing")
     if nest.reduced == len(nest.axes) - 1:
-        return Mismatch("no axis follows the reduced one")
+        return Misfit("no axis follows the reduced one")
     if sum(a.reduced for a in nest.axes) > 1:
-        return Mismatch("it reduces axes that do not lie together")
+        return Misfit("it reduces axes that do not lie together")
     return None
 
 

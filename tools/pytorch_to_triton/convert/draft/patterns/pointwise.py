@@ -4,7 +4,7 @@ Tensors that all walk through memory together become one flat loop; broadcast on
 a scale along the rows) a tile of rows and columns, so that no index needs a division per element.
 """
 
-from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
+from pytorch_to_triton.convert.draft.axes import Misfit, Nest
 from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
     Kernel,
@@ -35,12 +35,12 @@ EXAMPLES = (
 """Over x: float32[M, N], w: float32[N], v: float32[M]."""
 
 
-def match(nest: Nest) -> Mismatch | None:
+def match(nest: Nest) -> Misfit | None:
     """Anything without a reduction."""
     if nest.reduced is not None:
-        return Mismatch("it reduces an axis")
+        return Misfit("it reduces an axis")
     if not nest.axes:
-        return Mismatch("it computes a single number")
+        return Misfit("it computes a single number")
     return None
 
 

@@ -7,7 +7,7 @@ read once, and keeps the loop for rows that do not fit.
 
 from dataclasses import replace
 
-from pytorch_to_triton.convert.draft.axes import Mismatch, Nest
+from pytorch_to_triton.convert.draft.axes import Misfit, Nest
 from pytorch_to_triton.convert.draft.cells import Statistics
 from pytorch_to_triton.convert.draft.form import Form
 from pytorch_to_triton.convert.draft.kernel import (
@@ -62,16 +62,16 @@ EXAMPLES = (
 """Over x: float32[M, N], w and b: float32[N]."""
 
 
-def match(nest: Nest) -> Mismatch | None:
+def match(nest: Nest) -> Misfit | None:
     """The reduced axis is the last one, and there are rows beside it."""
     if nest.reduced is None:
-        return Mismatch("it reduces nothing")
+        return Misfit("it reduces nothing")
     if nest.reduced != len(nest.axes) - 1:
-        return Mismatch("the reduced axis is not the last one")
+        return Misfit("the reduced axis is not the last one")
     if any(a.reduced for a in nest.axes[:-1]):
-        return Mismatch("it reduces axes that do not lie together")
+        return Misfit("it reduces axes that do not lie together")
     if len(nest.axes) == 1:
-        return Mismatch("it reduces a whole tensor to one number, which needs a kernel of two phases")
+        return Misfit("it reduces a whole tensor to one number, which needs a kernel of two phases")
     return None
 
 
