@@ -12,7 +12,7 @@ _READABLE = 400
 """A shorter piece of an item is of no use."""
 _LEAST_TEXT = 60
 _OVERHEAD = 4
-"""Characters of JSON around a value: quotation marks, a colon or a comma, a space."""
+"""Characters of JSON between a key, its value and the next key: a colon, a comma, two spaces."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Cutter:
 
     def _fields(self, value: dict[str, Any], room: int, name: str) -> dict[str, Any]:
         """Every field: the first ones matter most, and get the most room."""
-        around = sum(len(key) + _OVERHEAD for key in value)
+        around = sum(size(key) + _OVERHEAD for key in value)
         sizes = [size(item) for item in value.values()]
         large = [index for index, one in enumerate(sizes) if one > _LEAST_TEXT]
         weights = [1.0] * len(sizes)
