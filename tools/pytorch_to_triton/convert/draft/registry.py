@@ -8,7 +8,7 @@ from pytorch_to_triton.convert.draft import patterns
 
 NEEDED = {
     "__doc__": "a docstring that says which computation it drafts",
-    "match": "match(nest) -> Mismatch | None",
+    "match": "match(nest) -> Misfit | None",
     "write": "write(plan, stage) -> Kernel",
     "EXAMPLES": "EXAMPLES, functions as text that it must draft",
 }
