@@ -15,7 +15,6 @@ TOOLS = [
     for path in (ROOT / folder).rglob("*.py")
     if not path.is_relative_to(ROOT / "tools/pytorch_to_triton/worker")
 ]
-WITHOUT_ARGUMENTS = ("ceilings", "triton_api", "versions")
 
 
 def imported_when_run(tree: ast.AST) -> Iterator[str]:
@@ -52,9 +51,10 @@ def test_each_job_takes_the_arguments_that_the_tools_pass() -> None:
         work = importlib.import_module(f"pytorch_to_triton.worker.jobs.{job}").work
         report, *taken = inspect.signature(work).parameters
         assert report == "report", job
-        passed = getattr(wire, f"{job.title().replace('_', '')}Arguments", None)
-        assert (passed is None) == (job in WITHOUT_ARGUMENTS), job
-        assert set(taken) == (set(inspect.get_annotations(passed)) if passed else set()), job
+        name = f"{job.title().replace('_', '')}Arguments"
+        passed = getattr(wire, name, None)
+        described = set(inspect.get_annotations(passed)) if passed else set()
+        assert set(taken) == described, f"{name} in worker/wire.py describes what job {job} takes"
 
 
 def test_each_item_and_reply_has_a_tag_of_its_own() -> None:

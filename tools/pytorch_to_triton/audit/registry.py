@@ -18,7 +18,8 @@ or a table: RULES, a tuple of Rule, for rules that only name what was decided el
 The annotation of check's one parameter says which evidence it needs: it is called once for each SourceKernel,
 once for the SourceFile, for each CompiledCode, MeasuredTarget or TimedTarget. BAD and GOOD are files without
 their imports, PREAMBLE comes before each; those of a check that needs more than source declare INPUTS and
-`run`, and those of a check of timings are JSON: one object a size, with the timings by label.
+`run`, and those of a check of timings are JSON: one object per size, with the timings by
+label (from_timings.py).
 
 A fault that shows in the source and in the compiled code has two checks: `check`, and `check_compiled` with
 BAD_COMPILED and GOOD_COMPILED.

@@ -1,6 +1,8 @@
-"""Rules on measured times, most of which name a red flag of `benchmark`: one row a rule.
+"""Rules on measured times, most of which name a red flag of `benchmark`: one row per rule.
 
-Their examples are JSON: one object a size, with the timings by label.
+Their examples are JSON: one object per size, with the timings by label; `_size` writes one. Each size moves
+twice the bytes of the one before it, the first 1 MiB, and has a limit only where `limit_ms` gives it one. The
+flags and the verdict are those that `benchmark` derives from such figures.
 """
 
 import json
