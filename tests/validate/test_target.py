@@ -1,5 +1,6 @@
-"""Targets that cannot be used are refused with what is wrong and how to mend it; unusual ones load."""
+"""Targets that cannot be used are refused with what is wrong and how to fix it; unusual ones load."""
 
+import os
 import textwrap
 from pathlib import Path
 
@@ -225,3 +226,17 @@ async def test_other_keys_in_the_state_are_refused_with_both_lists(
         await validate(worker, request, interpreter)
     assert "the reference has `linear_weight`" in refused.value.message
     assert "`WithoutNorm` has `projection_weight`" in refused.value.message
+
+
+async def test_a_file_rewritten_within_a_second_is_read_again_and_nothing_is_left_beside_it(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    path = tmp_path / "k.py"
+    declared = []
+    for size in (4, 8):
+        path.write_text(ADD.replace("[4, 9]", f"[{size}, 9]"), encoding="utf-8")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        described = await describe(worker, Target(path=path), "candidate", interpreter)
+        declared.append(described.dims)
+    assert declared == [{"N": [4, 9]}, {"N": [8, 9]}]
+    assert [file.name for file in tmp_path.iterdir()] == ["k.py"]

@@ -157,7 +157,7 @@ def next_step_of(
     if decision == "passed":
         fixes = list(dict.fromkeys(limit.fix for limit in limits_in(results)))
         if not fixes:
-            return "Use it. Being right says nothing about its speed."
+            return "Use the kernel. To measure its speed, run benchmark."
         return f"Use it within its limits, or lift them. Fix: {' '.join(fixes[:LIMITS_SHOWN])}"
     if decision == "undecided":
         return undecided_step(results)
