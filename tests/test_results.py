@@ -120,6 +120,8 @@ def test_a_folder_of_somebody_else_is_refused_before_anything_is_made(put: Put, 
     with pytest.raises(BadInput, match=r"kernel\.py was not written"):
         put("kernel.py")
     assert names(tmp_path / "out") == {"softmax/kernel.py"}
+    put("kernel.py", force=True)
+    assert (folder / "kernel.py").read_text() == "new"
 
 
 def test_an_empty_folder_is_taken(put: Put, tmp_path: Path) -> None:

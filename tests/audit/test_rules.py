@@ -1,6 +1,9 @@
 """Each rule finds its own BAD sources and is silent on its GOOD ones and on kernels known to be right."""
 
+import ast
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,7 @@ RIGHT = [
 ]
 RULES = [rule for rule in all_rules() if rule.needs in (SourceKernel, SourceFile)]
 """Those on source; for the others see test_evidence_rules.py."""
+RULE = {rule.name: rule for rule in RULES}
 GUIDES = sorted(places.shipped("docs_cache/guides").glob("*.md"))
 WEIGHTY = ("critical", "high", "medium")
 
@@ -86,6 +90,38 @@ def test_a_finding_points_at_the_fault_and_says_what_to_write() -> None:
     assert (finding.line, finding.column, finding.evidence) == (7, 9, "source")
     assert finding.message == "The length of tl.arange must be a power of two; 100 is not."
     assert finding.suggestion == "Use 128 and mask what lies beyond the end."
+
+
+def with_fix(source: str, finding: Finding) -> Iterator[str]:
+    """The source with the fix in place of what begins at the finding, wherever that gives Python."""
+    lines = source.splitlines(keepends=True)
+    begin = sum(map(len, lines[: finding.line - 1])) + finding.column - 1
+    nodes = (one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.expr | ast.stmt | ast.keyword))
+    for node in nodes:
+        if (node.lineno, node.col_offset + 1) == (finding.line, finding.column):
+            end = sum(map(len, lines[: (node.end_lineno or 0) - 1])) + (node.end_col_offset or 0)
+            text = source[:begin] + finding.fix + source[end:]
+            with suppress(SyntaxError):
+                ast.parse(text)
+                yield text
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_fix_in_place_of_the_fault_is_python_in_which_the_fault_is_gone(rule: Rule) -> None:
+    for source in (PREAMBLE + bad for check in rule.checks for bad in check.bad):
+        found = findings(source, rule)
+        for finding in (one for one in found if one.fix):
+            left = [len(findings(text, rule)) for text in with_fix(source, finding)]
+            assert min(left, default=len(found)) < len(found), (finding.excerpt, finding.fix)
+
+
+@pytest.mark.parametrize(("word", "sign"), [("and", "&"), ("or", "|")])
+def test_the_fix_of_a_condition_on_blocks_means_what_the_condition_meant(word: str, sign: str) -> None:
+    body = f"    i = tl.arange(0, 128)\n    tl.store(x_ptr + i, 0.0, mask=i > 0 {word} i < n)\n"
+    (finding,) = findings(
+        PREAMBLE + "@triton.jit\ndef kernel(x_ptr, n):\n" + body, RULE["and_between_blocks"]
+    )
+    assert finding.fix == f"(i > 0) {sign} (i < n)"
 
 
 def test_every_fault_of_one_kernel_is_found_once() -> None:

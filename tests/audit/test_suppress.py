@@ -77,6 +77,12 @@ def test_comments_without_effect_are_reported() -> None:
     ]
 
 
+def test_a_comment_on_a_rule_that_other_evidence_may_break_is_left_alone() -> None:
+    for rules in (f"{LOADS}, register_spills", "register_spills"):
+        comments = comments_in(f"x = 1  # audit: ignore[{rules}] why\n")
+        assert list(notes_on("k.py", comments, (), all_rules())) == []
+
+
 def test_a_file_without_such_comments_is_not_even_read() -> None:
     assert comments_in("x = 'not python at all") == ()
 

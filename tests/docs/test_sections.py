@@ -65,6 +65,12 @@ def test_what_looks_like_a_heading_in_code_is_none() -> None:
         assert [section.headings for section in sections_of(f"# Title\n\n{fenced}")] == [("Title",)]
 
 
+def test_a_fence_is_closed_by_one_that_is_as_long_or_longer() -> None:
+    for closing in ("```", "````", "`````  "):
+        page = f"# Title\n\n```\n# code\n{closing}\n\n## Next\n"
+        assert [section.headings for section in sections_of(page)] == [("Title",), ("Title", "Next")]
+
+
 def test_code_in_a_line_does_not_open_a_fence() -> None:
     assert len(sections_of("# Title\n\n```x``` is code\n\n## Next\n")) == 2
 

@@ -187,6 +187,22 @@ def test_causal_attention_needs_the_scores_up_to_the_diagonal() -> None:
     assert product_flops(causal, {"M": 10, "N": 4}, {}) == {"bfloat16": 2 * 55 * (4 + 4)}
 
 
+def test_causal_queries_past_the_last_key_need_the_scores_of_all_keys() -> None:
+    causal = attention("aten.scaled_dot_product_attention.default", None, None, True)
+    (call,), (queries,) = causal.nodes, causal.inputs
+    keys = Shape(expressions=("1", "K", "N"), traced=(1, 5, 13))
+    crossed = causal.model_copy(
+        update={
+            "inputs": (queries, TensorInput(name="k", shape=keys, dtype="bfloat16")),
+            "nodes": (
+                call.model_copy(update={"args": (call.args[0], *2 * (NodeRef(name="k"),), *call.args[3:])}),
+            ),
+        }
+    )
+    scores = 1 + 2 + 3 + 4 + 6 * 4
+    assert product_flops(crossed, {"M": 10, "K": 4, "N": 8}, {}) == {"bfloat16": 2 * scores * (8 + 8)}
+
+
 def test_an_operator_that_is_not_known_costs_its_result_and_a_reduction_what_it_reads() -> None:
     nodes = {op: (computed("s", op, ROW, "float32"),) for op in ("mylib.pool.default", "aten.amax.default")}
     graphs = {op: row_sum().model_copy(update={"nodes": node}) for op, node in nodes.items()}

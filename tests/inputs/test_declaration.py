@@ -346,6 +346,7 @@ def test_a_bad_option_is_answered_with_its_place() -> None:
 def test_timing_doubles_the_first_dimension_that_no_requirement_mentions() -> None:
     dims = timing_dims(declared("M <= 256"), at_least_bytes=2**24)
     assert dims == {"M": 256, "N": 32000}
+    assert timing_dims(declared("M % 2 == 0"), at_least_bytes=2**24) == {"M": 256, "N": 32000}
 
 
 def test_timing_stops_where_requirements_allow_no_more() -> None:

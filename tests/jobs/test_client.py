@@ -210,6 +210,12 @@ async def test_what_a_job_prints_goes_to_its_log_only(
     assert capfd.readouterr() == ("", "")
 
 
+async def test_of_a_long_log_the_end_is_kept(worker: WorkerClient, compiled: Runtime, honest: Honest) -> None:
+    outcome = await worker.ask(honest("talk_at_length"), compiled, seconds=LONG_SECONDS)
+    assert outcome.log.splitlines()[-1] == "the end"
+    assert "the beginning" not in outcome.log
+
+
 async def test_two_jobs_run_at_the_same_time(
     worker: WorkerClient, compiled: Runtime, honest: Honest, tmp_path: Path
 ) -> None:

@@ -210,6 +210,8 @@ def test_a_guard_spares_only_what_it_guards() -> None:
     assert told("if hasattr(tl, 'relu'):\n    pass\nx = tl.gelu(1)\n") == ["triton.language.gelu"]
     source = "try:\n    import numpy\nexcept ImportError:\n    numpy = None\nx = tl.gelu(1)\n"
     assert told(source) == ["triton.language.gelu"]
+    source = "try:\n    import numpy\n    x = tl.gelu(1)\nexcept ImportError:\n    numpy = None\n"
+    assert told(source) == ["triton.language.gelu"]
     source = "def f(n, BLOCK: tl.constexpr):\n    if BLOCK > 4:\n        return tl.gelu(n)\n"
     assert told(source) == ["triton.language.gelu"]
 

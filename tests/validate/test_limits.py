@@ -168,6 +168,16 @@ def test_on_a_device_that_names_no_line_other_strides_of_the_tensor_decide() -> 
     assert with_limits([spread("timed_out"), strided("passed")], [SPREAD, SLICED])[0].status == "timed_out"
 
 
+def test_a_tensor_that_is_wrong_at_any_other_strides_is_no_matter_of_offsets() -> None:
+    swapped = case("layout", "x transposed", "transposed")
+    for statuses in (("failed", "passed"), ("passed", "failed")):
+        others = [
+            strided(status).model_copy(update={"name": one.name})
+            for one, status in zip((SLICED, swapped), statuses, strict=True)
+        ]
+        assert with_limits([spread(), *others], [SPREAD, SLICED, swapped])[0].status == "failed"
+
+
 def test_another_rule_that_is_broken_at_large_strides_still_counts() -> None:
     foreign = Violation(kind="torch_operator", message="It calls aten.mm.", suggestion="Write a kernel.")
     assert with_limits([spread("failed", overflow(), foreign)], [SPREAD])[0].status == "failed"
@@ -272,13 +282,17 @@ async def test_an_output_in_another_dtype_for_a_mixture_is_compared_all_the_same
 ) -> None:
     changes = (
         ('{"x": "float32[N]"}', '{"x": "float32|bfloat16[N]", "y": "float32|bfloat16[N]"}'),
-        ("def reference(x):\n    return x * 2", "def reference(x, y):\n    return x * 2 + y * 0"),
+        ("def reference(x):\n    return x * 2", "def reference(x, y):\n    return (x + y * 0) * 0.75"),
         ("def run(x):\n", "def run(x, y):\n"),
     )
     names = ("N=4 only x bfloat16", "N=4 only y bfloat16")
-    right = await judge(double_file(tmp_path, *changes), cases=names)
+    # Rounded to bfloat16: right for that dtype only.
+    right_kernel = ("x * 2, mask", "x * 0.75, mask")
+    right = await judge(double_file(tmp_path, *changes, right_kernel), cases=names)
     assert [result.status for result in right.cases] == ["limited", "passed"], right.summary
-    wrong = await judge(double_file(tmp_path, *changes, ("x * 2, mask", "x * 2.1, mask")), cases=names)
+    wrong = await judge(double_file(tmp_path, *changes, ("x * 2, mask", "x * 0.8, mask")), cases=names)
     assert [result.status for result in wrong.cases] == ["failed", "failed"]
-    strict = await judge(double_file(tmp_path, *changes), cases=names, require_mixed_dtypes=True)
+    strict = await judge(
+        double_file(tmp_path, *changes, right_kernel), cases=names, require_mixed_dtypes=True
+    )
     assert [result.status for result in strict.cases] == ["failed", "passed"]

@@ -81,6 +81,20 @@ async def test_a_smaller_case_keeps_what_makes_the_large_one_fail(judge: Judge, 
     assert size_of(verdict.smallest) < size_of(telling.name)
 
 
+async def test_a_smaller_case_that_fails_for_another_reason_is_passed_over(
+    judge: Judge, tmp_path: Path
+) -> None:
+    zeros = ("torch.empty_like(x)", "torch.zeros_like(x)")
+    sizes = ('{"N": [4, 9]}', '{"N": [8, 100]}')
+    other_mistake = (
+        "x = tl.load(x_ptr + index, mask=mask)",
+        "x = tl.load(x_ptr + index, mask=mask) + (n < 4)",
+    )
+    verdict = await judge(double_file(tmp_path, DROPS_FROM_32, zeros, sizes, other_mistake))
+    assert most_wrong(verdict)[1].kind == "all_zero"
+    assert verdict.smallest == "N=33"
+
+
 def size_of(name: str) -> int:
     return int(name.split()[0].removeprefix("N="))
 

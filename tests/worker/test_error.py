@@ -105,6 +105,15 @@ def test_one_wild_element_of_pytorchs_does_not_excuse_the_others() -> None:
     assert errors((truth * 1.01).float(), truth, pytorch=pytorch).failing.float().mean() > 0.9
 
 
+def test_a_row_in_which_pytorch_errs_more_excuses_no_other_row() -> None:
+    truth = torch.cat([row(seed) for seed in range(10)])
+    pytorch = truth.clone()
+    pytorch[4] += 1e-5
+    failing = errors((truth + 1e-5).float(), truth, pytorch=pytorch.float()).failing
+    assert not failing[4].any()
+    assert failing.all(dim=1).sum() == len(truth) - 1
+
+
 def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
     outputs = {
         "pytorch": torch.tensor([1, 2, 3, 4]),

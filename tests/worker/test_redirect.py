@@ -106,6 +106,19 @@ def test_a_sibling_that_imports_the_kernel_gets_the_staged_copy(tmp_path: Path) 
     assert redirect.in_original_terms(f"in {copies[str(kernel)]}:3") == f"in {kernel}:3"
 
 
+def test_a_link_to_the_kernel_gets_the_staged_copy_too(tmp_path: Path) -> None:
+    kernel = written(tmp_path / "real" / "kernel_linked.py", "def reference(x):\n    return x\n")
+    user = written(
+        tmp_path / "user" / "wrapper_of_link.py",
+        "from kernel_linked import reference\ndef run(x):\n    return reference(x)\n",
+    )
+    (tmp_path / "user" / "kernel_linked.py").symlink_to(kernel)
+    copies = staged_for_candidate(kernel, tmp_path / "staged")
+    wrapper = load({"path": str(user), "name": "run"}, "candidate", copies)
+    with raises_gone():
+        wrapper.call(1)
+
+
 def test_a_package_whose_init_imports_the_target_gets_the_staged_copy(tmp_path: Path) -> None:
     package = tmp_path / "project" / "staged_package"
     written(package / "__init__.py", "from .inner.kernel import reference, run\n")

@@ -51,8 +51,20 @@ def chatter(report: Any) -> dict[str, Any]:
     return {}
 
 
+def talk_at_length(report: Any) -> dict[str, Any]:
+    print("the beginning")
+    print("and so on " * 2000)
+    print("the end")
+    return {}
+
+
 def parentage(report: Any) -> dict[str, Any]:
     return {"fork_server": os.getppid()}
 
 
-JOBS = {job.__name__: job for job in (double, multiply, export, meet, report_on_the_way, chatter, parentage)}
+JOBS = {
+    job.__name__: job
+    for job in (
+        double, multiply, export, meet, report_on_the_way, chatter, talk_at_length, parentage,
+    )
+}  # fmt: skip

@@ -67,6 +67,11 @@ def run(x):
     programs = n // 256 if n >= 256 else 1
     kernel[(programs,)](x, n, 256)
 """,
+    _KERNEL
+    + """
+def run(x):
+    kernel[(int(1000 / 256),)](x, 1000, 256)
+""",
 )
 GOOD = (
     _KERNEL
@@ -95,6 +100,11 @@ def run(x):
 def run(x):
     n = x.numel()
     kernel[(n // 1024 + 1,)](x, n, B=1024)
+""",
+    _KERNEL
+    + """
+def run(x):
+    kernel[(int(1024 / 256),)](x, 1024, 256)
 """,
     _KERNEL
     + """
