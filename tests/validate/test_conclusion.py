@@ -98,7 +98,7 @@ def test_a_passed_summary_counts_cases_and_gives_errors_and_what_was_skipped() -
         "1 of 2 cases is right. 1 case could not be judged, for example odd: The reference raised. "
         "Largest error: 1.5 units of rounding error (PyTorch: 0.25)."
     )
-    assert next_step_of("passed", results).startswith("Use it")
+    assert next_step_of("passed", results).startswith("Use the kernel.")
 
 
 def test_an_undecided_summary_says_what_is_open() -> None:
@@ -140,7 +140,7 @@ def test_limits_are_named_and_the_next_step_lifts_them() -> None:
         "1 of 4 cases is right, 3 are beyond its limits. Limit: offsets of x and y are 32-bit from line 3 on "
         "(right below). Limit: empty inputs raise ValueError (right below). Largest error"
     )
-    assert next_step_of("passed", results) == "Use it within its limits, or lift them. Fix: Use int64."
+    assert next_step_of("passed", results) == "Use the kernel within its limits, or lift them. Fix: Use int64."
 
 
 def test_a_mixture_that_pytorch_refuses_is_not_counted() -> None:

@@ -158,7 +158,7 @@ def next_step_of(
         fixes = list(dict.fromkeys(limit.fix for limit in limits_in(results)))
         if not fixes:
             return "Use the kernel. To measure its speed, run benchmark."
-        return f"Use it within its limits, or lift them. Fix: {' '.join(fixes[:LIMITS_SHOWN])}"
+        return f"Use the kernel within its limits, or lift them. Fix: {' '.join(fixes[:LIMITS_SHOWN])}"
     if decision == "undecided":
         return undecided_step(results)
     wrong = wrong_of(results)
