@@ -140,7 +140,9 @@ def test_limits_are_named_and_the_next_step_lifts_them() -> None:
         "1 of 4 cases is right, 3 are beyond its limits. Limit: offsets of x and y are 32-bit from line 3 on "
         "(right below). Limit: empty inputs raise ValueError (right below). Largest error"
     )
-    assert next_step_of("passed", results) == "Use the kernel within its limits, or lift them. Fix: Use int64."
+    assert (
+        next_step_of("passed", results) == "Use the kernel within its limits, or lift them. Fix: Use int64."
+    )
 
 
 def test_a_mixture_that_pytorch_refuses_is_not_counted() -> None:

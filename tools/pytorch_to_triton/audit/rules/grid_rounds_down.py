@@ -109,6 +109,12 @@ def run(x):
     _KERNEL
     + """
 def run(x):
+    n = 1024
+    kernel[(n // 256,)](x, n, B=256)
+""",
+    _KERNEL
+    + """
+def run(x):
     n = x.numel()
     kernel[(max(1, triton.cdiv(n, 1024)),)](x, n, B=1024)
 """,
@@ -185,7 +191,7 @@ def _is_own_block(offsets: ast.expr, blocks: frozenset[str], axis: int, kernel: 
 
 def _divides(division: Division, launch: LaunchSite) -> bool:
     """Whether anything shows that the division leaves no remainder: literals, a test of it, padding."""
-    size, block = literal_integer(division.size), literal_integer(division.block)
+    size, block = (literal_integer(launch.flow.resolved(side)) for side in (division.size, division.block))
     if size is not None and block:
         return size % block == 0
     # A number of elements is a product, too, of sizes that no block need divide.
