@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pytorch_to_triton.schema.documentation import DocsStatus, PageExcerpt, SearchResult
     from pytorch_to_triton.schema.fetch import FetchReport
 
+RULES = "rules/"
+
 
 async def docs_search(
     call: ToolCall,
@@ -58,13 +60,14 @@ async def docs_read(
     """Read a page of the documentation, or one section of it.
 
     A page `triton.language.load` or `tl.load` has the signature, the parameters and the docstring of the
-    installed version; `guides/masks` is a guide with tested code; `names` lists every public name.
+    installed version; `guides/masks` is a guide with tested code; `names` lists every public name;
+    `rules/load_without_mask` explains a rule of audit.
     """
     from anyio import to_thread
 
     from pytorch_to_triton.docs.read import read
 
-    library = await _library(call, python)
+    library = _rules() if name.startswith(RULES) else await _library(call, python)
     return await to_thread.run_sync(read, library, name, section, page)
 
 
@@ -95,6 +98,27 @@ async def docs_status(call: ToolCall, python: shared.Python = None) -> "DocsStat
     from pytorch_to_triton.docs.status import status
 
     return status(await _library(call, python), datetime.now(UTC))
+
+
+def _rules() -> "Library":
+    """The rules of audit as pages, each written from the rule itself."""
+    from pytorch_to_triton.audit.registry import all_rules
+    from pytorch_to_triton.audit.report.rule_pages import page
+    from pytorch_to_triton.docs.guides import APPLIES_TO
+    from pytorch_to_triton.docs.library import Library
+    from pytorch_to_triton.schema.page import Page
+
+    pages = (
+        Page(
+            name=f"{RULES}{rule.name}",
+            title=rule.title,
+            source="guide",
+            applies_to=APPLIES_TO,
+            text=page(rule),
+        )
+        for rule in all_rules()
+    )
+    return Library(pages={each.name: each for each in pages}, spellings={}, surface=None, missing=())
 
 
 async def _library(call: ToolCall, python: str | None) -> "Library":

@@ -7,7 +7,7 @@ from pytorch_to_triton.docs.sections import sections_of
 from pytorch_to_triton.schema.page import Page
 
 PREFIX = "guides/"
-SPEAKS_OF = "Triton 3.6 to 3.9"
+APPLIES_TO = "Triton 3.6 to 3.9"
 
 
 def guide_files() -> list[Path]:
@@ -25,4 +25,4 @@ def page_of(file: Path) -> Page:
     text = file.read_text(encoding="utf-8")
     first = next(iter(sections_of(text)), None)
     title = first.headings[0] if first is not None and first.headings else file.stem.replace("_", " ")
-    return Page(name=f"{PREFIX}{file.stem}", title=title, source="guide", applies_to=SPEAKS_OF, text=text)
+    return Page(name=f"{PREFIX}{file.stem}", title=title, source="guide", applies_to=APPLIES_TO, text=text)

@@ -1,11 +1,9 @@
 """What is written of the rules themselves: the index in references/, and a page for each.
 
-python -m pytorch_to_triton.audit.report.rule_pages             writes the index, references/auditing_rules.md
-python -m pytorch_to_triton.audit.report.rule_pages RULE ...    prints the pages of these rules
-python -m pytorch_to_triton.audit.report.rule_pages all         prints the pages of all rules
+`python -m pytorch_to_triton.audit.report.rule_pages` writes the index, references/auditing_rules.md; `docs read`
+shows the page of a rule.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 
 from pytorch_to_triton import places
@@ -25,8 +23,8 @@ INDEX = "auditing_rules.md"
 _HEAD = """\
 # The rules of an audit
 
-Written by `python -m pytorch_to_triton.audit.report.rule_pages` from the rules themselves. Given the name
-of a rule, this command prints why the rule matters, how to fix what it finds, and an example.
+`pytorch-to-triton docs read rules/NAME` shows why a rule matters, how to fix what it finds, and an example. This page
+is written from the rules themselves, by `python -m pytorch_to_triton.audit.report.rule_pages`.
 
 A rule's severity says what its findings cost:
 
@@ -40,14 +38,9 @@ Its evidence says what the findings rest on:
 """
 
 
-def main(names: Sequence[str]) -> None:
-    """Write the index where the project's references lie, or print the pages of the named rules."""
-    rules = all_rules()
-    if not names:
-        (places.shipped("references") / INDEX).write_text(index(rules), encoding="utf-8")
-    for rule in rules:
-        if rule.name in names or "all" in names:
-            print(page(rule))
+def main() -> None:
+    """Write the index where the project's references lie."""
+    (places.shipped("references") / INDEX).write_text(index(all_rules()), encoding="utf-8")
 
 
 def index(rules: Sequence[Rule]) -> str:
@@ -99,4 +92,4 @@ def _example(rule: Rule) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
