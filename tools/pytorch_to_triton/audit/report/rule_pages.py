@@ -1,7 +1,7 @@
 """What is written of the rules themselves: the index in references/, and a page for each.
 
-`python -m pytorch_to_triton.audit.report.rule_pages` writes the index, references/auditing_rules.md; `docs read`
-shows the page of a rule.
+`python -m pytorch_to_triton.audit.report.rule_pages` writes the index, references/auditing_rules.md;
+`docs read rules/NAME` shows a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ INDEX = "auditing_rules.md"
 _HEAD = """\
 # The rules of an audit
 
-`pytorch-to-triton docs read rules/NAME` shows why a rule matters, how to fix what it finds, and an example. This page
-is written from the rules themselves, by `python -m pytorch_to_triton.audit.report.rule_pages`.
+`pytorch-to-triton docs read rules/NAME` shows why a rule matters, how to fix what it finds, and an example.
+This page is written from the rules themselves, by `python -m pytorch_to_triton.audit.report.rule_pages`.
 
 A rule's severity says what its findings cost:
 
