@@ -80,7 +80,7 @@ def test_a_run_that_reached_every_size_is_judged_by_its_figures() -> None:
     assert kernel.share_of_limit == pytest.approx(0.84, abs=0.02)
 
 
-def test_a_size_that_was_not_reached_voids_the_verdict_and_is_told_with_the_reason() -> None:
+def test_a_size_that_was_not_reached_voids_the_verdict_and_is_reported_with_the_reason() -> None:
     found = judged((8192, 16384), ended="not done within 500 s")
     assert found.verdict == "void"
     assert "M=16384 N=4096" in found.summary

@@ -84,7 +84,7 @@ def test_both_formats_of_eight_bits_have_one_rate() -> None:
     assert limit.ms == pytest.approx(1.0)
 
 
-def test_no_limit_is_told_where_a_rate_is_not_known() -> None:
+def test_no_limit_is_reported_where_a_rate_is_not_known() -> None:
     assert limit_of(work(10**9, float64=1), H200, tf32=False) is None
     no_rates = H200.model_copy(update={"matmul_tflops": {}})
     assert limit_of(work(10**9, vector=1), no_rates, tf32=False) is None

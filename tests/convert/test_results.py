@@ -65,7 +65,7 @@ def test_a_failed_conversion_leaves_no_kernel_beside_its_report(tmp_path: Path) 
     assert "previous/f_triton.py" not in texts(into)
 
 
-def test_what_is_told_names_files_that_are_there(tmp_path: Path) -> None:
+def test_what_is_reported_names_files_that_are_there(tmp_path: Path) -> None:
     conversion = put(Target(path=tmp_path / "f.py", name="f"), tmp_path / "results", "passed")
     assert conversion.folder == tmp_path / "results"
     assert [s.file.read_text() for s in conversion.stages] == ["passed"]

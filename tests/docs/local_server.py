@@ -1,4 +1,4 @@
-"""A web server on this machine that misbehaves as it is told, and a client that may ask it."""
+"""A web server on this machine that misbehaves as it is reported, and a client that may ask it."""
 
 import asyncio
 import gzip

@@ -88,15 +88,15 @@ def store(tmp_path: Path) -> PageStore:
 
 
 class Listener:
-    """Remembers what it was told; `at` is set after so many pages."""
+    """Remembers what it was reported; `at` is set after so many pages."""
 
     def __init__(self, pages: int = 0) -> None:
-        self.told: list[tuple[float, float | None, str]] = []
+        self.reported: list[tuple[float, float | None, str]] = []
         self.at = anyio.Event()
         self._pages = pages
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        self.told.append((done, total, message))
+        self.reported.append((done, total, message))
         if done >= self._pages:
             self.at.set()
 
@@ -187,7 +187,7 @@ async def test_another_release_makes_fresh_pages_say_so_without_fetching_them(
     assert GUIDE in report.fresh
 
 
-async def test_a_release_without_sources_is_told_once_and_asked_for_once(
+async def test_a_release_without_sources_is_reported_once_and_asked_for_once(
     server: Server, store: PageStore
 ) -> None:
     report = await fetched(server, store, Hands(), version="9.9.9")
@@ -197,7 +197,7 @@ async def test_a_release_without_sources_is_told_once_and_asked_for_once(
     assert report.fetched == (GUIDE, LISTED)
 
 
-async def test_one_bad_page_is_told_and_the_others_come(server: Server, store: PageStore) -> None:
+async def test_one_bad_page_is_reported_and_the_others_come(server: Server, store: PageStore) -> None:
     server.routes |= {
         "/main/index.html": answer(200, b"<html><p>no article</p></html>", content_type=HTML),
         "/main/python-api/triton.html": answer(200, b"<html>\xff</html>", content_type=HTML),
@@ -206,7 +206,7 @@ async def test_one_bad_page_is_told_and_the_others_come(server: Server, store: P
         "/main/getting-started/installation.html": answer(200, b"x" * (10 << 20), content_type=HTML),
     }
     report = await fetched(server, store, Hands())
-    told = {failed.name.removeprefix("web/main/"): failed.reason for failed in report.failed}
+    reported = {failed.name.removeprefix("web/main/"): failed.reason for failed in report.failed}
     for name, reason in {
         "index": "has no article",
         "python-api/triton": "not text in UTF-8",
@@ -214,8 +214,8 @@ async def test_one_bad_page_is_told_and_the_others_come(server: Server, store: P
         "python-api/triton-semantics": "not among the places",
         "getting-started/installation": "larger than",
     }.items():
-        assert reason in told.pop(name)
-    assert told == {}
+        assert reason in reported.pop(name)
+    assert reported == {}
     assert report.fetched == (GUIDE, LISTED, INDEX, TUTORIAL)
     assert "5 failed" in report.summary
     assert "other reasons: 4 more" in report.summary
@@ -284,13 +284,13 @@ async def test_a_cancelled_fetch_goes_on_where_it_stopped(server: Server, store:
     assert (report.fetched, report.fresh) == ((TUTORIAL,), (GUIDE, LISTED, INDEX))
 
 
-async def test_progress_is_told_page_by_page_up_to_the_last(server: Server, store: PageStore) -> None:
+async def test_progress_is_reported_page_by_page_up_to_the_last(server: Server, store: PageStore) -> None:
     listener = Listener()
     report = await fetched(server, store, Hands(), listener=listener)
-    done = [told[0] for told in listener.told]
+    done = [reported[0] for reported in listener.reported]
     assert done == [float(i) for i in range(1, len(done) + 1)]
-    assert listener.told[-1][1] == len(done) == len(report.fetched) + len(report.absent)
-    assert {message for *_, message in listener.told} == {*report.fetched, *report.absent}
+    assert listener.reported[-1][1] == len(done) == len(report.fetched) + len(report.absent)
+    assert {message for *_, message in listener.reported} == {*report.fetched, *report.absent}
 
 
 async def test_two_fetches_at_once_leave_every_page_whole(server: Server, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ async def test_two_fetches_at_once_leave_every_page_whole(server: Server, tmp_pa
     assert [report.failed for report in reports] == [(), ()]
 
 
-async def test_a_damaged_page_is_fetched_anew_in_full(server: Server, store: PageStore) -> None:
+async def test_a_damaged_page_is_fetched_again_in_full(server: Server, store: PageStore) -> None:
     hands = Hands()
     await fetched(server, store, hands)
     (damaged,) = store.root.glob("*debugging*")

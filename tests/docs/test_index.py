@@ -92,7 +92,7 @@ def test_other_pages_have_another_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database", None], ids=["emptied", "overwritten", "cut"])
-def test_a_damaged_index_is_built_anew(damage: bytes | None, tmp_path: Path) -> None:
+def test_a_damaged_index_is_built_again(damage: bytes | None, tmp_path: Path) -> None:
     found(Index(PAGES, {}, tmp_path), '"masks"')
     (path,) = tmp_path.glob("*.sqlite")
     whole = path.read_bytes()
@@ -101,7 +101,7 @@ def test_a_damaged_index_is_built_anew(damage: bytes | None, tmp_path: Path) -> 
     assert path.stat().st_size == len(whole)
 
 
-def test_an_index_that_is_damaged_or_removed_while_in_use_is_built_anew(index: Index) -> None:
+def test_an_index_that_is_damaged_or_removed_while_in_use_is_built_again(index: Index) -> None:
     assert found(index, '"masks"') == ["masks", "tiles"]
     index.path.write_bytes(b"no database")
     assert found(index, '"masks"') == ["masks", "tiles"]

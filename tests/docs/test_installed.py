@@ -1,4 +1,4 @@
-"""The installed Triton is told name by name, as Triton tells it, and what it lacks is told too."""
+"""The installed Triton is reported name by name, as Triton tells it, and what it lacks is reported too."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def pages_of(version: str) -> dict[str, Page]:
     return {page.name: page for page in installed_pages(history().surface(version))}
 
 
-async def test_a_function_is_told_with_signature_meaning_and_parameters(
+async def test_a_function_is_reported_with_signature_meaning_and_parameters(
     pages: dict[str, Page], installed: Surface
 ) -> None:
     page = pages["triton.language.load"]
@@ -34,21 +34,21 @@ async def test_a_function_is_told_with_signature_meaning_and_parameters(
     assert "import triton.language as tl" in page.text
 
 
-async def test_a_reduction_is_told_as_compiled_code_sees_it(pages: dict[str, Page]) -> None:
+async def test_a_reduction_is_reported_as_compiled_code_sees_it(pages: dict[str, Page]) -> None:
     page = pages["triton.language.sum"]
     assert "tl.sum(input, axis=None, keep_dims=False, dtype=None)" in page.text
     assert "`x.sum(...)`" in page.text
     assert "upcasted to `tl.int32`" in page.text
 
 
-async def test_a_function_of_libdevice_is_told_with_what_it_calls(pages: dict[str, Page]) -> None:
+async def test_a_function_of_libdevice_is_reported_with_what_it_calls(pages: dict[str, Page]) -> None:
     page = pages["triton.language.extra.libdevice.tanh"]
     assert page.title == "libdevice.tanh"
     assert "`__nv_tanhf` for fp32" in page.text
     assert "from triton.language.extra import libdevice" in page.text
 
 
-async def test_a_class_is_told_with_its_members(pages: dict[str, Page]) -> None:
+async def test_a_class_is_reported_with_its_members(pages: dict[str, Page]) -> None:
     text = pages["triton.language.tensor"].text
     assert "num_stages" not in pages["triton.language.range"].text.partition("## Members")[2]
     assert "- `sum(axis=None, keep_dims=False, dtype=None)`" in text
@@ -135,7 +135,7 @@ async def test_a_docstring_becomes_markdown() -> None:
         assert read_docstring(docstring).prose == prose
 
 
-async def test_the_fields_of_a_docstring_are_told_by_parameter() -> None:
+async def test_the_fields_of_a_docstring_are_reported_by_parameter() -> None:
     said = read_docstring(
         "Text.\n\n:param x, y: the\n    inputs\n:type x: Block\n:param *sizes: many\n:return: all"
     )

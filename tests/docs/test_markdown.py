@@ -101,13 +101,13 @@ def test_formulas_and_tables_are_kept() -> None:
 
 
 def test_a_page_that_cannot_be_read_says_why() -> None:
-    for document, told in [
+    for document, reported in [
         ("<html><body><p>no article</p></body></html>", "has no article"),
         (page("<p>x</p>")[:-20], "has no end"),
         ("", "has no end"),
         (page("<div>" * 5_000), "nested too deeply"),
     ]:
-        with pytest.raises(NotReadable, match=told):
+        with pytest.raises(NotReadable, match=reported):
             to_markdown(document, "html", URL)
 
 

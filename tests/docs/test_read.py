@@ -31,14 +31,14 @@ async def test_a_page_is_read_by_any_of_its_names(library: Library) -> None:
         assert read(library, name).name == page
 
 
-async def test_a_page_is_told_with_its_version_and_text(library: Library) -> None:
+async def test_a_page_is_reported_with_its_version_and_text(library: Library) -> None:
     reading = read(library, "tl.load")
     assert reading.applies_to == library.pages["triton.language.load"].applies_to
     assert reading.text == library.pages["triton.language.load"].text.strip()
     assert (reading.page, reading.pages, reading.section, reading.untrusted) == (1, 1, "", False)
 
 
-async def test_other_pages_of_the_same_name_are_told(library: Library) -> None:
+async def test_other_pages_of_the_same_name_are_reported(library: Library) -> None:
     assert "triton.language.extra.libdevice.exp" in read(library, "exp").next_step
 
 

@@ -76,7 +76,7 @@ async def test_both_spellings_of_english_find_the_same(british: str, american: s
     assert pages(library, british) == pages(library, american)
 
 
-async def test_a_name_that_triton_lacks_is_told_first_with_what_to_write(library: Library) -> None:
+async def test_a_name_that_triton_lacks_is_reported_first_with_what_to_write(library: Library) -> None:
     for query, name, fix in [
         ("tl.relu in place", "tl.relu", "Use tl.maximum(x, 0.0)."),
         (
@@ -113,7 +113,7 @@ async def test_no_name_is_called_missing_that_may_be_there(library: Library) -> 
         assert search(library, SearchRequest(name)).missing == ()
 
 
-async def test_what_was_not_fetched_is_told_only_where_nothing_fits(library: Library) -> None:
+async def test_what_was_not_fetched_is_reported_only_where_nothing_fits(library: Library) -> None:
     assert search(library, SearchRequest("load")).missing == ()
     assert [lack.fix for lack in search(library, SearchRequest("quokka")).missing] == [
         "docs fetch gets them; it needs the network."
@@ -224,7 +224,7 @@ async def test_what_is_ours_is_not_marked(library: Library) -> None:
         ("@triton.jitt", "triton.jit", "docs read triton.jit"),
     ],
 )
-async def test_where_nothing_fits_a_name_the_nearest_ones_are_told(
+async def test_where_nothing_fits_a_name_the_nearest_ones_are_reported(
     query: str, page: str, next_step: str, library: Library
 ) -> None:
     result = search(library, SearchRequest(query))
@@ -255,7 +255,7 @@ async def test_who_wants_speed_finds_the_guides_about_it_first(library: Library)
         assert pages(library, query)[0] in SPEED
 
 
-async def test_a_long_question_is_told_again_in_short(library: Library) -> None:
+async def test_a_long_question_is_reported_again_in_short(library: Library) -> None:
     result = search(library, SearchRequest("masks " * 100))
     assert f"'{('masks ' * 100)[:79]}…'" in result.summary
     assert len(result.summary) < 200

@@ -28,7 +28,7 @@ No value.
 """
 
 
-def test_a_section_is_told_with_the_headings_above_it() -> None:
+def test_a_section_is_reported_with_the_headings_above_it() -> None:
     assert [section.headings for section in sections_of(PAGE)] == [
         ("Masks",),
         ("Masks", "Loads"),

@@ -1,4 +1,4 @@
-"""What there is to read is told with what is missing; what can be had is had without the rest."""
+"""What there is to read is reported with what is missing; what can be had is had without the rest."""
 
 import shutil
 import sys
@@ -42,29 +42,29 @@ def own_cache(cache: Path, installed: Surface, tmp_path: Path, monkeypatch: pyte
     return tmp_path
 
 
-async def test_without_fetched_pages_the_command_that_gets_them_is_told(library: Library) -> None:
-    told = status(library, NOW)
-    assert told.triton is not None
-    assert told.names > 300
-    assert told.guides >= 16
-    assert told.fetched == ()
-    assert [lack.what for lack in told.missing] == ["No public pages have been fetched."]
-    assert told.next_step.startswith("docs fetch")
-    assert told.triton in told.summary
+async def test_without_fetched_pages_the_command_that_gets_them_is_reported(library: Library) -> None:
+    reported = status(library, NOW)
+    assert reported.triton is not None
+    assert reported.names > 300
+    assert reported.guides >= 16
+    assert reported.fetched == ()
+    assert [lack.what for lack in reported.missing] == ["No public pages have been fetched."]
+    assert reported.next_step.startswith("docs fetch")
+    assert reported.triton in reported.summary
 
 
-async def test_fetched_pages_are_told_by_version_with_their_ages(installed: Surface) -> None:
+async def test_fetched_pages_are_reported_by_version_with_their_ages(installed: Surface) -> None:
     pages = [fetched("a", "Triton 3.7", 3), fetched("b", "Triton 3.7", 5), fetched("c", "main", 1)]
-    told = status(collect(installed, pages), NOW)
-    assert [(group.applies_to, group.pages) for group in told.fetched] == [("Triton 3.7", 2), ("main", 1)]
-    assert told.fetched[0].oldest == NOW - timedelta(days=5)
-    assert told.fetched[0].newest == NOW - timedelta(days=3)
-    assert told.missing == ()
+    reported = status(collect(installed, pages), NOW)
+    assert [(group.applies_to, group.pages) for group in reported.fetched] == [("Triton 3.7", 2), ("main", 1)]
+    assert reported.fetched[0].oldest == NOW - timedelta(days=5)
+    assert reported.fetched[0].newest == NOW - timedelta(days=3)
+    assert reported.missing == ()
 
 
-async def test_pages_that_were_long_not_confirmed_are_told(installed: Surface) -> None:
-    told = status(collect(installed, [fetched("a", "main", 40), fetched("b", "main", 1)]), NOW)
-    assert [lack.what for lack in told.missing] == [
+async def test_pages_that_were_long_not_confirmed_are_reported(installed: Surface) -> None:
+    reported = status(collect(installed, [fetched("a", "main", 40), fetched("b", "main", 1)]), NOW)
+    assert [lack.what for lack in reported.missing] == [
         "1 fetched page was last confirmed more than 30 days ago."
     ]
 
@@ -73,23 +73,23 @@ async def test_the_index_is_there_after_the_first_search(installed: Surface, own
     library = collect(installed, [])
     assert not status(library, NOW).indexed
     search(library, SearchRequest("load"))
-    told = status(library, NOW)
-    assert told.indexed
-    assert told.index.is_relative_to(own_cache)
+    reported = status(library, NOW)
+    assert reported.indexed
+    assert reported.index.is_relative_to(own_cache)
 
 
-async def test_a_python_without_triton_still_has_the_guides_and_is_told_so(
+async def test_a_python_without_triton_still_has_the_guides_and_is_reported_so(
     worker: WorkerClient, tmp_path: Path
 ) -> None:
     library = await open_library(worker, Runtime(python=str(tmp_path / "python"), interpreter=True))
-    told = status(library, NOW)
-    assert (told.triton, told.names) == (None, 0)
-    assert told.guides >= 16
-    assert "The installed Triton cannot be read" in told.missing[0].what
-    assert "torch and triton" in told.missing[0].fix
+    reported = status(library, NOW)
+    assert (reported.triton, reported.names) == (None, 0)
+    assert reported.guides >= 16
+    assert "The installed Triton cannot be read" in reported.missing[0].what
+    assert "torch and triton" in reported.missing[0].fix
     result = search(library, SearchRequest("masks at the boundary"))
     assert result.hits[0].page == "guides/masks"
-    assert result.missing[0] == told.missing[0]
+    assert result.missing[0] == reported.missing[0]
 
 
 async def test_what_was_read_is_kept_until_a_page_changes(worker: WorkerClient, own_cache: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_confirmed_page_keeps_its_text_and_has_a_new_date(store: PageStore) ->
         lambda text: b"[" * 100_000,
     ],
 )
-def test_a_damaged_file_is_dropped_and_told_and_the_others_stay(
+def test_a_damaged_file_is_dropped_and_reported_and_the_others_stay(
     store: PageStore, damage: Callable[[bytes], bytes]
 ) -> None:
     store.put(page("web/a"), VALIDATORS)

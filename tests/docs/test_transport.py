@@ -108,7 +108,7 @@ async def test_a_redirect_to_anything_else_is_refused() -> None:
                 await get(server)
 
 
-async def test_a_redirect_loop_is_told() -> None:
+async def test_a_redirect_loop_is_reported() -> None:
     async with local_server() as server:
         server.routes |= {"/page": answer(302, location="/other"), "/other": answer(302, location="/page")}
         with pytest.raises(AddressRefused, match="in a circle"):
@@ -163,7 +163,7 @@ async def test_a_truncated_compressed_body_is_no_body() -> None:
 
 
 async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
-    for sent, told in [
+    for sent, reported in [
         (
             answer(200, b"MZ", content_type="application/x-msdownload"),
             "of type application/x-msdownload, not text",
@@ -177,7 +177,7 @@ async def test_an_answer_of_no_use_is_not_asked_for_twice() -> None:
     ]:
         async with local_server() as server:
             server.routes["/page"] = sent
-            with pytest.raises(NotFetched, match=told):
+            with pytest.raises(NotFetched, match=reported):
                 await get(server)
         assert len(server.asked) == 1
 

@@ -63,7 +63,7 @@ def test_a_cdna_compute_unit_has_512_kib_of_vector_registers() -> None:
     assert gpu.warps == 32
 
 
-def test_the_gpu_that_is_here_is_told_by_its_capability() -> None:
+def test_the_gpu_that_is_here_is_reported_by_its_capability() -> None:
     assert present([device((9, 0))], rocm=None) == architecture("sm_90")
     assert present([device((9, 4))], rocm="6.4") == architecture("gfx942")
 

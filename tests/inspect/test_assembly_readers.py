@@ -85,7 +85,7 @@ def products(found: Instructions) -> set[tuple[str, str, str, str, int]]:
     return {(m.name, m.shape, m.operands, m.accumulator, m.count) for m in found.matrix}
 
 
-def test_ptx_tells_the_width_and_the_source_line_of_each_global_access() -> None:
+def test_ptx_shows_the_width_and_the_source_line_of_each_global_access() -> None:
     assert accesses(read_ptx(PTX, "softmax.py")) == {
         ("load", 128, 2, (66,)),
         ("load", 16, 1, (69,)),
@@ -94,23 +94,23 @@ def test_ptx_tells_the_width_and_the_source_line_of_each_global_access() -> None
     }
 
 
-def test_lines_of_other_files_are_not_told() -> None:
+def test_lines_of_other_files_are_not_reported() -> None:
     found = read_ptx(PTX, "another.py")
     assert {access.lines for access in found.accesses} == {()}
 
 
-def test_ptx_tells_atomics_barriers_and_local_memory() -> None:
+def test_ptx_shows_atomics_barriers_and_local_memory() -> None:
     found = read_ptx(PTX, "softmax.py")
     assert (found.atomics, found.barriers, found.local_accesses) == (2, 1, 1)
 
 
-def test_ptx_tells_asynchronous_copies_with_their_width_and_tma() -> None:
+def test_ptx_shows_asynchronous_copies_with_their_width_and_tma() -> None:
     found = read_ptx(COPIES, "m.py")
     assert accesses(found) == {("async_copy", 32, 1, (111,)), ("async_copy", 128, 1, (111,))}
     assert (found.tma_loads, found.tma_stores) == (2, 1)
 
 
-def test_ptx_tells_tensor_core_instructions_with_their_types() -> None:
+def test_ptx_shows_tensor_core_instructions_with_their_types() -> None:
     assert products(read_ptx(PRODUCTS, "m.py")) == {
         ("mma.sync", "16x8x16", "bf16", "f32", 2),
         ("mma.sync", "16x8x32", "s8", "s32", 1),
@@ -119,7 +119,7 @@ def test_ptx_tells_tensor_core_instructions_with_their_types() -> None:
     }
 
 
-def test_amds_assembly_tells_the_width_and_the_source_line_of_each_global_access() -> None:
+def test_amds_assembly_shows_the_width_and_the_source_line_of_each_global_access() -> None:
     assert accesses(read_amdgcn(AMDGCN, "k.py")) == {
         ("load", 128, 2, (34,)),
         ("load", 32, 1, (34,)),
@@ -129,12 +129,12 @@ def test_amds_assembly_tells_the_width_and_the_source_line_of_each_global_access
     }
 
 
-def test_amds_assembly_tells_atomics_barriers_and_scratch() -> None:
+def test_amds_assembly_shows_atomics_barriers_and_scratch() -> None:
     found = read_amdgcn(AMDGCN, "k.py")
     assert (found.atomics, found.barriers, found.local_accesses) == (1, 2, 2)
 
 
-def test_amds_assembly_tells_matrix_instructions_with_their_types() -> None:
+def test_amds_assembly_shows_matrix_instructions_with_their_types() -> None:
     assert products(read_amdgcn(AMD_PRODUCTS, "k.py")) == {
         ("mfma", "16x16x16", "bf16", "f32", 1),
         ("mfma", "32x32x8", "f16", "f32", 1),

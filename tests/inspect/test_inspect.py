@@ -104,7 +104,7 @@ async def test_configurations_over_the_limit_are_counted_in_a_note(inspecting: I
     assert inspection.notes[-1] == "1 of 3 autotuner configurations were not compiled."
 
 
-async def test_tensor_cores_spills_and_too_much_shared_memory_are_told(inspecting: Inspecting) -> None:
+async def test_tensor_cores_spills_and_too_much_shared_memory_are_reported(inspecting: Inspecting) -> None:
     inspection = await inspecting(KERNELS / "too_large.py", "sm_86")
     product, cramped = inspection.kernels
     assert product.instructions is not None
@@ -167,7 +167,7 @@ async def test_a_call_without_a_kernel_is_refused_with_the_reason(
         await inspecting(KERNELS / "refused.py", "sm_80", name)
 
 
-async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_told(
+async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_reported(
     inspecting: Inspecting,
 ) -> None:
     kernel = only(await inspecting(KERNELS / "refused.py", "sm_90", "unaligned"))
@@ -181,7 +181,7 @@ async def test_an_address_that_is_not_aligned_makes_narrow_accesses_which_are_to
     assert "the address x_ptr" in alignment.message
 
 
-async def test_code_that_asks_for_the_gpu_is_told_of_the_one_that_is_compiled_for(
+async def test_code_that_asks_for_the_gpu_is_reported_of_the_one_that_is_compiled_for(
     inspecting: Inspecting,
 ) -> None:
     for arch in ("sm_80", "sm_90"):
@@ -198,7 +198,7 @@ async def test_a_call_without_elements_is_said_to_be_empty_before_all_else(inspe
     assert "launches no Triton kernel" in rest
 
 
-async def test_further_dtypes_are_told_and_are_not_where_one_was_named(inspecting: Inspecting) -> None:
+async def test_further_dtypes_are_reported_and_are_not_where_one_was_named(inspecting: Inspecting) -> None:
     inspection = await inspecting(SOFTMAX, "sm_90", options=SMALL)
     assert inspection.notes == ("Also declared: bfloat16, float16 for x: name one with --input.",)
     named = Options(dims=SMALL.dims, inputs={"x": "bfloat16[M, N]"})
@@ -232,7 +232,7 @@ async def test_a_page_of_a_text_comes_with_the_result(inspecting: Inspecting) ->
     assert inspection.page.text == "\n".join(text.splitlines()[PAGE_LINES : 2 * PAGE_LINES])
 
 
-async def test_only_the_named_kernel_is_told_of(inspecting: Inspecting) -> None:
+async def test_only_the_named_kernel_is_reported_of(inspecting: Inspecting) -> None:
     inspection = await inspecting(KERNELS / "refused.py", "sm_80", kernel="copy_kernel")
     assert only(inspection).label == "copy_kernel"
     assert inspection.verdict == "compiled"

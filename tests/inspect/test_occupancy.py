@@ -48,6 +48,6 @@ def test_a_block_over_the_limit_of_shared_memory_cannot_be_launched() -> None:
     assert (found.blocks, found.share, found.binds) == (0, 0.0, ("shared memory",))
 
 
-def test_every_resource_is_told_with_what_it_alone_would_allow() -> None:
+def test_every_resource_is_reported_with_what_it_alone_would_allow() -> None:
     found = occupancy("sm_90", 96, 40 * KIB, 4)
     assert found.blocks_by == {"registers": 5, "shared memory": 5, "warps": 16, "blocks": 32}

@@ -47,7 +47,7 @@ def test_a_page_that_is_not_there_is_refused_with_the_number_of_pages(
     assert refusal.value.hint == "Ask for a page from 1 to 3."
 
 
-def test_one_page_is_told_in_the_singular(kernel: InspectedKernel) -> None:
+def test_one_page_is_reported_in_the_singular(kernel: InspectedKernel) -> None:
     kernel.compiled.texts["ptx"].write_text("ret;\n")
     with pytest.raises(BadInput) as refusal:
         page_of(kernel, "ptx", 2)

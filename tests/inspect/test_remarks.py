@@ -96,7 +96,7 @@ def test_nothing_is_said_where_nothing_stands_out() -> None:
         assert remarks_on(reading(**changed)) == ()
 
 
-def test_spills_are_told_in_bytes() -> None:
+def test_spills_are_reported_in_bytes() -> None:
     (remark,) = remarks_on(reading(spill_store_bytes=572, spill_load_bytes=552))
     assert remark.kind == "spills"
     assert "spills 572 bytes" in remark.message
@@ -109,19 +109,19 @@ def test_shared_memory_over_the_limit_comes_first_and_with_the_limit() -> None:
     assert "needs 240 KiB of shared memory; sm_90 has 227 KiB" in remark.message
 
 
-def test_low_occupancy_is_told_with_what_binds() -> None:
+def test_low_occupancy_is_reported_with_what_binds() -> None:
     (remark,) = remarks_on(reading(registers=255))
     assert remark.kind == "low_occupancy"
     assert "12.5 %: 8 of 64 warps per SM, 2 blocks at a time" in remark.message
     assert "limited by 255 registers per thread" in remark.message
 
 
-def test_all_that_bind_alike_are_told_as_the_cause_of_low_occupancy() -> None:
+def test_all_that_bind_alike_are_reported_as_the_cause_of_low_occupancy() -> None:
     (remark,) = remarks_on(reading(registers=255, shared_bytes=100 * 1024))
     assert "limited by 255 registers per thread and 100 KiB of shared memory per block." in remark.message
 
 
-def test_a_narrow_access_is_told_with_its_line_and_what_would_be_possible() -> None:
+def test_a_narrow_access_is_reported_with_its_line_and_what_would_be_possible() -> None:
     (remark,) = remarks_on(reading(**NARROW))
     assert remark.kind == "narrow_access"
     assert remark.lines == (7,)
@@ -130,7 +130,7 @@ def test_a_narrow_access_is_told_with_its_line_and_what_would_be_possible() -> N
     assert "would allow 128" in remark.message
 
 
-def test_arguments_whose_alignment_is_unknown_are_told_with_narrow_accesses() -> None:
+def test_arguments_whose_alignment_is_unknown_are_reported_with_narrow_accesses() -> None:
     arguments = (
         argument("x_ptr", "*fp32", None, False),
         argument("out_ptr", "*fp32", None, True),
@@ -143,7 +143,7 @@ def test_arguments_whose_alignment_is_unknown_are_told_with_narrow_accesses() ->
     assert "multiples of 16: the address x_ptr, n (1001)." in alignment.message
 
 
-def test_a_float32_dot_without_tensor_cores_is_told_with_what_would_have_them() -> None:
+def test_a_float32_dot_without_tensor_cores_is_reported_with_what_would_have_them() -> None:
     (remark,) = remarks_on(reading(dots=(Dot("f32", "", 7), Dot("f32", "", 9))))
     assert remark.kind == "dot_without_tensor_cores"
     assert remark.lines == (7, 9)
@@ -151,7 +151,7 @@ def test_a_float32_dot_without_tensor_cores_is_told_with_what_would_have_them() 
     assert '"tf32"' in remark.message
 
 
-def test_a_loop_that_waits_for_its_loads_is_told_with_both_lines() -> None:
+def test_a_loop_that_waits_for_its_loads_is_reported_with_both_lines() -> None:
     (remark,) = remarks_on(reading(loops=(Loop(5, (6,), 0),)))
     assert remark.kind == "loop_without_async_copies"
     assert remark.lines == (5, 6)
@@ -164,7 +164,7 @@ def test_a_loop_with_a_dot_has_the_launchs_stages() -> None:
     assert "num_stages does not apply" not in remark.message
 
 
-def test_sums_in_short_types_are_told_with_their_terms() -> None:
+def test_sums_in_short_types_are_reported_with_their_terms() -> None:
     product = {"dots": (Dot("f16", "", 9, "f16"),), "matrix": (MATRIX,)}
     total, dot = remarks_on(reading(sums=(ShortSum("bf16", 64, 7),), **product))
     assert (total.kind, total.precision, total.lines) == ("low_precision_sum", "bf16", (7,))
@@ -172,14 +172,14 @@ def test_sums_in_short_types_are_told_with_their_terms() -> None:
     assert (dot.kind, dot.precision, dot.lines) == ("low_precision_sum", "f16", (9,))
 
 
-def test_float32_products_in_tf32_are_told_once() -> None:
+def test_float32_products_in_tf32_are_reported_once() -> None:
     dots = (Dot("f32", "tf32", 7), Dot("f32", "tf32", 9), Dot("f16", "tf32", 11))
     (remark,) = remarks_on(reading(dots=dots, matrix=(MATRIX,)))
     assert (remark.kind, remark.lines) == ("tf32_product", (7, 9))
     assert "2 tl.dots of float32 operands in TF32" in remark.message
 
 
-def test_float_atomics_are_told_with_their_lines() -> None:
+def test_float_atomics_are_reported_with_their_lines() -> None:
     (remark,) = remarks_on(reading(float_atomics=(7, 9)))
     assert (remark.kind, remark.lines) == ("float_atomics", (7, 9))
     assert "2 atomic additions of floats" in remark.message

@@ -81,7 +81,7 @@ SUMS = """\
 """
 
 
-def test_loads_and_stores_of_blocks_are_told_with_their_lines() -> None:
+def test_loads_and_stores_of_blocks_are_reported_with_their_lines() -> None:
     assert block_accesses(WAITING, "k.py") == [
         BlockAccess("load", 512, 32, 13),
         BlockAccess("load", 512, 16, 15),
@@ -93,7 +93,7 @@ def test_amds_buffer_operations_are_accesses_too() -> None:
     assert BlockAccess("store", 1024, 32, 7) in block_accesses(PREFETCHING, "k.py")
 
 
-def test_a_loop_tells_the_loads_that_it_waits_for() -> None:
+def test_a_loop_knows_the_loads_that_it_waits_for() -> None:
     assert loops(WAITING, "k.py") == [Loop(line=12, loads=(13, 15), prefetches=0)]
 
 
@@ -101,22 +101,22 @@ def test_a_loop_that_copies_asynchronously_waits_for_no_load() -> None:
     assert loops(PREFETCHING, "k.py") == [Loop(line=6, loads=(), prefetches=1)]
 
 
-def test_a_loop_tells_its_matrix_products() -> None:
+def test_a_loop_knows_its_matrix_products() -> None:
     product = "      %d = tt.dot %a, %b, %acc : tensor<64x32xf32> * tensor<32x64xf32> -> tensor<64x64xf32>\n"
     text = PREFETCHING.replace("      scf.yield", product + "      scf.yield")
     assert [loop.dots for loop in loops(text, "k.py")] == [1]
 
 
-def test_of_nested_loops_the_innermost_is_told() -> None:
+def test_of_nested_loops_the_innermost_is_reported() -> None:
     nested = "    scf.for %o = %c0 to %n step %c1  : i32 {\n" + WAITING + "    } loc(#loc4)\n"
     assert [loop.line for loop in loops(nested, "k.py")] == [12]
 
 
-def test_lines_of_another_file_are_not_told() -> None:
+def test_lines_of_another_file_are_not_reported() -> None:
     assert {access.line for access in block_accesses(WAITING, "other.py")} == {None}
 
 
-def test_dots_are_told_with_the_type_and_the_precision_of_their_operands() -> None:
+def test_dots_are_reported_with_the_type_and_the_precision_of_their_operands() -> None:
     assert dots(TTIR, "k.py") == [
         Dot("f32", "tf32", 7, "f32"),
         Dot("f32", "", 7, "f32"),
@@ -124,9 +124,9 @@ def test_dots_are_told_with_the_type_and_the_precision_of_their_operands() -> No
     ]
 
 
-def test_sums_in_short_types_are_told_with_the_number_of_their_terms() -> None:
+def test_sums_in_short_types_are_reported_with_the_number_of_their_terms() -> None:
     assert short_sums(SUMS, "k.py") == [ShortSum("f16", 64, 7), ShortSum("bf16", 32, 9)]
 
 
-def test_additions_of_floats_by_atomics_are_told_and_those_of_integers_are_not() -> None:
+def test_additions_of_floats_by_atomics_are_reported_and_those_of_integers_are_not() -> None:
     assert float_atomics(SUMS, "k.py") == [9]

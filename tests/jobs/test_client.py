@@ -30,17 +30,17 @@ LONG_SECONDS = 120.0
 
 
 class Recorder:
-    """Remembers what it was told, and lets a test wait for the first item."""
+    """Remembers what it was reported, and lets a test wait for the first item."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, Any]] = []
+        self.reported: list[tuple[str, Any]] = []
         self.first_item = anyio.Event()
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        self.told.append(("progress", (done, total, message)))
+        self.reported.append(("progress", (done, total, message)))
 
     async def item(self, result: dict[str, Any]) -> None:
-        self.told.append(("item", result))
+        self.reported.append(("item", result))
         self.first_item.set()
 
 
@@ -174,15 +174,15 @@ async def test_an_unknown_kind_has_raised(worker: WorkerClient, compiled: Runtim
     assert outcome.failure.type == "ModuleNotFoundError"
 
 
-async def test_a_watch_is_told_everything_in_order(
+async def test_a_watch_is_reported_everything_in_order(
     worker: WorkerClient, compiled: Runtime, honest: Honest
 ) -> None:
     listener = Recorder()
     outcome = await worker.ask(honest("report_on_the_way"), compiled, seconds=LONG_SECONDS, listener=listener)
-    assert listener.told == [
-        told
+    assert listener.reported == [
+        reported
         for count in range(3)
-        for told in (("item", {"count": count}), ("progress", (count + 1, 3, f"counted {count}")))
+        for reported in (("item", {"count": count}), ("progress", (count + 1, 3, f"counted {count}")))
     ]
     assert outcome.items == ({"count": 0}, {"count": 1}, {"count": 2})
     assert outcome.during == "counting"
@@ -193,13 +193,13 @@ async def test_a_watch_that_fails_ends_the_job(
 ) -> None:
     class Failing(Recorder):
         async def item(self, result: dict[str, Any]) -> None:
-            self.told.append(("item", result))
+            self.reported.append(("item", result))
             raise LookupError("the watch is at fault")
 
     listener = Failing()
     with pytest.raises(LookupError):
         await worker.ask(hostile("spin_in_python"), compiled, seconds=LONG_SECONDS, listener=listener)
-    assert is_gone(listener.told[0][1]["pid"])
+    assert is_gone(listener.reported[0][1]["pid"])
 
 
 async def test_what_a_job_prints_goes_to_its_log_only(
@@ -244,7 +244,7 @@ async def test_cancelling_kills_the_job_and_its_children(
 
         tasks.start_soon(spin)
         await listener.first_item.wait()
-        seen = listener.told[0][1]
+        seen = listener.reported[0][1]
         job = psutil.Process(seen["pid"])
         while not (children := job.children()):
             await anyio.sleep(0.01)
@@ -267,7 +267,7 @@ async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_f
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(spin)
         await listener.first_item.wait()
-        seen = listener.told[0][1]
+        seen = listener.reported[0][1]
         psutil.Process(seen["fork_server"]).kill()
     assert outcomes[0].status == "lost"
     assert "forked from" in outcomes[0].detail
@@ -277,7 +277,7 @@ async def test_a_job_that_goes_with_its_fork_server_is_lost_and_the_next_has_a_f
     assert after.answer["fork_server"] != seen["fork_server"]
 
 
-async def test_versions_tell_the_mode_whatever_the_environment_says(
+async def test_versions_report_the_runtime_whatever_the_environment_says(
     worker: WorkerClient, compiled: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:

@@ -30,7 +30,7 @@ class Listener:
         raise AssertionError("a lock has no items")
 
 
-async def test_the_second_one_waits_is_told_who_holds_it_and_gets_it_next() -> None:
+async def test_the_second_one_waits_is_reported_who_holds_it_and_gets_it_next() -> None:
     listener = Listener()
     order: list[str] = []
 

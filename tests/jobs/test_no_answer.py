@@ -1,4 +1,4 @@
-"""A job without an answer is told by its own cause: what the target did, or what the machine lacks."""
+"""A job without an answer is reported by its own cause: what the target did, or what the machine lacks."""
 
 import errno
 import os
@@ -65,7 +65,7 @@ def test_a_full_disk_is_not_the_target_s_fault(tmp_path: Path) -> None:
         assert "PYTORCH_TO_TRITON_CACHE" in refusal.hint
 
 
-def test_an_exception_without_words_is_told_with_its_place() -> None:
+def test_an_exception_without_words_is_reported_with_its_place() -> None:
     failure = Failure(type="KeyboardInterrupt", message="", traceback="", file="b.py", line=4, during="load")
     refusal = refusal_of_exception(failure)
     assert refusal.message == "Importing the target raised KeyboardInterrupt at b.py:4."
@@ -127,7 +127,7 @@ CALLS = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("body", "message"), CALLS.values(), ids=CALLS.keys())
-async def test_a_reference_that_does_not_run_is_told_with_case_and_line(
+async def test_a_reference_that_does_not_run_is_reported_with_case_and_line(
     body: str, message: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     path = tmp_path / "target.py"

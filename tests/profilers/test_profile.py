@@ -58,7 +58,7 @@ def test_ncus_table_gives_bandwidth_occupancy_and_stalls() -> None:
     assert list(kernel.stalls.items()) == [("long_scoreboard", 17.9), ("barrier", 2.5)]
 
 
-def test_launches_of_one_kernel_are_told_together_and_the_longest_kernel_first() -> None:
+def test_launches_of_one_kernel_are_reported_together_and_the_longest_kernel_first() -> None:
     kernels = parse_ncu(report("once", "twice", "twice"))
     assert [(k.name, k.launches, k.microseconds) for k in kernels] == [("twice", 2, 50.0), ("once", 1, 25.0)]
     assert kernels[0].dram_gbytes_per_s == pytest.approx(3200.0)
@@ -147,7 +147,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.anyio
-async def test_a_report_without_kernels_is_told_with_what_the_tool_or_the_job_said(
+async def test_a_report_without_kernels_is_reported_with_what_the_tool_or_the_job_said(
     tool: Path, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
     (tool.parent / "report.csv").write_text("==ERROR== ERR_NVGPUCTRPERM - no permission\n")

@@ -46,7 +46,7 @@ def test_the_older_format_gives_the_same_with_full_paths() -> None:
     assert (atomic.kind, atomic.kernel, atomic.file, atomic.line) == ("atomic", "scale_rows", None, None)
 
 
-def test_a_misaligned_access_inside_a_tensor_is_told_as_such() -> None:
+def test_a_misaligned_access_inside_a_tensor_is_reported_as_such() -> None:
     (hazard,) = parse_report(MISALIGNED)
     assert hazard.misaligned
     assert hazard.outside_bytes is None
@@ -59,7 +59,7 @@ def test_a_function_that_was_called_keeps_its_line_and_names_the_kernel() -> Non
     assert (unknown.kind, unknown.kernel, unknown.line) == ("access", "outer", 223)
 
 
-def test_races_tell_reads_from_writes_and_errors_from_warnings() -> None:
+def test_races_distinguish_reads_from_writes_and_errors_from_warnings() -> None:
     race, writes, possible = parse_report(RACES)
     assert (race.kind, race.count, race.line, race.space) == ("race", 1040, 27, "shared")
     assert race.kernel == "stage(float *, int)"
@@ -68,7 +68,7 @@ def test_races_tell_reads_from_writes_and_errors_from_warnings() -> None:
     assert (possible.kind, possible.kernel, possible.file) == ("possible race", "stage", "/tmp/stage.py")
 
 
-def test_hazards_of_single_bytes_are_told_like_analysed_ones() -> None:
+def test_hazards_of_single_bytes_are_reported_like_analysed_ones() -> None:
     writes, race, possible = parse_report(SINGLE_RACES)
     assert (writes.kind, writes.line, writes.detail) == ("write race", 32, "write at total.py:32")
     assert (race.kind, race.kernel, race.line) == ("race", "stage", 44)
@@ -101,7 +101,7 @@ def test_numbers_are_read_in_the_groups_of_any_locale(distance: str) -> None:
     assert hazard.outside_bytes == 1536
 
 
-def test_what_a_later_version_may_tell_is_kept_in_its_words() -> None:
+def test_what_a_later_version_may_report_is_kept_in_its_words() -> None:
     (hazard,) = parse_report(
         "========= COMPUTE-SANITIZER\n"
         "========= Tensor Memory column 32 being accessed is not allocated.\n"
@@ -140,14 +140,14 @@ def test_what_is_no_hazard_gives_none() -> None:
         assert parse_report(text) == ()
 
 
-def test_a_report_that_breaks_off_keeps_what_it_told() -> None:
+def test_a_report_that_breaks_off_keeps_what_it_reported() -> None:
     whole = [parse_report(OVERRUN[:length]) for length in range(len(OVERRUN))]
     counts = [sum(hazard.count for hazard in hazards) for hazards in whole]
     assert counts == sorted(counts)
     assert counts[-1] == 3
 
 
-def test_only_so_many_hazards_are_told() -> None:
+def test_only_so_many_hazards_are_reported() -> None:
     record = (
         "========= Invalid __global__ read of size 4 bytes\n=========     at k+0xb0 in san.py:{}\n=========\n"
     )

@@ -70,9 +70,9 @@ def dims_of(path: Path) -> Mapping[str, Sequence[int]]:
 
 def unmentioned(dims: Mapping[str, Sequence[int]], verdict: Verdict) -> list[str]:
     """Declared sizes that were neither run nor listed as left out."""
-    told = " ".join(
+    reported = " ".join(
         [*(case.name for case in verdict.cases), *(skip.what for skip in verdict.skipped)]
     ).split()
     return [
-        f"{name}={size}" for name, sizes in dims.items() for size in sizes if f"{name}={size}" not in told
+        f"{name}={size}" for name, sizes in dims.items() for size in sizes if f"{name}={size}" not in reported
     ]

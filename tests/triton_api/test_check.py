@@ -1,4 +1,4 @@
-"""Wrong names and arguments are told where they stand; what is right, unsure or guarded is not."""
+"""Wrong names and arguments are reported where they stand; what is right, unsure or guarded is not."""
 
 import re
 from pathlib import Path
@@ -21,12 +21,12 @@ def complaints(source: str, version: str = "3.7.1") -> list[Complaint]:
     return list(check(source, history().surface(version), history()))
 
 
-def told(source: str, version: str = "3.7.1") -> list[str]:
-    """The names that are told of in a file with the usual imports."""
+def reported(source: str, version: str = "3.7.1") -> list[str]:
+    """The names that are reported of in a file with the usual imports."""
     return [complaint.name for complaint in complaints(HEAD + source, version)]
 
 
-def test_a_complaint_says_where_what_and_how_to_mend_it() -> None:
+def test_a_complaint_says_where_what_and_how_to_fix_it() -> None:
     (found,) = complaints(HEAD + "def kernel(p):\n    x = tl.relu(tl.load(p))\n")
     assert (found.line, found.column, found.end_line, found.end_column) == (6, 9, 6, 15)
     assert (found.fault, found.name) == ("unknown", "triton.language.relu")
@@ -51,7 +51,7 @@ def test_a_wrong_use_is_found_through_any_import() -> None:
         assert len(complaints(f"{imports}\nx = {wrong}\n")) == 1
 
 
-def test_an_import_of_what_is_missing_is_told_at_each_name() -> None:
+def test_an_import_of_what_is_missing_is_reported_at_each_name() -> None:
     for line in [
         "from triton.language import relu",
         "from triton.ops import matmul, blocksparse",
@@ -63,7 +63,7 @@ def test_an_import_of_what_is_missing_is_told_at_each_name() -> None:
         assert {complaint.fault for complaint in found} == {"unknown"}
 
 
-def test_a_missing_import_is_told_once_and_not_at_its_uses() -> None:
+def test_a_missing_import_is_reported_once_and_not_at_its_uses() -> None:
     assert len(complaints("from triton.language import relu\nx = relu(relu(1))\ny = relu.z\n")) == 1
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_use_is_found_wherever_it_stands() -> None:
         "grid = lambda meta: (triton.cdivv(1, meta['B']),)",
         "def outer():\n    import triton.language as q\n    def inner():\n        return q.float33",
     ]:
-        assert len(told(place + "\n")) == 1
+        assert len(reported(place + "\n")) == 1
 
 
 def test_the_nearest_name_or_its_home_is_advised() -> None:
@@ -101,7 +101,7 @@ def test_the_nearest_name_or_its_home_is_advised() -> None:
         assert nearest in complaint.suggestion
 
 
-def test_too_many_positional_arguments_are_told_with_the_parameters() -> None:
+def test_too_many_positional_arguments_are_reported_with_the_parameters() -> None:
     (found,) = complaints(HEAD + "x = tl.program_id(0, 1)\n")
     assert found.fault == "positional"
     assert found.message == "tl.program_id takes at most 1 positional argument; 2 are given."
@@ -109,9 +109,9 @@ def test_too_many_positional_arguments_are_told_with_the_parameters() -> None:
     assert found.column == 22
 
 
-def test_arguments_that_became_keyword_only_are_told_from_then_on() -> None:
+def test_arguments_that_became_keyword_only_are_reported_from_then_on() -> None:
     line = "x = tl.load(p, m, 0.0, '.cg')\n"
-    assert told(line, "3.8.0") == []
+    assert reported(line, "3.8.0") == []
     (found,) = complaints(HEAD + line, "3.9.0")
     assert "Give cache_modifier, eviction_policy, volatile by name." in found.suggestion
 
@@ -128,7 +128,7 @@ def test_block_pointers_are_right_then_deprecated_then_removed() -> None:
         assert all("tl.make_tensor_descriptor" in complaint.suggestion for complaint in found)
 
 
-def test_a_name_that_other_releases_have_is_told_with_them() -> None:
+def test_a_name_that_other_releases_have_is_reported_with_them() -> None:
     (earlier,) = complaints(HEAD + "p = tl.advance(p, (16,))\n", "3.9.0")
     assert earlier.versions == ("3.6.0", "3.7.1", "3.8.0")
     assert earlier.message == "There is no tl.advance in Triton 3.9.0; Triton 3.6.0, 3.7.1 and 3.8.0 have it."
@@ -149,7 +149,7 @@ def test_members_of_what_certainly_is_a_tensor_are_checked() -> None:
             "triton.language.tensor_descriptor.load(mask=)",
         ),
     ]:
-        assert told(f"def kernel(p, n):\n    {body}\n") == [name]
+        assert reported(f"def kernel(p, n):\n    {body}\n") == [name]
 
 
 SPARED = {
@@ -201,24 +201,25 @@ SPARED = {
 }
 
 
-def test_nothing_is_told_of() -> None:
+def test_nothing_is_reported_of() -> None:
     for source in SPARED.values():
-        assert told(source) == []
+        assert reported(source) == []
 
 
 def test_a_guard_spares_only_what_it_guards() -> None:
-    assert told("if hasattr(tl, 'relu'):\n    pass\nx = tl.gelu(1)\n") == ["triton.language.gelu"]
+    assert reported("if hasattr(tl, 'relu'):\n    pass\nx = tl.gelu(1)\n") == ["triton.language.gelu"]
     source = "try:\n    import numpy\nexcept ImportError:\n    numpy = None\nx = tl.gelu(1)\n"
-    assert told(source) == ["triton.language.gelu"]
+    assert reported(source) == ["triton.language.gelu"]
     source = "try:\n    import numpy\n    x = tl.gelu(1)\nexcept ImportError:\n    numpy = None\n"
-    assert told(source) == ["triton.language.gelu"]
+    assert reported(source) == ["triton.language.gelu"]
     source = "def f(n, BLOCK: tl.constexpr):\n    if BLOCK > 4:\n        return tl.gelu(n)\n"
-    assert told(source) == ["triton.language.gelu"]
+    assert reported(source) == ["triton.language.gelu"]
 
 
-def test_of_a_newer_triton_only_known_mistakes_are_told() -> None:
-    assert told("x = tl.brand_new(1)\ny = tl.load(1, brand_new=2)\nz = tl.program_id(0, 1)\n", "3.99.0") == []
-    assert told("x = tl.relu(1)\ny = tl.sum(1, mask=2)\n", "3.99.0") == [
+def test_of_a_newer_triton_only_known_mistakes_are_reported() -> None:
+    unknown = "x = tl.brand_new(1)\ny = tl.load(1, brand_new=2)\nz = tl.program_id(0, 1)\n"
+    assert reported(unknown, "3.99.0") == []
+    assert reported("x = tl.relu(1)\ny = tl.sum(1, mask=2)\n", "3.99.0") == [
         "triton.language.relu",
         "triton.language.sum(mask=)",
     ]
@@ -247,7 +248,7 @@ def right_sources() -> list[tuple[str, str]]:
     return files
 
 
-def test_nothing_is_told_of_right_kernels_and_guides() -> None:
+def test_nothing_is_reported_of_right_kernels_and_guides() -> None:
     for release in history().releases:
         sources = right_sources()
         assert len(sources) > 50

@@ -1,4 +1,4 @@
-"""Every row of the tables is told where Triton lacks the name, and what it advises exists."""
+"""Every row of the tables is reported where Triton lacks the name, and what it advises exists."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ KEYWORD_ROWS = [
 each_release = pytest.mark.parametrize("surface", SURFACES, ids=RELEASES)
 
 
-def told(line: str, surface: Surface) -> tuple[Complaint, ...]:
+def reported(line: str, surface: Surface) -> tuple[Complaint, ...]:
     return check(f"{HEAD}def kernel(p, m, n):\n    return {line}\n", surface, history())
 
 
@@ -47,25 +47,27 @@ def takes(path: str, keyword: str, surface: Surface) -> bool:
 
 
 @each_release
-def test_every_row_of_names_is_told_with_its_mend_where_the_name_is_missing(surface: Surface) -> None:
+def test_every_row_of_names_is_reported_with_its_fix_where_the_name_is_missing(surface: Surface) -> None:
     rows = [(path, suggestion) for path, suggestion in ROWS if lacking(path, surface)]
     assert len(rows) > 200
     wrong = [
         path
         for path, suggestion in rows
-        if [(c.name, c.suggestion) for c in told(use_of(path), surface)] != [(path, suggestion)]
+        if [(c.name, c.suggestion) for c in reported(use_of(path), surface)] != [(path, suggestion)]
     ]
     assert wrong == []
 
 
 @each_release
-def test_every_row_of_keywords_is_told_with_its_mend_where_the_keyword_is_missing(surface: Surface) -> None:
+def test_every_row_of_keywords_is_reported_with_its_fix_where_it_is_missing(
+    surface: Surface,
+) -> None:
     rows = [row for row in KEYWORD_ROWS if not takes(row[0], row[1], surface)]
     assert len(rows) > 80
     wrong = []
     for path, keyword, suggestion in rows:
         given = "MY_BLOCK_SIZE" if keyword == EVERY_OTHER else keyword
-        complaints = told(f"{use_of(path)}({given}=1)", surface)
+        complaints = reported(f"{use_of(path)}({given}=1)", surface)
         if [c.suggestion for c in complaints if c.fault == "keyword"] != [suggestion]:
             wrong.append((path, keyword))
     assert wrong == []
@@ -92,7 +94,7 @@ def test_every_name_that_a_row_advises_exists_where_the_row_speaks() -> None:
         for match in re.findall(r"(?<![\w.])(?:tl|triton|libdevice)(?:\.\w+)+", suggestion)
     ]
     assert len(expressions) > 500
-    assert [(path, found) for path, found, surface in expressions if told(found, surface)] == []
+    assert [(path, found) for path, found, surface in expressions if reported(found, surface)] == []
 
 
 RESEARCHED = {
@@ -129,7 +131,7 @@ RESEARCHED = {
 
 
 @each_release
-def test_what_assistants_write_is_told_once_with_the_right_way(surface: Surface) -> None:
+def test_what_assistants_write_is_reported_once_with_the_right_way(surface: Surface) -> None:
     for line in RESEARCHED:
-        (complaint,) = told(line, surface)
+        (complaint,) = reported(line, surface)
         assert RESEARCHED[line] in complaint.suggestion

@@ -35,7 +35,7 @@ async def test_a_builtin_is_read_with_its_parameters_and_its_docstring(installed
     assert "mask" in load.doc
 
 
-async def test_a_class_is_told_in_triton_s_words_or_in_none(installed: Surface) -> None:
+async def test_a_class_is_reported_in_triton_s_words_or_in_none(installed: Surface) -> None:
     doc = {path: entry.doc for path, entry in installed.entries.items() if entry.kind == "class"}
     assert doc["triton.OutOfResources"] == doc["triton.JITFunction"] == ""
     assert "kernel configuration" in doc["triton.Config"]
@@ -48,7 +48,7 @@ async def test_what_only_the_compiler_gives_is_no_parameter(installed: Surface) 
     assert [name for name in given if name.startswith("_")] == []
 
 
-async def test_a_function_of_libdevice_tells_what_it_calls_for_each_dtype(installed: Surface) -> None:
+async def test_a_function_of_libdevice_shows_what_it_calls_for_each_dtype(installed: Surface) -> None:
     tanh = installed.find("triton.language.extra.libdevice.tanh")
     assert tanh is not None
     assert tanh.symbols == {"fp32": "__nv_tanhf", "fp64": "__nv_tanh"}
@@ -121,7 +121,7 @@ async def test_a_history_is_written_as_it_is_read_back(installed: Surface) -> No
     assert plain(made.surface(installed.version)) == plain(installed)
 
 
-async def test_a_broken_file_in_the_cache_is_read_anew(
+async def test_a_broken_file_in_the_cache_is_read_again(
     worker: WorkerClient, installed: Surface, cache: Path
 ) -> None:
     (file,) = (cache / "api").glob("*.json")

@@ -38,8 +38,8 @@ def answer(kernel: object) -> str:
     try:
         triton.compile(ASTSource(kernel, SIGNATURE, {}), target=GPUTarget("cuda", 90, 32))
     except Exception as error:
-        told = str(error)
-        return "" if told.rstrip().endswith(END) else told
+        reported = str(error)
+        return "" if reported.rstrip().endswith(END) else reported
     raise AssertionError("a static assertion held that cannot")
 
 

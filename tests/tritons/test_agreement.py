@@ -53,8 +53,8 @@ def asked(python: str, expressions: tuple[str, ...]) -> Answers:
         [python, script], input=json.dumps(expressions), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout[done.stdout.rindex('{"version"') :])
-    return Answers(told["version"], dict(zip(expressions, told["answers"], strict=True)))
+    reported = json.loads(done.stdout[done.stdout.rindex('{"version"') :])
+    return Answers(reported["version"], dict(zip(expressions, reported["answers"], strict=True)))
 
 
 def written(path: str) -> str:
@@ -93,17 +93,17 @@ def complaints(expression: str, version: str) -> set[str]:
 
 
 @each_triton
-def test_every_name_is_told_just_where_the_compiler_lacks_it(python: str) -> None:
+def test_every_name_is_reported_just_where_the_compiler_lacks_it(python: str) -> None:
     answers = asked(python, names())
     assert len(answers.by_expression) > 500
     lacking = {e for e, answer in answers.by_expression.items() if NO_NAME.search(answer)} - ONLY_ON_AMD
-    told = {e for e in answers.by_expression if "unknown" in complaints(e, answers.version)}
-    assert told == lacking
+    reported = {e for e in answers.by_expression if "unknown" in complaints(e, answers.version)}
+    assert reported == lacking
     assert len(lacking) > 150
 
 
 @each_triton
-def test_every_keyword_is_told_just_where_the_compiler_refuses_it(python: str) -> None:
+def test_every_keyword_is_reported_just_where_the_compiler_refuses_it(python: str) -> None:
     answers = asked(python, keywords())
     assert len(answers.by_expression) > 300
     named = {e: complaints(e, answers.version) for e in answers.by_expression}
@@ -117,7 +117,7 @@ BLOCK_POINTER = "tl.make_block_ptr(p, [16], [1], [0], [16], [0])"
 
 
 @each_triton
-def test_what_a_release_removed_is_told_as_the_compiler_tells_it(python: str) -> None:
+def test_what_a_release_removed_is_reported_as_the_compiler_reports_it(python: str) -> None:
     answers = asked(python, (BLOCK_POINTER,))
     removed = "removed" in complaints(BLOCK_POINTER, answers.version)
     assert removed == bool(answers.by_expression[BLOCK_POINTER])

@@ -53,7 +53,7 @@ def test_a_statement_of_tritons_refuses_too() -> None:
 
 
 @pytest.mark.parametrize(("call", "statement"), REFUSALS, ids=[call.__name__ for call, _ in REFUSALS])
-def test_a_statement_that_refuses_is_told_from_what_merely_went_wrong(
+def test_a_statement_that_refuses_is_reported_from_what_merely_went_wrong(
     call: Callable[[torch.Tensor], None], statement: str
 ) -> None:
     kinds = (ValueError, AssertionError, RuntimeError, ZeroDivisionError, TypeError)

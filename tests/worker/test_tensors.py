@@ -79,7 +79,7 @@ def test_a_nested_result_is_flattened_to_named_paths(result: Any, paths: list[st
     assert [path for path, _ in leaves(result)] == paths
 
 
-def test_outputs_are_kept_dense_and_numbers_are_told_from_tensors(tmp_path: Path) -> None:
+def test_outputs_are_kept_dense_and_numbers_are_reported_from_tensors(tmp_path: Path) -> None:
     leaf = torch.ones(3, 2).T
     outputs = {path: output_of(value) for path, value in {"t": leaf, "n": 2.5, "i": 3, "none": None}.items()}
     leaf.zero_()

@@ -337,7 +337,7 @@ def test_a_value_that_no_table_can_hold_is_refused() -> None:
     assert "BLOCK of copy_kernel cannot be written to a table" in refusal(KERNEL, [opaque])
 
 
-def test_the_chooser_tells_dtypes_flags_and_missing_arguments_apart() -> None:
+def test_the_chooser_distinguishes_dtypes_flags_and_missing_arguments() -> None:
     written = frozen(KERNEL, MEASURED, WHERE)
     chooser = next(n for n in ast.parse(written).body if getattr(n, "name", "") == "as_measured")
     names: dict[str, Any] = {}

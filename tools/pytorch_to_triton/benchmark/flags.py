@@ -135,6 +135,3 @@ def all_flags(tables: Sequence[TimingTable], flags: Sequence[RedFlag]) -> list[t
 def flag_text(size: str, flag: RedFlag) -> str:
     """A flag with its size."""
     return f"at {size}: {flag.message}" if size else flag.message
-
-
-told = flag_text

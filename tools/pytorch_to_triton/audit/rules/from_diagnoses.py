@@ -35,7 +35,6 @@ class _Row:
     """What it is about is a pointer of the kernel."""
 
     def check(self, measured: MeasuredTarget) -> Iterator[Fault]:
-        """A fault for each place."""
         for at, found in measured.occurrences(self.name):
             what = found.telling.what
             yield Fault(
