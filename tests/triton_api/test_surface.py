@@ -121,26 +121,29 @@ async def test_a_history_is_written_as_it_is_read_back(installed: Surface) -> No
     assert plain(made.surface(installed.version)) == plain(installed)
 
 
+@pytest.fixture
+async def kept_file(worker: WorkerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one file of a cache that nothing else uses."""
+    monkeypatch.setenv("PYTORCH_TO_TRITON_CACHE", str(tmp_path))
+    await surface(worker, Runtime(python=sys.executable, interpreter=True))
+    (file,) = (tmp_path / "api").iterdir()
+    return file
+
+
 async def test_a_broken_file_in_the_cache_is_read_again(
-    worker: WorkerClient, installed: Surface, cache: Path
+    worker: WorkerClient, installed: Surface, kept_file: Path
 ) -> None:
-    (file,) = (cache / "api").glob("*.json")
-    file.write_text('{"version": "3.', encoding="utf-8")
+    kept_file.write_text('{"version": "3.', encoding="utf-8")
     assert await surface(worker, Runtime(python=sys.executable, interpreter=True)) == installed
-    assert Surface.model_validate_json(file.read_text(encoding="utf-8")) == installed
-    assert list((cache / "api").iterdir()) == [file]
+    assert Surface.model_validate_json(kept_file.read_text(encoding="utf-8")) == installed
+    assert list(kept_file.parent.iterdir()) == [kept_file]
 
 
 async def test_what_is_cached_is_not_read_again(
-    worker: WorkerClient, installed: Surface, cache: Path
+    worker: WorkerClient, installed: Surface, kept_file: Path
 ) -> None:
-    (file,) = (cache / "api").glob("*.json")
-    kept = file.read_text(encoding="utf-8")
-    file.write_text(installed.model_copy(update={"entries": {}}).model_dump_json(), encoding="utf-8")
-    try:
-        assert (await surface(worker, Runtime(python=sys.executable, interpreter=True))).entries == {}
-    finally:
-        file.write_text(kept, encoding="utf-8")
+    kept_file.write_text(installed.model_copy(update={"entries": {}}).model_dump_json(), encoding="utf-8")
+    assert (await surface(worker, Runtime(python=sys.executable, interpreter=True))).entries == {}
 
 
 async def test_a_python_without_triton_is_refused(worker: WorkerClient) -> None:
