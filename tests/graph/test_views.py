@@ -129,5 +129,10 @@ def test_a_split_gives_slices_side_by_side() -> None:
     ]
 
 
+def test_the_third_part_of_a_split_starts_behind_both_others() -> None:
+    third = split_parts(node("split_with_sizes.default", (["M", "H", "N"], 0)), whole("x", shape("M+H+N")))[2]
+    assert read(third) == (["N"], ["1"], "(M + H)")
+
+
 def test_a_view_knows_the_dims_that_it_mentions() -> None:
     assert size_names(through(node("select.int", (1, -1)), X)) == {"M", "N"}

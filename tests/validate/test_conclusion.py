@@ -80,6 +80,12 @@ def test_the_decision_follows_from_the_cases(results: list[tuple[Group, CaseStat
     assert decide([result(group, status) for group, status in results]) == decision
 
 
+def test_a_case_that_was_asked_for_by_name_counts_as_declared() -> None:
+    passed = [result("odd", "passed", name="N=7")]
+    assert decide(passed, requested=["N=7"]) == "passed"
+    assert decide(passed) == "undecided"
+
+
 @pytest.mark.parametrize("status", ["passed", "reference_raised", "skipped"])
 def test_violations_alone_fail_whatever_the_cases_say(status: CaseStatus) -> None:
     assert decide([result("declared", status)], [violation()]) == "failed"

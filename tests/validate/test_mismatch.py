@@ -285,3 +285,9 @@ def test_a_wrong_diagonal_points_at_a_comparison_of_row_and_column() -> None:
     [mismatch] = mismatches_of(statistics(on_diagonal(1)))
     assert (mismatch.kind, mismatch.where) == ("values", "diagonal")
     assert "causal mask" in mismatch.causes[0]
+
+
+def test_a_small_error_in_one_column_is_no_lack_of_precision() -> None:
+    column = facts(spread(8, *range(8)), spread(9, 3), relative_error=1e-3)
+    [mismatch] = mismatches_of(statistics(column))
+    assert mismatch.kind == "values"

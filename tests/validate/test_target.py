@@ -34,6 +34,7 @@ BAD_TARGETS = [
     ("k.py", None, "def run(x:\n    return x", TargetBroken, ["k.py, line 1", "def run(x:\n", "^"]),
     ("k.py", None, "import no_such_package", TargetBroken, ["No module named 'no_such_package'", "(line 1)"]),
     ("k.py", None, "\n1 / 0", TargetBroken, ["ZeroDivisionError", "(line 2)"]),
+    ("k.py", None, "def halve():\n    1 // 0\nhalve()", TargetBroken, ["division or modulo", "(line 2)"]),
     ("k.py", None, "import sys; sys.exit(0)", TargetBroken, ["SystemExit"]),
     ("k.py", None, "import os; os._exit(3)", TargetBroken, ["exit code 3"]),
     ("k.py", "N", "N = 3", TargetBroken, ["`N` is of type int"]),

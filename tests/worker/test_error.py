@@ -179,3 +179,9 @@ def test_failing_elements_of_one_diagonal_are_given_by_column_minus_row() -> Non
     assert [diagonal(0), diagonal(2)] == [0, 2]
     assert where_it_fails(torch.ones(5, 5, dtype=torch.bool))["diagonal"] is None
     assert where_it_fails(torch.ones(5, dtype=torch.bool))["diagonal"] is None
+
+
+def test_steps_between_failing_elements_have_the_greatest_common_divisor() -> None:
+    failing = torch.zeros(16, dtype=torch.bool)
+    failing[[0, 4, 10]] = True
+    assert where_it_fails(failing)["flat"]["step"] == 2

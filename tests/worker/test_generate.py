@@ -248,3 +248,9 @@ def test_a_perturbed_state_hides_neither_ones_nor_zeros() -> None:
     assert float(moved["running_var"].std()) > 0.05
     assert moved["mask"].equal(state["mask"])
     assert moved["steps"].equal(state["steps"])
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 5)])
+def test_even_a_small_tensor_has_one_element_that_is_not_finite(shape: tuple[int, ...]) -> None:
+    assert int(generated(shape, fill="nan").isnan().sum()) == 1
+    assert int(generated(shape, fill="inf").isinf().sum()) == 1

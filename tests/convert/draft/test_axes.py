@@ -120,3 +120,19 @@ def test_a_matrix_plus_its_own_transpose_meets_one_axis_twice() -> None:
     found = nest_of(graph({"x": ("M", "M")}, (exp, turned, both), ("y",)))
     assert isinstance(found, Misfit)
     assert "meets the same axis twice" in found.reason
+
+
+def test_steps_join_no_later_kernel_while_one_between_reads_their_values() -> None:
+    rows = node("r", "sum.dim_IntList", ("x", [1], True), ("M", "1"))
+    centred = node("p", "sub.Tensor", ("x", "r"), ("M", "N"))
+    columns = node("t", "sum.dim_IntList", ("p", [0], True), ("1", "N"))
+    moved = node("y", "add.Tensor", ("x", "t"), ("M", "N"))
+    shares = node("s", "_softmax.default", ("y", 1, False), ("M", "N"))
+    traced = program(graph({"x": ("M", "N")}, (rows, centred, columns, moved, shares), ("s",)))
+    groups = partition(traced, 3)
+    assert len(groups) == 3
+    made: set[str] = set()
+    for group in groups:
+        made |= {step.name for step in group.steps}
+        read = {view.source for step in group.steps for view in step.views}
+        assert read - {"x"} <= made

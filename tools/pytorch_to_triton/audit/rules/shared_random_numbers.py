@@ -46,6 +46,7 @@ def noise(seed, at):
 """
 BAD = (
     _ROWS.format(keep="tl.rand(seed, cols) > 0.5") + _LAUNCH,
+    _ROWS.format(keep="tl.randint(seed, cols) % 2 == 0") + _LAUNCH,
     _HELPER + _ROWS.format(keep="noise(seed, at=cols)") + _LAUNCH,
     """
 @triton.jit
