@@ -145,6 +145,7 @@ def test_an_argument_that_does_not_read_is_refused(text: str, norm: Target) -> N
 HALF = FILE.replace('"float32[M, 7]"', '"float32|float16[M, 7]"')
 
 
+@pytest.mark.corpora
 async def test_a_module_is_converted_in_each_dtype_with_parameters_that_follow_its_input(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
