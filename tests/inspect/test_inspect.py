@@ -52,7 +52,7 @@ def kinds(kernel: InspectedKernel) -> set[str]:
     return {remark.kind for remark in kernel.remarks}
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "gfx942"])
+@pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=pytest.mark.corpora), "sm_90", "gfx942"])
 async def test_a_reference_kernel_compiles_for_a_gpu_that_is_not_here(
     inspecting: Inspecting, arch: str
 ) -> None:

