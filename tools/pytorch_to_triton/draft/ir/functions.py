@@ -1,0 +1,162 @@
+"""Every pointwise function: how it is written in Triton, and what it means in NumPy.
+
+`{0}`, `{1}`, ... stand for the operands. A function that is a row here needs nothing else in the printer; what
+is written of several functions gives a name to an operand that it mentions twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Kind = Literal["float", "int", "bool"]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A pointwise function."""
+
+    triton: str
+    numpy: Callable[..., Any]
+    result: Kind | None = None
+    """The kind of value that it gives; None: its operands'."""
+
+
+NAN = "propagate_nan=tl.PropagateNan.ALL"
+_erf = np.vectorize(math.erf, otypes=[float])
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _gelu(x: Any) -> Any:
+    return 0.5 * x * (1 + _erf(x * 0.5**0.5))
+
+
+def _gelu_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x**3)))
+
+
+def _softplus(x: Any) -> Any:
+    return np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, 20))))
+
+
+def _trunc_div(a: Any, b: Any) -> Any:
+    return np.trunc(a / b).astype(np.int64)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    # arithmetic
+    "add": Function("{0} + {1}", np.add),
+    "sub": Function("{0} - {1}", np.subtract),
+    "mul": Function("{0} * {1}", np.multiply),
+    "div": Function("{0} / {1}", np.divide, "float"),
+    "neg": Function("-{0}", np.negative),
+    "abs": Function("tl.abs({0})", np.abs),
+    "square": Function("{0} * {0}", np.square),
+    "cube": Function("{0} * {0} * {0}", lambda x: x * x * x),
+    "reciprocal": Function("1.0 / {0}", np.reciprocal, "float"),
+    "floordiv": Function("{0} // {1}", np.floor_divide),
+    "mod": Function("{0} % {1}", np.mod),
+    "floordiv_signed": Function("tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})", np.floor_divide),
+    "mod_signed": Function("tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} % {1} + {1}, {0} % {1})", np.mod),
+    "trunc_div_int": Function("{0} // {1}", _trunc_div),
+    "float_mod": Function("{0} - tl.floor({0} / {1}) * {1}", np.mod, "float"),
+    "fmod": Function("libdevice.fmod({0}, {1})", np.fmod, "float"),
+    "pow": Function("libdevice.pow({0}, {1})", np.power, "float"),
+    "atan2": Function("libdevice.atan2({0}, {1})", np.arctan2, "float"),
+    # comparisons and logic
+    "eq": Function("{0} == {1}", np.equal, "bool"),
+    "ne": Function("{0} != {1}", np.not_equal, "bool"),
+    "ge": Function("{0} >= {1}", np.greater_equal, "bool"),
+    "gt": Function("{0} > {1}", np.greater, "bool"),
+    "le": Function("{0} <= {1}", np.less_equal, "bool"),
+    "lt": Function("{0} < {1}", np.less, "bool"),
+    "and": Function("{0} & {1}", np.logical_and, "bool"),
+    "or": Function("{0} | {1}", np.logical_or, "bool"),
+    "xor": Function("{0} ^ {1}", np.logical_xor, "bool"),
+    "not": Function("{0} == 0", np.logical_not, "bool"),
+    "bit_and": Function("{0} & {1}", np.bitwise_and),
+    "bit_or": Function("{0} | {1}", np.bitwise_or),
+    "bit_xor": Function("{0} ^ {1}", np.bitwise_xor),
+    "bit_not": Function("~{0}", np.invert),
+    "shift_left": Function("{0} << {1}", np.left_shift),
+    "shift_right": Function("{0} >> {1}", np.right_shift),
+    "where": Function("tl.where({0}, {1}, {2})", np.where),
+    "is_nan": Function("{0} != {0}", np.isnan, "bool"),
+    "is_inf": Function('tl.abs({0}) == float("inf")', np.isinf, "bool"),
+    # kinds and widths
+    "to_float": Function("{0}.to(tl.float32)", lambda x: np.asarray(x, float), "float"),
+    "to_double": Function("{0}.to(tl.float64)", lambda x: np.asarray(x, float), "float"),
+    "to_half": Function("{0}.to(tl.float16).to(tl.float32)", lambda x: np.asarray(x, np.float16).astype(float), "float"),
+    "to_bfloat16": Function("{0}.to(tl.bfloat16).to(tl.float32)", lambda x: np.asarray(x, float), "float"),
+    "to_int8": Function("{0}.to(tl.int8)", lambda x: np.asarray(x).astype(np.int8), "int"),
+    "to_uint8": Function("{0}.to(tl.uint8)", lambda x: np.asarray(x).astype(np.uint8), "int"),
+    "to_int16": Function("{0}.to(tl.int16)", lambda x: np.asarray(x).astype(np.int16), "int"),
+    "to_int32": Function("{0}.to(tl.int32)", lambda x: np.asarray(x).astype(np.int32), "int"),
+    "to_int64": Function("{0}.to(tl.int64)", lambda x: np.asarray(x).astype(np.int64), "int"),
+    "to_bool": Function("{0} != 0", lambda x: np.asarray(x) != 0, "bool"),
+    # largest and smallest: NaN wins, as in PyTorch
+    "maximum": Function(f"tl.maximum({{0}}, {{1}}, {NAN})", np.maximum),
+    "minimum": Function(f"tl.minimum({{0}}, {{1}}, {NAN})", np.minimum),
+    "larger": Function("tl.maximum({0}, {1})", np.fmax),
+    "smaller": Function("tl.minimum({0}, {1})", np.fmin),
+    "clamp": Function(f"tl.clamp({{0}}, {{1}}, {{2}}, {NAN})", lambda x, a, b: np.minimum(np.maximum(x, a), b)),
+    # transcendental
+    "exp": Function("tl.exp({0})", np.exp, "float"),
+    "exp2": Function("tl.exp2({0})", np.exp2, "float"),
+    "expm1": Function("libdevice.expm1({0})", np.expm1, "float"),
+    "log": Function("tl.log({0})", np.log, "float"),
+    "log2": Function("tl.log2({0})", np.log2, "float"),
+    "log10": Function("libdevice.log10({0})", np.log10, "float"),
+    "log1p": Function("libdevice.log1p({0})", np.log1p, "float"),
+    "sqrt": Function("tl.sqrt({0})", np.sqrt, "float"),
+    "rsqrt": Function("tl.rsqrt({0})", lambda x: 1 / np.sqrt(x), "float"),
+    "sin": Function("tl.sin({0})", np.sin, "float"),
+    "cos": Function("tl.cos({0})", np.cos, "float"),
+    "tan": Function("libdevice.tan({0})", np.tan, "float"),
+    "asin": Function("libdevice.asin({0})", np.arcsin, "float"),
+    "acos": Function("libdevice.acos({0})", np.arccos, "float"),
+    "atan": Function("libdevice.atan({0})", np.arctan, "float"),
+    "sinh": Function("libdevice.sinh({0})", np.sinh, "float"),
+    "cosh": Function("libdevice.cosh({0})", np.cosh, "float"),
+    "tanh": Function("libdevice.tanh({0})", np.tanh, "float"),
+    "erf": Function("tl.erf({0})", _erf, "float"),
+    "floor": Function("tl.floor({0})", np.floor, "float"),
+    "ceil": Function("tl.ceil({0})", np.ceil, "float"),
+    "round": Function("libdevice.rint({0})", np.rint, "float"),
+    "trunc": Function("libdevice.trunc({0})", np.trunc, "float"),
+    "sign": Function("tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))", np.sign, "float"),
+    "sign_int": Function("tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))", np.sign),
+    # activations
+    "relu": Function(f"tl.maximum({{0}}, 0.0, {NAN})", lambda x: np.maximum(x, 0)),
+    "sigmoid": Function("tl.sigmoid({0})", _sigmoid, "float"),
+    "silu": Function("{0} * tl.sigmoid({0})", lambda x: x * _sigmoid(x), "float"),
+    "gelu": Function("0.5 * {0} * (1.0 + tl.erf(0.7071067811865476 * {0}))", _gelu, "float"),
+    "gelu_tanh": Function(
+        "0.5 * {0} * (1.0 + libdevice.tanh(0.7978845608028654 * ({0} + 0.044715 * {0} * {0} * {0})))",
+        _gelu_tanh,
+        "float",
+    ),
+    "softplus": Function("tl.where({0} > 20.0, {0}, libdevice.log1p(tl.exp({0})))", _softplus, "float"),
+    "mish": Function(
+        "{0} * libdevice.tanh(tl.where({0} > 20.0, {0}, libdevice.log1p(tl.exp({0}))))",
+        lambda x: x * np.tanh(_softplus(x)),
+        "float",
+    ),
+    "hardsigmoid": Function(
+        f"tl.minimum(tl.maximum({{0}} + 3.0, 0.0, {NAN}), 6.0, {NAN}) / 6.0",
+        lambda x: np.clip(x + 3, 0, 6) / 6,
+        "float",
+    ),
+    "hardswish": Function(
+        f"{{0}} * tl.minimum(tl.maximum({{0}} + 3.0, 0.0, {NAN}), 6.0, {NAN}) / 6.0",
+        lambda x: x * np.clip(x + 3, 0, 6) / 6,
+        "float",
+    ),
+}  # fmt: skip

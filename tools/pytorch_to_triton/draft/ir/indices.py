@@ -1,0 +1,207 @@
+"""Arithmetic on indices: what divides, what is left over, and what a range makes certain.
+
+An index along an axis lies in [0, size). That alone takes apart and puts together what views do: `(i*N + j)//N`
+is `i` and `(i*N + j) % N` is `j` where `j` runs over N, and `i//N*N + i%N` is `i`.
+"""
+
+from __future__ import annotations
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import Const, Extent, Index, Map, Value, op
+
+
+def extent(size: Size) -> Value:
+    """A size as a value: a literal where it is a number."""
+    return Const(int(size)) if size.is_Integer else Extent(size)
+
+
+def size_of(v: Value) -> Size | None:
+    """The size that the value is, where it is one."""
+    match v:
+        case Const(value=int(n)) if not isinstance(n, bool):
+            return sizes.size(n)
+        case Extent(size=s):
+            return s
+    return None
+
+
+def times(v: Value, size: Size) -> Value:
+    """An index times a size."""
+    return simplified(Map("mul", (v, extent(size))))
+
+
+def plus(a: Value, b: Value) -> Value:
+    """The sum of two indices."""
+    return simplified(Map("add", (a, b)))
+
+
+def minus(a: Value, b: Value) -> Value:
+    """The difference of two indices."""
+    return simplified(Map("sub", (a, b)))
+
+
+def quotient(v: Value, size: Size) -> Value:
+    """How often a size goes into an index."""
+    return simplified(Map("floordiv", (v, extent(size))))
+
+
+def remainder(v: Value, size: Size) -> Value:
+    """What is left of an index."""
+    return simplified(Map("mod", (v, extent(size))))
+
+
+def bound(v: Value) -> Size | None:
+    """A size that the index, which is not negative, stays below; None where none is known."""
+    match v:
+        case Index(axis=axis):
+            return axis.size
+        case Const(value=int(n)) if n >= 0:
+            return sizes.size(n + 1)
+        case Map(fn="mod", args=(_, n)):
+            return size_of(n)
+        case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
+            return sizes.FloorDiv(top - 1, by) + 1 if not _divides(by, top) else sizes.FloorDiv(top, by)
+        case Map(fn="mul", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
+            return (top - 1) * by + 1
+        case Map(fn="add", args=(x, y)) if (a := bound(x)) is not None and (b := bound(y)) is not None:
+            if (parts := _digits(v)) is not None:
+                return parts
+            return a + b - 1
+    return None
+
+
+def _digits(v: Map) -> Size | None:
+    """The bound of `i*N + j` where j runs below N: the bound of i, times N."""
+    x, y = v.args
+    match x:
+        case Map(fn="mul", args=(i, n)):
+            by, top, low = size_of(n), bound(i), bound(y)
+            if by is not None and top is not None and low is not None and below(low, by):
+                return top * by
+    return None
+
+
+def _divides(by: Size, whole: Size) -> bool:
+    return bool(sizes.equal(sizes.FloorDiv(whole, by) * by, whole))
+
+
+def below(a: Size, b: Size) -> bool:
+    """Whether a is at most b for all dims (which are at least 1 wherever an index exists)."""
+    difference = sizes.size(0) + (b - a)
+    difference = difference.expand()
+    if difference.is_nonnegative:
+        return True
+    if difference.is_number:
+        return False
+    shifted = difference.subs({s: s + 1 for s in difference.free_symbols}).expand()
+    return bool(shifted.is_nonnegative)
+
+
+def simplified(v: Map) -> Value:
+    """An index expression by the rules above; anything else as it is."""
+    a, *rest = v.args
+    if not rest:
+        return v
+    b = rest[0]
+    match v.fn:
+        case "add":
+            return _sum(v, a, b)
+        case "sub":
+            x, y = size_of(a), size_of(b)
+            if x is not None and y is not None:
+                return extent(x - y)
+            return op("sub", a, b, name=v.name)
+        case "mul":
+            return _product(v, a, b)
+        case "floordiv":
+            by = size_of(b)
+            return v if by is None else _quotient(v, a, by)
+        case "mod":
+            by = size_of(b)
+            return v if by is None else _remainder(v, a, by)
+    return v
+
+
+def _sum(v: Map, a: Value, b: Value) -> Value:
+    x, y = size_of(a), size_of(b)
+    if x is not None and y is not None:
+        return extent(x + y)
+    match a, b:
+        # i//N*N + i%N
+        case Map(fn="mul", args=(Map(fn="floordiv", args=(i, n)), m)), Map(fn="mod", args=(j, k)) if (
+            i == j and n == m == k
+        ):
+            return i
+        # (h + i//N*N) + i%N, as Horner's rule leaves it
+        case Map(fn="add", args=(h, Map(fn="mul", args=(Map(fn="floordiv", args=(i, n)), m)))), Map(
+            fn="mod", args=(j, k)
+        ) if i == j and n == m == k:
+            return plus(h, i)
+        case Map(fn="add", args=(h, Const(value=int(p)))), Const(value=int(q)):
+            return op("add", h, p + q)
+        case Map(fn="sub", args=(h, Const(value=int(p)))), Const(value=int(q)):
+            return op("add", h, q - p) if q >= p else op("sub", h, p - q)
+    return op("add", a, b, name=v.name)
+
+
+def _product(v: Map, a: Value, b: Value) -> Value:
+    x, y = size_of(a), size_of(b)
+    if x is not None and y is not None:
+        return extent(x * y)
+    if x is not None:
+        return times(b, x)
+    if y == 0:
+        return Const(0)
+    match a:
+        case Map(fn="mul", args=(i, n)) if y is not None and (m := size_of(n)) is not None:
+            return times(i, m * y)
+    return op("mul", a, b, name=v.name)
+
+
+def _quotient(v: Map, a: Value, by: Size) -> Value:
+    if by == 1:
+        return a
+    own = size_of(a)
+    if own is not None:
+        return extent(sizes.FloorDiv(own, by))
+    top = bound(a)
+    if top is not None and below(top, by):
+        return Const(0)
+    match a:
+        case Map(fn="mul", args=(i, n)) if (m := size_of(n)) is not None and _divides(by, m):
+            return times(i, sizes.FloorDiv(m, by))
+        case Map(fn="floordiv", args=(i, n)) if (m := size_of(n)) is not None:
+            return quotient(i, m * by)
+        case Map(fn="add", args=(Map(fn="mul", args=(i, n)) as high, low)) if (m := size_of(n)) is not None:
+            least = bound(low)
+            if _divides(by, m):
+                return plus(quotient(high, by), quotient(low, by))
+            if least is not None and below(least, m) and _divides(m, by):
+                return quotient(i, sizes.FloorDiv(by, m))
+    return Map("floordiv", (a, extent(by)), v.name)
+
+
+def _remainder(v: Map, a: Value, by: Size) -> Value:
+    if by == 1:
+        return Const(0)
+    top = bound(a)
+    if top is not None and below(top, by):
+        return a
+    match a:
+        case Const(value=int(n)) if by.is_Integer:
+            return Const(n % int(by))
+        case Map(fn="mul", args=(i, n)) if (m := size_of(n)) is not None:
+            if _divides(by, m):
+                return Const(0)
+            if _divides(m, by):
+                return times(remainder(i, sizes.FloorDiv(by, m)), m)
+        case Map(fn="mod", args=(i, n)) if (m := size_of(n)) is not None and _divides(by, m):
+            return remainder(i, by)
+        case Map(fn="add", args=(Map(fn="mul", args=(i, n)), low)) if (m := size_of(n)) is not None:
+            least = bound(low)
+            if _divides(by, m):
+                return remainder(low, by)
+            if least is not None and below(least, m) and _divides(m, by):
+                return plus(times(remainder(i, sizes.FloorDiv(by, m)), m), low)
+    return Map("mod", (a, extent(by)), v.name)

@@ -1,0 +1,154 @@
+"""What can be reduced and scanned. What a monoid is stands here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, op
+
+LARGEST = 2**63 - 1
+Fields = tuple[Value, ...]
+Steps = tuple[tuple[int, Value], ...]
+
+
+def _plain(name: str, identity: Number, fn: str) -> Monoid:
+    return Monoid(name, (identity,), lift=lambda x: (x,), combine=lambda a, b: (op(fn, a[0], b[0]),))
+
+
+SUM = _plain("sum", 0.0, "add")
+PROD = _plain("prod", 1.0, "mul")
+MAX = _plain("max", -inf, "maximum")
+"""NaN wins, as in torch.amax."""
+MIN = _plain("min", inf, "minimum")
+PEAK = _plain("peak", -inf, "larger")
+"""The maximum that a softmax subtracts: a NaN shows in the sum anyway."""
+
+
+def identities(monoid: Monoid, kind: str) -> tuple[Number, ...]:
+    """The identity in the kind of value that is reduced."""
+    if kind == "float":
+        return monoid.identity
+    return tuple(int(max(-LARGEST - 1, min(LARGEST, i))) for i in monoid.identity)
+
+
+def _finite(x: Value) -> Value:
+    """What may be subtracted: exp(-inf - -inf) would be NaN, and later elements could not fix it."""
+    return op("where", op("eq", x, -inf), 0.0, x)
+
+
+def _online_combine(a: Fields, b: Fields) -> Fields:
+    top = op("larger", a[0], b[0])
+    of_a, of_b = (op("exp", op("sub", side[0], _finite(top))) for side in (a, b))
+    rest = (op("add", op("mul", x, of_a), op("mul", y, of_b)) for x, y in zip(a[1:], b[1:], strict=True))
+    return (top, *rest)
+
+
+def _online_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
+    """The tile is taken at the new maximum at once, so that only the carry is rescaled."""
+    x, *weights = args
+    new_max = op("larger", carry[0], Reduce(PEAK, (x,), axes), name="new_max")
+    shift = op("where", op("eq", new_max, -inf), 0.0, new_max, name="shift")
+    share = op("exp", op("sub", x, shift), name="p")
+    rescale = op("exp", op("sub", carry[0], shift), name="rescale")
+    steps = [(1, op("add", op("mul", carry[1], rescale), Reduce(SUM, (share,), axes)))]
+    for i, weight in enumerate(weights, start=2):
+        taken = Reduce(SUM, (op("mul", share, weight),), axes)
+        steps.append((i, op("add", op("mul", carry[i], rescale), taken)))
+    return (*steps, (0, new_max))
+
+
+ONLINE_SOFTMAX = Monoid(
+    "online_softmax",
+    (-inf, 0.0),
+    lift=lambda x: (x, Const(1.0)),
+    combine=_online_combine,
+    step=_online_step,
+    fields=("max", "sum"),
+    spans=((0,), (0,)),
+)
+WEIGHTED_SOFTMAX = Monoid(
+    "weighted_softmax",
+    (-inf, 0.0, 0.0),
+    lift=lambda x, w: (x, Const(1.0), w),
+    combine=_online_combine,
+    step=_online_step,
+    fields=("max", "sum", "acc"),
+    spans=((0,), (0,), (0, 1)),
+)
+
+
+def _welford_combine(a: Fields, b: Fields) -> Fields:
+    n = op("add", a[0], b[0])
+    delta = op("sub", b[1], a[1])
+    share = op("div", b[0], op("larger", n, 1.0))
+    mean = op("add", a[1], op("mul", delta, share))
+    squares = op("add", op("add", a[2], b[2]), op("mul", op("mul", op("square", delta), a[0]), share))
+    return n, mean, squares
+
+
+def _welford_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
+    """The tile's own mean first: what deviates is taken from that."""
+    (x,) = args
+    tile_n = Reduce(SUM, (Const(1.0),), axes, name="tile_n")
+    tile_mean = op("div", Reduce(SUM, (x,), axes), tile_n, name="tile_mean")
+    tile_squares = Reduce(SUM, (op("square", op("sub", x, tile_mean, name="deviation")),), axes)
+    delta = op("sub", tile_mean, carry[1], name="delta")
+    share = op("div", tile_n, op("add", carry[0], tile_n), name="share")
+    squares = op("add", tile_squares, op("mul", op("mul", op("square", delta), carry[0]), share))
+    return (
+        (2, op("add", carry[2], squares)),
+        (1, op("add", carry[1], op("mul", delta, share))),
+        (0, op("add", carry[0], tile_n)),
+    )
+
+
+WELFORD = Monoid(
+    "welford",
+    (0.0, 0.0, 0.0),
+    lift=lambda x: (Const(1.0), x, Const(0.0)),
+    combine=_welford_combine,
+    step=_welford_step,
+    fields=("count", "mean", "squares"),
+    spans=((0,), (0,), (0,)),
+)
+
+
+def _first(better: str) -> Monoid:
+    """The best value and where it first stands; NaN is best, as in torch.argmax."""
+
+    def combine(a: Fields, b: Fields) -> Fields:
+        a_nan, b_nan = (op("ne", x[0], x[0]) for x in (a, b))
+        later = op("and", op("or", op(better, b[0], a[0]), b_nan), op("not", a_nan))
+        tied = op("or", op("eq", a[0], b[0]), op("and", a_nan, b_nan))
+        take = op("or", later, op("and", tied, op("lt", b[1], a[1])), name="take_b")
+        return op("where", take, b[0], a[0]), op("where", take, b[1], a[1])
+
+    worst = -inf if better == "gt" else inf
+    name = "argmax" if better == "gt" else "argmin"
+    return Monoid(
+        name,
+        (worst, LARGEST),
+        lift=lambda x, at: (x, at),
+        combine=combine,
+        fields=("best", "at"),
+        spans=((0,), (0, 1)),
+    )
+
+
+ARGMAX = _first("gt")
+ARGMIN = _first("lt")
+
+
+def _log_sum_exp_combine(a: Fields, b: Fields) -> Fields:
+    """log(exp(a) + exp(b)) without overflow."""
+    top, low = op("larger", a[0], b[0]), op("smaller", a[0], b[0])
+    apart = op("log1p", op("exp", op("sub", low, top)))
+    return (op("where", op("eq", a[0], b[0]), op("add", a[0], 0.6931471805599453), op("add", top, apart)),)
+
+
+LOG_SUM_EXP = Monoid("log_sum_exp", (-inf,), lift=lambda x: (x,), combine=_log_sum_exp_combine)
+
+ALL: Sequence[Monoid] = (
+    SUM, PROD, MAX, MIN, PEAK, ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, WELFORD, ARGMAX, ARGMIN, LOG_SUM_EXP,
+)  # fmt: skip

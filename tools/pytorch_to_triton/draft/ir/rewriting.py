@@ -1,0 +1,78 @@
+"""Values with other values in them: `rewrite` by a rule, `substitute` for indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir.indices import simplified
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Index,
+    Map,
+    Reduce,
+    Scan,
+    Value,
+    axes_of,
+    children,
+    kind_of,
+    rebuilt,
+    walk,
+)
+
+
+def rewrite(v: Value, fn: Callable[[Value], Value | None]) -> Value:
+    """Operands first, each value replaced by what `fn` gives for it; None keeps it."""
+    done: dict[Value, Value] = {}
+    for x in walk(v):
+        parts = children(x)
+        fresh = tuple(done[c] for c in parts)
+        same = all(a is b for a, b in zip(parts, fresh, strict=True))
+        new = x if same else rebuilt(x, fresh)
+        found = fn(new)
+        done[x] = new if found is None else found
+    return done[v]
+
+
+def substitute(v: Value, to: Mapping[Axis, Value]) -> Value:
+    """Indices replaced; a bound axis that would capture one of the new indices is renamed."""
+    to = {a: x for a, x in to.items() if x != Index(a)}
+    return _substituted(v, to, {}) if to else v
+
+
+def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -> Value:
+    if v in done:
+        return done[v]
+    if not axes_of(v) & to.keys():
+        return v
+    new: Value
+    match v:
+        case Index(axis=axis):
+            new = to[axis]
+        case Reduce(axes=axes):
+            inner, renamed = _unbound(to, axes)
+            args = tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args)
+            new = replace(v, args=args, axes=tuple(renamed.get(a, a) for a in axes))
+        case Scan(axis=axis):
+            inner, renamed = _unbound(to, (axis,))
+            args = tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args)
+            new = replace(v, args=args, axis=renamed.get(axis, axis), at=_substituted(v.at, to, done))
+        case _:
+            new = rebuilt(v, tuple(_substituted(c, to, done) for c in children(v)))
+            if isinstance(new, Map) and kind_of(new) == "int":
+                new = simplified(new)
+    done[v] = new
+    return new
+
+
+def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:
+    return {old: Index(new) for old, new in renamed.items()}
+
+
+def _unbound(
+    to: Mapping[Axis, Value], axes: tuple[Axis, ...]
+) -> tuple[dict[Axis, Value], dict[Axis, Axis]]:
+    """What is replaced below a binder, and what its axes have to be called there."""
+    inner = {a: x for a, x in to.items() if a not in axes}
+    mentioned = frozenset[Axis]().union(*(axes_of(x) for x in inner.values()))
+    return inner, {a: Axis(f"{a.name}_", a.size) for a in axes if a in mentioned}

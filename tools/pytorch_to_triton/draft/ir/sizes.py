@@ -1,0 +1,143 @@
+"""Sizes as sympy expressions over the dims: parsed from Python, compared exactly, written back as Python."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from functools import cache, reduce
+
+import sympy
+
+Size = sympy.Expr
+ONE: Size = sympy.Integer(1)
+ZERO: Size = sympy.Integer(0)
+
+CALLS: Mapping[str, type[sympy.Function]] = {"max": sympy.Max, "min": sympy.Min}
+
+
+class FloorDiv(sympy.Function):  # type: ignore[misc]
+    """`a // b` of whole numbers; what divides without a remainder is taken out of it."""
+
+    @classmethod
+    def eval(cls, a: Size, b: Size) -> Size | None:
+        if b == 1:
+            return a
+        if a.is_Integer and b.is_Integer:
+            return sympy.Integer(int(a) // int(b))
+        terms = sympy.Add.make_args(sympy.expand(a))
+        whole = [t for t in terms if _divides(b, t)]
+        if not whole:
+            return None
+        rest = sympy.Add(*(t for t in terms if t not in whole))
+        return sympy.Add(*(t / b for t in whole)) + (cls(rest, b) if rest != 0 else 0)
+
+
+class Mod(sympy.Function):  # type: ignore[misc]
+    """`a % b` of whole numbers."""
+
+    @classmethod
+    def eval(cls, a: Size, b: Size) -> Size | None:
+        if a.is_Integer and b.is_Integer:
+            return sympy.Integer(int(a) % int(b))
+        return ZERO if _divides(b, a) else None
+
+
+def _divides(b: Size, term: Size) -> bool:
+    quotient = term / b
+    return bool(quotient.is_integer) and quotient.as_numer_denom()[1] == 1
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """A dim."""
+    return sympy.Symbol(name, integer=True, nonnegative=True)
+
+
+@cache
+def size(text: str | int) -> Size:
+    """A size as a person writes it: `2*H`, `(N + 1)//2`, `max(N, 1)`. Raises ValueError for other Python."""
+    return sympy.Integer(text) if isinstance(text, int) else _parsed(ast.parse(text, mode="eval").body)
+
+
+def _parsed(node: ast.expr) -> Size:
+    match node:
+        case ast.Constant(value=int(value)):
+            return sympy.Integer(value)
+        case ast.Name(id=name):
+            return symbol(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_parsed(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = _parsed(left), _parsed(right)
+            match op:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult():
+                    return a * b
+                case ast.FloorDiv():
+                    return FloorDiv(a, b)
+                case ast.Mod():
+                    return Mod(a, b)
+                case ast.Pow() if b.is_Integer:
+                    return a**b
+        case ast.Call(func=ast.Name(id=name), args=args) if name in CALLS:
+            return CALLS[name](*map(_parsed, args))
+    raise ValueError(f"{ast.unparse(node)} is no size: sums, products, //, %, max and min of dims are.")
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    """The product of all; 1 for none."""
+    return reduce(lambda a, b: a * b, sizes, ONE)
+
+
+def value(expression: Size, dims: Mapping[str, int]) -> int:
+    """The size as a number."""
+    found = expression.subs({symbol(n): v for n, v in dims.items()})
+    return int(found.doit())
+
+
+@cache
+def text(expression: Size) -> str:
+    """The size as Python source, without outer parentheses."""
+    return ast.unparse(ast.parse(_written(expression), mode="eval"))
+
+
+def _written(e: Size) -> str:
+    if e.is_Integer or e.is_Symbol:
+        return str(e)
+    parts = [f"({_written(a)})" for a in _ordered(e)]
+    if isinstance(e, sympy.Add):
+        return " + ".join(parts).replace("+ (-", "+ (-")
+    if isinstance(e, sympy.Mul):
+        return " * ".join(parts)
+    if isinstance(e, sympy.Pow):
+        return " * ".join([f"({_written(e.args[0])})"] * int(e.args[1]))
+    if isinstance(e, FloorDiv):
+        return " // ".join(parts)
+    if isinstance(e, Mod):
+        return " % ".join(parts)
+    if isinstance(e, sympy.Max | sympy.Min):
+        return f"{'max' if isinstance(e, sympy.Max) else 'min'}({', '.join(map(_written, e.args))})"
+    raise AssertionError(f"{e} is no size")
+
+
+def _ordered(e: Size) -> tuple[Size, ...]:
+    """Arguments as a person orders them: names before numbers in a sum, numbers first in a product."""
+    if isinstance(e, sympy.Add):
+        return tuple(sorted(e.args, key=lambda a: (a.is_number, _negative(a), str(a))))
+    return tuple(e.args)
+
+
+def _negative(e: Size) -> bool:
+    return bool(e.could_extract_minus_sign())
+
+
+def names(expression: Size) -> frozenset[str]:
+    """The dims that it mentions."""
+    return frozenset(str(s) for s in expression.free_symbols)
+
+
+def equal(a: Size, b: Size) -> bool:
+    """Whether two sizes are the same for all dims."""
+    return bool(a == b) or bool(sympy.expand(a - b) == 0)

@@ -1,0 +1,398 @@
+"""What a program means: values over named axes. Nothing here knows of blocks, loops, masks or Triton.
+
+Index expressions are values too, so a gather is a Load whose index is a Load, and a view is arithmetic on
+indices. Whether an axis is reduced is no property of the axis: the Reduce or Scan that names it binds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
+from pytorch_to_triton.draft.ir.sizes import Size
+
+Number = float | int | bool
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Runs from 0 to `size` - 1. Axes are told apart by name."""
+
+    name: str
+    size: Size
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A tensor in memory, contiguous."""
+
+    name: str
+    shape: tuple[Size, ...]
+    dtype: str
+    """As PyTorch names it: `float32`, `int64`, `bool`."""
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of value it holds."""
+        return kind_of_dtype(self.dtype)
+
+
+def kind_of_dtype(dtype: str) -> Kind:
+    """`float`, `int` or `bool`."""
+    if dtype == "bool":
+        return "bool"
+    return "int" if dtype.startswith(("int", "uint")) else "float"
+
+
+@dataclass(frozen=True)
+class Value:
+    """Equal values are one value: this is all the common subexpression elimination there is."""
+
+
+def node(cls: type[Any]) -> type[Any]:
+    """A frozen dataclass that keeps its hash: those of shared operands would be computed again and again."""
+    cls = dataclass(frozen=True)(cls)
+    structural = cls.__hash__
+
+    def kept(self: Any) -> int:
+        if "_hash" not in self.__dict__:
+            object.__setattr__(self, "_hash", structural(self))
+        found: int = self.__dict__["_hash"]
+        return found
+
+    cls.__hash__ = kept  # type: ignore[method-assign, assignment]
+    return cls
+
+
+@node
+class Const(Value):
+    """A literal. 1, 1.0 and True are three values."""
+
+    value: Number
+    kind: Kind = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds: Mapping[type, Kind] = {bool: "bool", int: "int", float: "float"}
+        object.__setattr__(self, "kind", kinds[type(self.value)])
+
+
+@node
+class Extent(Value):
+    """A size as a number."""
+
+    size: Size
+
+
+@node
+class Argument(Value):
+    """A number that `run` passes: one of the function's own, or computed there from the sizes."""
+
+    name: str
+    source: str
+    """Python over the dims and `run`'s arguments."""
+    kind: Kind = "float"
+
+
+@node
+class Index(Value):
+    """The position along an axis."""
+
+    axis: Axis
+
+
+@node
+class Load(Value):
+    """An element of a buffer."""
+
+    buffer: Buffer
+    index: tuple[Value, ...]
+    where: Value | None = None
+    """Where there is something to read; elsewhere the value is `other`. Meaning, not tile bounds."""
+    other: Number = 0.0
+    name: str | None = field(default=None, compare=False)
+
+
+@node
+class Map(Value):
+    """A pointwise function of values; `fn` is a row of FUNCTIONS."""
+
+    fn: str
+    args: tuple[Value, ...]
+    name: str | None = field(default=None, compare=False)
+
+
+@node
+class Reduce(Value):
+    """A monoid over axes."""
+
+    monoid: Monoid
+    args: tuple[Value, ...]
+    axes: tuple[Axis, ...]
+    name: str | None = field(default=None, compare=False)
+
+
+@node
+class Get(Value):
+    """One field of a Reduce or Scan that carries several."""
+
+    of: Reduce | Scan
+    field: int
+    name: str | None = field(default=None, compare=False)
+
+
+@node
+class Scan(Value):
+    """The monoid over all positions of `axis` up to `at`, itself included."""
+
+    monoid: Monoid
+    args: tuple[Value, ...]
+    axis: Axis
+    at: Value
+    name: str | None = field(default=None, compare=False)
+
+
+@node
+class Var(Value):
+    """What a Reduce carries, while its combination is described."""
+
+    name: str
+    axes: frozenset[Axis] = frozenset()
+    kind: Kind = "float"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Writes a value, at every position of the axes in its index."""
+
+    buffer: Buffer
+    index: tuple[Value, ...]
+    value: Value
+    combine: Literal["add"] | None = None
+    """Adds to what is there: several positions may write one element."""
+    where: Value | None = None
+    """Writes only there."""
+
+    @property
+    def roots(self) -> tuple[Value, ...]:
+        """All values that it needs."""
+        return (*self.index, *(() if self.where is None else (self.where,)), self.value)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What one kernel computes."""
+
+    name: str
+    stores: tuple[Store, ...]
+
+    @property
+    def roots(self) -> tuple[Value, ...]:
+        """All values that its stores need."""
+        return tuple(v for s in self.stores for v in s.roots)
+
+    def values(self) -> list[Value]:
+        """Every value once, operands first."""
+        return list(walk(*self.roots))
+
+    def reduces(self) -> list[Reduce]:
+        """Its reductions, inner ones first."""
+        return [v for v in self.values() if isinstance(v, Reduce)]
+
+    def scans(self) -> list[Scan]:
+        """Its scans, inner ones first."""
+        return [v for v in self.values() if isinstance(v, Scan)]
+
+    def loads(self) -> list[Load]:
+        """What it reads."""
+        return [v for v in self.values() if isinstance(v, Load)]
+
+    def free(self) -> tuple[Axis, ...]:
+        """The axes of its stores, in order."""
+        found = (a for s in self.stores for i in (*s.index, s.value) for a in axes_in_order(i))
+        return tuple(dict.fromkeys(found))
+
+    def map(self, fn: Callable[[Value], Value]) -> Cluster:
+        """The same stores with other values."""
+        return replace(
+            self,
+            stores=tuple(
+                replace(
+                    s,
+                    index=tuple(map(fn, s.index)),
+                    value=fn(s.value),
+                    where=None if s.where is None else fn(s.where),
+                )
+                for s in self.stores
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """What can be reduced. `lift` and `combine` say what is meant.
+
+    `step`, where there is one, takes a whole tile at a time, in terms of plain reductions, the way a person
+    would write it.
+    """
+
+    name: str
+    identity: tuple[Number, ...]
+    lift: Callable[..., tuple[Value, ...]] = field(compare=False)
+    combine: Callable[..., tuple[Value, ...]] = field(compare=False)
+    step: Callable[..., tuple[tuple[int, Value], ...]] | None = field(default=None, compare=False)
+    """(carry, args, axes) -> assignments to the carry, in order."""
+    fields: tuple[str, ...] = ("value",)
+    spans: tuple[tuple[int, ...], ...] = ((0,),)
+    """Field -> the args along whose axes it varies; the last one gives its kind."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it carries one value."""
+        return len(self.identity) == 1
+
+
+Operand = Value | Number
+
+
+def const(x: Operand) -> Value:
+    """The value, or the number as one."""
+    return x if isinstance(x, Value) else Const(x)
+
+
+def op(fn: str, *args: Operand, name: str | None = None) -> Value:
+    """A Map, with what is known of whole numbers applied."""
+    values = tuple(map(const, args))
+    match fn, values:
+        case ("add" | "sub", (x, Const(0))) if kind_of(x) == "int" or values[1].kind == "int":
+            return x
+        case ("add", (Const(0), x)) if kind_of(x) == "int":
+            return x
+        case ("mul" | "floordiv", (x, Const(1))) if kind_of(x) == "int":
+            return x
+        case ("mul", (Const(1), x)) if kind_of(x) == "int":
+            return x
+        case ("to_float" | "to_int64" | "to_bool", (x,)) if fn == "to_bool" and kind_of(x) == "bool":
+            return x
+    return Map(fn, values, name)
+
+
+def named(name: str | None, value: Value) -> Value:
+    """The value under a name for the reader."""
+    if name is None or not hasattr(value, "name") or isinstance(value, Argument):
+        return value
+    return replace(value, name=name)  # type: ignore[type-var]
+
+
+def children(v: Value) -> tuple[Value, ...]:
+    """The operands."""
+    match v:
+        case Load(index=index, where=where):
+            return index if where is None else (*index, where)
+        case Map(args=args) | Reduce(args=args):
+            return args
+        case Scan(args=args, at=at):
+            return (*args, at)
+        case Get(of=of):
+            return (of,)
+    return ()
+
+
+def rebuilt(v: Value, parts: tuple[Value, ...]) -> Value:
+    """The value with other operands."""
+    match v:
+        case Load(index=index):
+            where = parts[-1] if v.where is not None else None
+            return replace(v, index=parts[: len(index)], where=where)
+        case Map() | Reduce():
+            return replace(v, args=parts)
+        case Scan():
+            return replace(v, args=parts[:-1], at=parts[-1])
+        case Get():
+            return replace(v, of=parts[0])
+    return v
+
+
+def walk(*roots: Value, into: Callable[[Value], bool] = lambda v: True) -> Iterator[Value]:
+    """Every value once, operands first; not the operands of what `into` refuses."""
+    seen: set[Value] = set()
+    stack: list[tuple[Value, bool]] = [(r, False) for r in reversed(roots)]
+    while stack:
+        v, done = stack.pop()
+        if done:
+            yield v
+        elif v not in seen:
+            seen.add(v)
+            stack.append((v, True))
+            if into(v):
+                stack += [(c, False) for c in reversed(children(v))]
+
+
+def bound_axes(v: Value) -> tuple[Axis, ...]:
+    """The axes that the value itself binds."""
+    match v:
+        case Reduce(axes=axes):
+            return axes
+        case Scan(axis=axis):
+            return (axis,)
+    return ()
+
+
+def axes_in_order(v: Value) -> tuple[Axis, ...]:
+    """The axes along which the value varies."""
+    kept: tuple[Axis, ...] | None = v.__dict__.get("_axes")
+    if kept is None:
+        kept = tuple(dict.fromkeys(_axes(v)))
+        object.__setattr__(v, "_axes", kept)
+    return kept
+
+
+def _axes(v: Value) -> list[Axis]:
+    match v:
+        case Index(axis=axis):
+            return [axis]
+        case Var(axes=axes):
+            return sorted(axes, key=lambda a: a.name)
+        case Get(of=Reduce() as r, field=i):
+            return [a for arg in r.monoid.spans[i] for a in axes_in_order(r.args[arg]) if a not in r.axes]
+        case Scan(args=args, axis=axis, at=at):
+            return [a for x in args for a in axes_in_order(x) if a != axis] + list(axes_in_order(at))
+    bound = bound_axes(v)
+    return [a for c in children(v) for a in axes_in_order(c) if a not in bound]
+
+
+def axes_of(v: Value) -> frozenset[Axis]:
+    """The axes along which the value varies."""
+    return frozenset(axes_in_order(v))
+
+
+def kind_of(v: Value) -> Kind:
+    """`float`, `int` or `bool`; how wide, buffers and accumulators decide."""
+    kept: Kind | None = v.__dict__.get("_kind")
+    if kept is None:
+        kept = _kind(v)
+        object.__setattr__(v, "_kind", kept)
+    return kept
+
+
+def _kind(v: Value) -> Kind:
+    match v:
+        case Const(kind=kind) | Argument(kind=kind) | Var(kind=kind):
+            return kind
+        case Index() | Extent():
+            return "int"
+        case Load(buffer=b):
+            return b.kind
+        case Map(fn=fn, args=args):
+            result = FUNCTIONS[fn].result
+            if result is not None:
+                return result
+            found = {kind_of(a) for a in (args[1:] if fn == "where" else args)}
+            kinds: tuple[Kind, ...] = ("float", "int", "bool")
+            return next(k for k in kinds if k in found)
+        case Get(of=r, field=i):
+            return kind_of(r.args[r.monoid.spans[i][-1]])
+        case Reduce(args=args) | Scan(args=args):
+            return kind_of(args[0])
+    raise AssertionError(v)

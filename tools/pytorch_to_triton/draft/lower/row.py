@@ -1,0 +1,200 @@
+"""What a lowering row is: a function with its operator's own arguments, which gives values.
+
+    @row("aten.lerp.Scalar")
+    def lerp(ctx, input, end, weight):
+        return ctx.pointwise("add", input, ctx.pointwise("mul", weight, ctx.pointwise("sub", end, input)))
+
+Arguments have the names of torch's schema and all of them are taken: a test holds every row against the
+installed torch. A tensor comes as a Tensor, a number as a number, a size that depends on the inputs as a sympy
+expression, a number computed from sizes or one of the function's own as an Argument. What a row cannot do it
+refuses by raising Refused, and the call is left to PyTorch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir.indices import extent
+from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.values import Const, Kind, Monoid, Number, Reduce, Value, kind_of, named, op
+from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
+
+Operand = Tensor | Value | Number | Size
+Lowered = Tensor | tuple[Tensor, ...]
+RowFunction = Callable[..., Lowered]
+
+WIDTHS: Mapping[str, str] = {
+    "float64": "to_double", "float32": "to_float", "float16": "to_half", "bfloat16": "to_bfloat16",
+    "int64": "to_int64", "int32": "to_int32", "int16": "to_int16", "int8": "to_int8", "uint8": "to_uint8",
+    "bool": "to_bool",
+}  # fmt: skip
+"""The function that casts to a dtype. Floats are computed in float32 (float64 in a float64 function)."""
+
+
+class Refused(Exception):
+    """A call that its row cannot express; the message says why, as the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one operator is lowered."""
+
+    op: str
+    function: RowFunction
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the operator's arguments, as the row takes them."""
+        return tuple(inspect.signature(self.function).parameters)[1:]
+
+
+ROWS: dict[str, Row] = {}
+
+
+def row(*operators: str) -> Callable[[RowFunction], RowFunction]:
+    """Registers a function as the row of operators such as `aten.add.Tensor`."""
+
+    def registered(function: RowFunction) -> RowFunction:
+        for name in operators:
+            assert name not in ROWS, f"{name} has two rows"
+            ROWS[name] = Row(name, function)
+        return function
+
+    return registered
+
+
+def load_rows() -> Mapping[str, Row]:
+    """All rows, from every file of this folder."""
+    from pytorch_to_triton.draft import lower
+
+    for module in pkgutil.iter_modules(lower.__path__):
+        importlib.import_module(f"{lower.__name__}.{module.name}")
+    return ROWS
+
+
+@dataclass(frozen=True)
+class Context:
+    """One call: what torch.export says about its result, and fresh axes."""
+
+    names: Names
+    shape: tuple[Size, ...]
+    """Of the result; () where it has several."""
+    dtype: str
+    """Of the result; "" where it has several."""
+    name: str
+    """What the result will be called."""
+
+    def axis(self, hint: str, size: Size) -> Any:
+        """A new axis; `hint` is its name if no other has it."""
+        return self.names.axis(hint, size)
+
+    def tensor(self, dims: Sequence[Dim], value: Value, dtype: str = "") -> Tensor:
+        """A result, in this dtype or the call's own."""
+        return Tensor(tuple(dims), value, dtype or self.dtype)
+
+    def pointwise(self, fn: str, *operands: Operand, dtype: str = "", name: str | None = None) -> Tensor:
+        """A row of FUNCTIONS over operands that broadcast; in a float result, whole numbers become floats."""
+        tensors = [o for o in operands if isinstance(o, Tensor)]
+        dims, values = broadcast(tensors)
+        given = iter(values)
+        dtype = dtype or self.dtype
+        taken = [next(given) if isinstance(o, Tensor) else number(o) for o in operands]
+        if fn not in AS_THEY_ARE:
+            kinds: set[Kind] = {kind_of(v) for v in taken}
+            if "float" in kinds or dtype.startswith(("float", "bfloat")):
+                taken = [as_kind(v, "float") for v in taken]
+        return Tensor(dims, op(fn, *taken, name=name), dtype)
+
+    def where(self, condition: Operand, x: Operand, y: Operand, dtype: str = "") -> Tensor:
+        """torch.where, whose branches get the result's kind."""
+        tensors = [o for o in (condition, x, y) if isinstance(o, Tensor)]
+        dims, values = broadcast(tensors)
+        given = iter(values)
+        c, a, b = (next(given) if isinstance(o, Tensor) else number(o) for o in (condition, x, y))
+        dtype = dtype or self.dtype
+        kind = "float" if dtype.startswith(("float", "bfloat")) else kind_of_result(a, b)
+        return Tensor(dims, op("where", as_kind(c, "bool"), as_kind(a, kind), as_kind(b, kind)), dtype)
+
+    def reduce(
+        self,
+        monoid: Monoid,
+        x: Tensor | Sequence[Tensor],
+        dims: Sequence[int],
+        keepdim: bool = False,
+        *,
+        dtype: str = "",
+        name: str | None = None,
+    ) -> Tensor:
+        """A plain monoid over dimensions."""
+        first = x if isinstance(x, Tensor) else x[0]
+        args = (x.value,) if isinstance(x, Tensor) else tuple(t.value for t in x)
+        over = {d % len(first) for d in dims} if len(first) else set()
+        axes = tuple(a for i, d in enumerate(first.dims) for a in d if i in over)
+        kept = tuple(() if i in over else d for i, d in enumerate(first.dims) if keepdim or i not in over)
+        value = Reduce(monoid, args, axes, name=name) if axes else args[0]
+        return Tensor(kept, value, dtype or self.dtype)
+
+
+def count(x: Tensor, dims: Sequence[int]) -> Size:
+    """How many elements lie along dimensions."""
+    return product(x.shape[d] for d in sorted({d % len(x) for d in dims} if len(x) else ()))
+
+
+def all_dims(x: Tensor, dims: Sequence[int] | int | None) -> tuple[int, ...]:
+    """Dimensions counted from the front; None or none given means all."""
+    if isinstance(dims, int):
+        dims = (dims,)
+    if not dims:
+        return tuple(range(len(x)))
+    return tuple(sorted(d % max(len(x), 1) for d in dims)) if len(x) else ()
+
+
+def number(x: Operand) -> Value:
+    """A number, size or value as a value."""
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, Size):
+        return extent(x)
+    assert not isinstance(x, Tensor)
+    return Const(x)
+
+
+def kind_of_result(*values: Value) -> Kind:
+    """What values of several kinds promote to."""
+    kinds = {kind_of(v) for v in values}
+    order: tuple[Kind, ...] = ("float", "int", "bool")
+    return next(k for k in order if k in kinds)
+
+
+def as_kind(v: Value, kind: Kind) -> Value:
+    """The value in that kind; literals are simply written so."""
+    if kind_of(v) == kind:
+        return v
+    if isinstance(v, Const) and kind != "bool":
+        return Const(float(v.value) if kind == "float" else int(v.value))
+    return op({"float": "to_float", "int": "to_int64", "bool": "to_bool"}[kind], v)
+
+
+def cast(x: Tensor, dtype: str) -> Tensor:
+    """The tensor in another dtype, as `x.to(dtype)`."""
+    if dtype == x.dtype:
+        return x
+    if dtype in ("float32", "float64") and x.kind == "float":
+        return replace(x, dtype=dtype)
+    if dtype == "bool" and x.kind == "bool":
+        return replace(x, dtype=dtype)
+    return replace(x, value=op(WIDTHS[dtype], x.value), dtype=dtype)
+
+
+def with_name(x: Tensor, name: str | None) -> Tensor:
+    """The tensor with a name for the reader."""
+    return replace(x, value=named(name, x.value))
+
+
+AS_THEY_ARE = frozenset({"where", *WIDTHS.values()})
+"""Functions whose operands keep their kinds."""

@@ -1,0 +1,199 @@
+"""A value with an order of dimensions, as an operator sees its operand.
+
+A dimension is one axis, or several that lie behind each other in it: merging dimensions costs nothing, and a
+reduction over a merged dimension is one over its axes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.sizes import ONE, Size
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Kind, Load, Number, Value, kind_of, op
+
+Dim = tuple[Axis, ...]
+"""The axes of one dimension, outer ones first; () for a dimension of size 1."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A value and its dimensions."""
+
+    dims: tuple[Dim, ...]
+    value: Value
+    dtype: str
+    """As PyTorch has it."""
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        """Sizes of the dimensions."""
+        return tuple(sizes.product(a.size for a in d) for d in self.dims)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All axes in order."""
+        return tuple(a for d in self.dims for a in d)
+
+    @property
+    def indices(self) -> tuple[Value, ...]:
+        """The position along each dimension."""
+        return tuple(position(d) for d in self.dims)
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of value it holds."""
+        return kind_of(self.value)
+
+    def at(self, *index: Value) -> Value:
+        """The element there: one index a dimension."""
+        to: dict[Axis, Value] = {}
+        for dim, i in zip(self.dims, index, strict=True):
+            to |= positions(dim, i)
+        return substitute(self.value, to)
+
+    def where(self, index: Sequence[Value], inside: Value, other: Number) -> Value:
+        """The element there where it is `inside`, else `other`; nothing outside is read."""
+        value = self.at(*index)
+        if isinstance(value, Load) and value.where is None:
+            return replace(value, where=inside, other=other)
+        return op("where", inside, guarded(value, inside), other)
+
+
+def guarded(value: Value, inside: Value) -> Value:
+    """The value, whose loads read only where `inside`."""
+    from pytorch_to_triton.draft.ir.rewriting import rewrite
+
+    def limited(v: Value) -> Value | None:
+        if not isinstance(v, Load):
+            return None
+        both = inside if v.where is None else op("and", v.where, inside)
+        return replace(v, where=both)
+
+    return rewrite(value, limited)
+
+
+def position(dim: Dim) -> Value:
+    """The index along a dimension, from those of its axes."""
+    found: Value = Const(0)
+    for a in dim:
+        found = plus(times(found, a.size), Index(a))
+    return found
+
+
+def positions(dim: Dim, index: Value) -> dict[Axis, Value]:
+    """The index of each of a dimension's axes, from that along the dimension."""
+    found: dict[Axis, Value] = {}
+    inner = ONE
+    for i, a in reversed(list(enumerate(dim))):
+        part = quotient(index, inner)
+        found[a] = part if i == 0 else remainder(part, a.size)
+        inner = inner * a.size
+    return found
+
+
+@dataclass
+class Names:
+    """Axes with names that no other has."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def axis(self, hint: str, size: Size) -> Axis:
+        """A new axis."""
+        options: Iterator[str] = itertools.chain([hint], (f"{hint}_{i}" for i in itertools.count(2)))
+        name = next(n for n in options if n not in self.taken)
+        self.taken.add(name)
+        return Axis(name, size)
+
+    def dims(self, shape: Sequence[Size], hints: Sequence[str] = ()) -> tuple[Dim, ...]:
+        """A new axis for each dimension that is not of size 1."""
+        found = itertools.chain(hints, LETTERS[len(shape)] if len(shape) < len(LETTERS) else "ijklmnop")
+        return tuple(() if s == 1 else (self.axis(_hint(s, h), s),) for s, h in zip(shape, found, strict=False))
+
+
+LETTERS = ("", "n", "mn", "bmn", "nchw", "ncdhw")
+"""Names of axes that the dims do not name, by rank."""
+
+
+def _hint(size: Size, otherwise: str) -> str:
+    return str(size).lower() if size.is_Symbol else otherwise
+
+
+def source(names: Names, name: str, shape: Sequence[Size], dtype: str) -> Tensor:
+    """A buffer as an operand."""
+    return loaded(Buffer(name, tuple(shape), dtype), names.dims(shape))
+
+
+def loaded(buffer: Buffer, dims: tuple[Dim, ...]) -> Tensor:
+    """A buffer whose dimensions have these axes."""
+    return Tensor(dims, Load(buffer, tuple(map(position, dims)), name=buffer.name), buffer.dtype)
+
+
+def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
+    """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
+    rank = max(map(len, tensors))
+    padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
+    dims = tuple(max(column, key=len) for column in zip(*padded, strict=True))
+    values = []
+    for t in tensors:
+        mine = dims[rank - len(t) :]
+        values.append(t.at(*(Const(0) if not d else position(m) for d, m in zip(t.dims, mine, strict=True))))
+    return dims, values
+
+
+def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
+    """The same elements in the same order in other dimensions."""
+    value = x.value
+    todo = list(x.axes)
+    dims: list[Dim] = []
+    for at, wanted in enumerate(shape):
+        dim: list[Axis] = []
+        rest = wanted
+        while not sizes.equal(rest, ONE):
+            if not todo:
+                break
+            a = todo.pop(0)
+            if _goes_into(a.size, rest):
+                dim.append(a)
+                rest = sizes.FloorDiv(rest, a.size)
+            elif _goes_into(rest, a.size):
+                inner = sizes.FloorDiv(a.size, rest)
+                outer, low = names.axis(a.name, rest), names.axis(a.name, inner)
+                value = substitute(value, {a: plus(times(Index(outer), inner), Index(low))})
+                dim.append(outer)
+                todo.insert(0, low)
+                rest = ONE
+            else:
+                return _reread(names, x, shape)
+        if not sizes.equal(rest, ONE):
+            return _reread(names, x, shape)
+        dims.append(tuple(dim))
+    if todo:
+        return _reread(names, x, shape)
+    return replace(x, dims=tuple(dims), value=value)
+
+
+def _goes_into(part: Size, whole: Size) -> bool:
+    return sizes.equal(sizes.FloorDiv(whole, part) * part, whole)
+
+
+def _reread(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
+    """Dimensions that do not fall together: each element by its place in memory order."""
+    dims = names.dims(shape)
+    flat: Value = Const(0)
+    for d, s in zip(dims, shape, strict=True):
+        flat = plus(times(flat, s), position(d))
+    index: list[Value] = []
+    for s in reversed(x.shape):
+        index.insert(0, remainder(flat, s) if len(index) < len(x) - 1 else flat)
+        flat = quotient(flat, s)
+    return replace(x, dims=dims, value=x.at(*index))
+
+

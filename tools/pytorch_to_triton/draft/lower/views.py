@@ -1,0 +1,143 @@
+"""Operators that move no data: they change in which order, and which elements, a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import Const, Value
+from pytorch_to_triton.draft.lower.row import Context, Refused, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, position, reshaped
+
+
+@row("aten.alias.default", "aten.detach.default", "aten.lift_fresh_copy.default")
+def same(ctx: Context, input: Tensor) -> Tensor:
+    return input
+
+
+@row("aten.clone.default")
+def clone(ctx: Context, input: Tensor, memory_format: Any = None) -> Tensor:
+    return input
+
+
+@row("aten.contiguous.default")
+def contiguous(ctx: Context, input: Tensor, memory_format: Any = None) -> Tensor:
+    return input
+
+
+@row("aten.permute.default")
+def permute(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
+    return replace(input, dims=tuple(input.dims[d % len(input)] for d in dims))
+
+
+@row("aten.transpose.int")
+def transpose(ctx: Context, input: Tensor, dim0: int, dim1: int) -> Tensor:
+    order = list(range(len(input)))
+    if order:
+        order[dim0], order[dim1] = order[dim1], order[dim0]
+    return replace(input, dims=tuple(input.dims[i] for i in order))
+
+
+@row("aten.t.default")
+def t(ctx: Context, input: Tensor) -> Tensor:
+    return replace(input, dims=input.dims[::-1])
+
+
+@row("aten.unsqueeze.default")
+def unsqueeze(ctx: Context, input: Tensor, dim: int) -> Tensor:
+    at = dim % (len(input) + 1)
+    return replace(input, dims=(*input.dims[:at], (), *input.dims[at:]))
+
+
+@row("aten.squeeze.default")
+def squeeze(ctx: Context, input: Tensor) -> Tensor:
+    return replace(input, dims=tuple(d for d in input.dims if d))
+
+
+@row("aten.squeeze.dim", "aten.squeeze.dims")
+def squeeze_dims(ctx: Context, input: Tensor, dim: int | Sequence[int]) -> Tensor:
+    given = [dim] if isinstance(dim, int) else dim
+    gone = {d % len(input) for d in given} if len(input) else set()
+    return replace(input, dims=tuple(d for i, d in enumerate(input.dims) if d or i not in gone))
+
+
+@row("aten.expand.default")
+def expand(ctx: Context, input: Tensor, size: Sequence[Any], implicit: bool = False) -> Tensor:
+    fresh = ctx.names.dims(ctx.shape)
+    kept = ((),) * (len(ctx.shape) - len(input)) + input.dims
+    return replace(input, dims=tuple(d or new for d, new in zip(kept, fresh, strict=True)))
+
+
+@row("aten.view.default", "aten._unsafe_view.default")
+def view(ctx: Context, input: Tensor, size: Sequence[Any]) -> Tensor:
+    return reshaped(ctx.names, input, ctx.shape)
+
+
+@row("aten.reshape.default")
+def reshape(ctx: Context, input: Tensor, shape: Sequence[Any]) -> Tensor:
+    return reshaped(ctx.names, input, ctx.shape)
+
+
+def cut(ctx: Context, x: Tensor, dim: int, start: Size, size: Size, step: int = 1) -> Tensor:
+    """`size` elements of one dimension, from `start` on, each `step` further."""
+    at = dim % len(x)
+    if sizes.equal(size, x.shape[at]) and step == 1:
+        return x
+    hint = x.dims[at][0].name if x.dims[at] else "i"
+    new = () if size == 1 else (ctx.axis(hint, size),)
+    index: list[Value] = list(x.indices)
+    index[at] = plus(times(position(new), sizes.size(step)), extent(start))
+    return replace(x, dims=(*x.dims[:at], new, *x.dims[at + 1 :]), value=x.at(*index))
+
+
+def from_start(position: int | Size | None, size: Size) -> Size:
+    """A position that may count from the end, or be None, as one from the start."""
+    if position is None:
+        return sizes.ZERO
+    if isinstance(position, int):
+        return size + position if position < 0 else sizes.size(position)
+    return position
+
+
+@row("aten.slice.Tensor")
+def slice_(
+    ctx: Context, input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:
+    at = dim % len(input)
+    return cut(ctx, input, at, from_start(start, input.shape[at]), ctx.shape[at], step)
+
+
+@row("aten.select.int")
+def select(ctx: Context, input: Tensor, dim: int, index: Any) -> Tensor:
+    at = dim % len(input)
+    one = cut(ctx, input, at, from_start(index, input.shape[at]), sizes.ONE)
+    return replace(one, dims=(*one.dims[:at], *one.dims[at + 1 :]))
+
+
+@row("aten.split_with_sizes.default")
+def split_with_sizes(ctx: Context, input: Tensor, split_sizes: Sequence[Any], dim: int = 0) -> tuple[Tensor, ...]:
+    parts, start = [], sizes.ZERO
+    for given in split_sizes:
+        part = sizes.size(given) if isinstance(given, int) else given
+        if not isinstance(part, Size):
+            raise Refused("a part's size is computed in a way that is no size")
+        parts.append(cut(ctx, input, dim, start, part))
+        start = start + part
+    return tuple(parts)
+
+
+@row("aten.flip.default")
+def flip(ctx: Context, input: Tensor, dims: Sequence[int]) -> Tensor:
+    back = {d % len(input) for d in dims}
+    fresh = tuple(
+        tuple(ctx.axis(a.name, a.size) for a in d) if i in back else d for i, d in enumerate(input.dims)
+    )
+    index = [
+        minus(extent(s - 1), position(d)) if i in back and d else position(d) if d else Const(0)
+        for i, (d, s) in enumerate(zip(fresh, input.shape, strict=True))
+    ]
+    return replace(input, dims=fresh, value=input.at(*index))
