@@ -129,20 +129,24 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
         return extent(x + y)
     match a, b:
         # i//N*N + i%N
-        case Map(fn="mul", args=(Map(fn="floordiv", args=(i, n)), m)), Map(fn="mod", args=(j, k)) if (
-            i == j and n == m == k
-        ):
+        case Map(fn="mul", args=(high, n)), Map(fn="mod", args=(i, m)) if _is_quotient(high, i, n, m):
             return i
-        # (h + i//N*N) + i%N, as Horner's rule leaves it
-        case Map(fn="add", args=(h, Map(fn="mul", args=(Map(fn="floordiv", args=(i, n)), m)))), Map(
-            fn="mod", args=(j, k)
-        ) if i == j and n == m == k:
+        # h + i//N*N + i%N, as Horner's rule leaves it
+        case Map(fn="add", args=(h, Map(fn="mul", args=(high, n)))), Map(fn="mod", args=(i, m)) if (
+            _is_quotient(high, i, n, m)
+        ):
             return plus(h, i)
         case Map(fn="add", args=(h, Const(value=int(p)))), Const(value=int(q)):
             return op("add", h, p + q)
         case Map(fn="sub", args=(h, Const(value=int(p)))), Const(value=int(q)):
             return op("add", h, q - p) if q >= p else op("sub", h, p - q)
     return op("add", a, b, name=v.name)
+
+
+def _is_quotient(high: Value, i: Value, n: Value, m: Value) -> bool:
+    """Whether `high` is `i // n`, and n is m."""
+    by = size_of(n)
+    return n == m and by is not None and high == quotient(i, by)
 
 
 def _product(v: Map, a: Value, b: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, op
@@ -32,50 +32,54 @@ def identities(monoid: Monoid, kind: str) -> tuple[Number, ...]:
     return tuple(int(max(-LARGEST - 1, min(LARGEST, i))) for i in monoid.identity)
 
 
-def _finite(x: Value) -> Value:
-    """What may be subtracted: exp(-inf - -inf) would be NaN, and later elements could not fix it."""
-    return op("where", op("eq", x, -inf), 0.0, x)
+def _is_low(x: Value) -> Value:
+    return op("eq", x, -inf)
 
 
-def _online_combine(a: Fields, b: Fields) -> Fields:
-    top = op("larger", a[0], b[0])
-    of_a, of_b = (op("exp", op("sub", side[0], _finite(top))) for side in (a, b))
-    rest = (op("add", op("mul", x, of_a), op("mul", y, of_b)) for x, y in zip(a[1:], b[1:], strict=True))
-    return (top, *rest)
+def _online(name: str, weights: int, is_infinite: Callable[[Value], Value]) -> Monoid:
+    """Maximum and sum of exponentials below it, with sums that these weight.
+
+    Where the maximum is infinite, 0 is subtracted in its place: exp(-inf - -inf) would be NaN, and later
+    elements could not fix it.
+    """
+
+    def shift_of(top: Value, name: str | None = None) -> Value:
+        return op("where", is_infinite(top), 0.0, top, name=name)
+
+    def combine(a: Fields, b: Fields) -> Fields:
+        top = op("larger", a[0], b[0])
+        of_a, of_b = (op("exp", op("sub", side[0], shift_of(top))) for side in (a, b))
+        pairs = zip(a[1:], b[1:], strict=True)
+        return (top, *(op("add", op("mul", x, of_a), op("mul", y, of_b)) for x, y in pairs))
+
+    def step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
+        """The tile is taken at the new maximum at once, so that only the carry is rescaled."""
+        x, *given = args
+        new_max = op("larger", carry[0], Reduce(PEAK, (x,), axes), name="new_max")
+        shift = shift_of(new_max, "shift")
+        share = op("exp", op("sub", x, shift), name="p")
+        rescale = op("exp", op("sub", carry[0], shift), name="rescale")
+        steps = [(1, op("add", op("mul", carry[1], rescale), Reduce(SUM, (share,), axes)))]
+        for i, weight in enumerate(given, start=2):
+            taken = Reduce(SUM, (op("mul", share, weight),), axes)
+            steps.append((i, op("add", op("mul", carry[i], rescale), taken)))
+        return (*steps, (0, new_max))
+
+    return Monoid(
+        name,
+        (-inf, 0.0, *(0.0 for _ in range(weights))),
+        lift=lambda x, *w: (x, Const(1.0), *w),
+        combine=combine,
+        step=step,
+        fields=("max", "sum", *("acc" for _ in range(weights))),
+        spans=((0,), (0,), *((0, 1 + i) for i in range(weights))),
+    )
 
 
-def _online_step(carry: Fields, args: Fields, axes: tuple[Axis, ...]) -> Steps:
-    """The tile is taken at the new maximum at once, so that only the carry is rescaled."""
-    x, *weights = args
-    new_max = op("larger", carry[0], Reduce(PEAK, (x,), axes), name="new_max")
-    shift = op("where", op("eq", new_max, -inf), 0.0, new_max, name="shift")
-    share = op("exp", op("sub", x, shift), name="p")
-    rescale = op("exp", op("sub", carry[0], shift), name="rescale")
-    steps = [(1, op("add", op("mul", carry[1], rescale), Reduce(SUM, (share,), axes)))]
-    for i, weight in enumerate(weights, start=2):
-        taken = Reduce(SUM, (op("mul", share, weight),), axes)
-        steps.append((i, op("add", op("mul", carry[i], rescale), taken)))
-    return (*steps, (0, new_max))
-
-
-ONLINE_SOFTMAX = Monoid(
-    "online_softmax",
-    (-inf, 0.0),
-    lift=lambda x: (x, Const(1.0)),
-    combine=_online_combine,
-    step=_online_step,
-    fields=("max", "sum"),
-    spans=((0,), (0,)),
-)
-WEIGHTED_SOFTMAX = Monoid(
-    "weighted_softmax",
-    (-inf, 0.0, 0.0),
-    lift=lambda x, w: (x, Const(1.0), w),
-    combine=_online_combine,
-    step=_online_step,
-    fields=("max", "sum", "acc"),
-    spans=((0,), (0,), (0, 1)),
-)
+ONLINE_SOFTMAX = _online("online_softmax", 0, _is_low)
+WEIGHTED_SOFTMAX = _online("weighted_softmax", 1, _is_low)
+ONLINE_LOG_SUM_EXP = _online("online_log_sum_exp", 0, lambda x: op("is_inf", x))
+"""An infinite maximum gives an infinite sum here, where a softmax gives NaN."""
 
 
 def _welford_combine(a: Fields, b: Fields) -> Fields:
@@ -150,5 +154,6 @@ def _log_sum_exp_combine(a: Fields, b: Fields) -> Fields:
 LOG_SUM_EXP = Monoid("log_sum_exp", (-inf,), lift=lambda x: (x,), combine=_log_sum_exp_combine)
 
 ALL: Sequence[Monoid] = (
-    SUM, PROD, MAX, MIN, PEAK, ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, WELFORD, ARGMAX, ARGMIN, LOG_SUM_EXP,
+    SUM, PROD, MAX, MIN, PEAK, ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP, WELFORD,
+    ARGMAX, ARGMIN, LOG_SUM_EXP,
 )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Loops: which reductions and stores share one, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pytorch_to_triton.draft.emit import memory, reductions
+from pytorch_to_triton.draft.emit.printer import Name, Scope
+from pytorch_to_triton.draft.ir.values import Axis, Get, Index, Reduce, Store, Value, axes_of, walk
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.draft.emit.printer import Printer
+
+Goal = Store | Value
+
+
+def looped(p: Printer, axes: Iterable[Axis]) -> frozenset[str]:
+    """Those of the axes that still need a loop."""
+    opened = frozenset[str]().union(*(s.axes for s in p.scopes))
+    return frozenset(a.name for a in axes if p.walks[a.name].how in ("loop", "unroll")) - opened
+
+
+def block(p: Printer, goals: Sequence[Goal]) -> None:
+    """All goals, each in the first loop that can have it; a loop ends where its result is needed."""
+    roots = {g: g.roots if isinstance(g, Store) else (g,) for g in goals}
+    items: dict[Store | Reduce, frozenset[str]] = {}
+    for v in walk(*(v for r in roots.values() for v in r), into=lambda v: v not in p.env):
+        if isinstance(v, Reduce) and not _has(p, v) and looped(p, v.axes) and not looped(p, axes_of_result(v)):
+            items[v] = looped(p, v.axes)
+    for g in goals:
+        if isinstance(g, Store) and (over := looped(p, {a for v in roots[g] for a in axes_of(v)})):
+            items[g] = over
+    for (_, over), members in _together(items).items():
+        loop(p, over, members)
+    for g in goals:
+        if isinstance(g, Store) and g not in items:
+            memory.store(p, g)
+
+
+def axes_of_result(r: Reduce) -> frozenset[Axis]:
+    """The axes along which any of its fields varies."""
+    if r.monoid.is_plain:
+        return axes_of(r)
+    return frozenset(a for i in range(len(r.monoid.identity)) for a in axes_of(Get(r, i)))
+
+
+def _has(p: Printer, r: Reduce) -> bool:
+    return r in p.env or Get(r, 0) in p.env
+
+
+def _together(
+    items: dict[Store | Reduce, frozenset[str]],
+) -> dict[tuple[int, frozenset[str]], list[Store | Reduce]]:
+    """What one loop computes: all that needs the same axes and no result of each other."""
+    level: dict[Store | Reduce, int] = {}
+    for item in items:
+        below = walk(*(item.roots if isinstance(item, Store) else item.args))
+        level[item] = max((level[v] + 1 for v in below if isinstance(v, Reduce) and v in level), default=0)
+    groups: dict[tuple[int, frozenset[str]], list[Store | Reduce]] = {}
+    for item, over in sorted(items.items(), key=lambda pair: level[pair[0]]):
+        groups.setdefault((level[item], over), []).append(item)
+    return groups
+
+
+def loop(p: Printer, over: frozenset[str], items: Sequence[Store | Reduce]) -> None:
+    """One loop, or several in each other, over some axes."""
+    first: list[str] = []
+    steps = [(r, reductions.before(p, r, first)) for r in items if isinstance(r, Reduce)]
+    outer = len(p.scopes)
+    for n in p.walks:
+        if n in over:
+            _open(p, p.axes[n])
+    inside: list[Goal] = []
+    for item in items:
+        inside += [item] if isinstance(item, Store) else list(item.args)
+    block(p, inside)
+    for r, names in steps:
+        reductions.during(p, r, names)
+    while len(p.scopes) > outer:
+        _close(p, first if len(p.scopes) == outer + 1 else [])
+    for r, names in steps:
+        reductions.after(p, r, names)
+
+
+def _open(p: Printer, a: Axis) -> None:
+    walk_, size = p.walks[a.name], p.size(a.size)
+    p.scopes.append(Scope(axes=frozenset({a.name})))
+    depth = len(p.scopes) - 1
+    if walk_.block is None:
+        bounds = f"tl.static_range({size})" if walk_.how == "unroll" else f"range({size})"
+        name = Name(p.fresh(a.name), (), depth)
+        p.bound(Index(a), name, f"for {name.text} in {bounds}:")
+    else:
+        start = reductions.start(p, a)
+        name = Name(p.fresh(a.name), (a.name,), depth)
+        p.bound(
+            Index(a),
+            name,
+            f"for {start} in range(0, {size}, {walk_.block}):",
+            f"{name.text} = {start} + tl.arange(0, {walk_.block})",
+        )
+
+
+def _close(p: Printer, carried: list[str]) -> None:
+    scope = p.scopes.pop()
+    for v in scope.known:
+        p.env.pop(v, None)
+        p.others.pop(v, None)  # type: ignore[arg-type]
+    head, *body = scope.lines
+    p.scopes[-1].lines += [*scope.carried, *carried, head, *(f"    {line}" for line in body or ["pass"])]

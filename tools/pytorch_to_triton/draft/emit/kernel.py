@@ -1,0 +1,119 @@
+"""A cluster and its schedule as a kernel's source, with all that its launch needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pytorch_to_triton.draft.emit import blocks, memory, reductions
+from pytorch_to_triton.draft.emit.padding import padded
+from pytorch_to_triton.draft.emit.printer import Printer
+from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.monoids import identities
+from pytorch_to_triton.draft.ir.values import Argument, Buffer, Cluster, Index, Monoid, kind_of
+from pytorch_to_triton.draft.schedule.schedule import Schedule
+
+KNOWN = frozenset({"tl", "triton", "libdevice", "float", "range"})
+
+
+@dataclass(frozen=True)
+class PrintedKernel:
+    """A kernel's text and its interface."""
+
+    name: str
+    lines: tuple[str, ...]
+    """The function's source, without decorators."""
+    buffers: tuple[Buffer, ...]
+    """What it reads and writes, in the order of its pointers."""
+    sizes: tuple[str, ...]
+    """Names of sizes that it takes."""
+    arguments: tuple[Argument, ...]
+    """Numbers that it takes."""
+    blocks: tuple[str, ...]
+    """Its block sizes."""
+    grid: tuple[tuple[str, str | None], ...]
+    """Size and block along each axis of the grid."""
+    size_sources: dict[str, str]
+    """Sizes that `run` computes: name -> Python over the dims."""
+    schedule: Schedule
+    stores: tuple[Buffer, ...]
+    helpers: dict[str, Monoid]
+    exact: bool
+    """Numbers are constexpr: an argument would come as float32, and the kernel computes in float64."""
+    compares: bool
+    """Fused multiply-adds would round one side of a difference and not the other."""
+
+
+def printed(
+    cluster: Cluster, schedule: Schedule, doc: str, reserved: Collection[str] = ()
+) -> PrintedKernel:
+    """Write the kernel."""
+    p = Printer(cluster, schedule, reserved)
+    p.scopes[0].lines += memory.grid_lines(p)
+    for n in p.walks:  # The grid's indices first, as a reader looks for them there.
+        if p.walks[n].how in ("grid", "whole") and n in p.axes:
+            p.named(Index(p.axes[n]))
+    for r in p.cluster.reduces():
+        if not blocks.looped(p, r.axes) and r.monoid.is_plain:  # Its loads may be needed for something else first.
+            padded(p, r.args[0], reductions.tiled(p, r.axes), identities(r.monoid, kind_of(r))[0])
+    blocks.block(p, p.cluster.stores)
+    name = f"{cluster.name}_kernel"
+    body = "\n".join(f"    {line}" for line in p.scopes[0].lines)
+    source = tidied(f'def {name}():\n    """{doc}"""\n{body}')
+    return _assembled(p, name, source)
+
+
+def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
+    free = _free_names(source)
+    loaded = [v.buffer for v in p.cluster.loads()]
+    buffers = tuple(dict.fromkeys([*loaded, *(s.buffer for s in p.cluster.stores)]))
+    buffers = tuple(b for b in buffers if f"{b.name}_ptr" in free)
+    given = {v.name: v for v in p.cluster.values() if isinstance(v, Argument)}
+    arguments = tuple(a for n, a in given.items() if n in free)
+    named = {n: sizes.text(s) for s, n in p.size_names.items()}
+    walked = [w.block for w in p.walks.values() if w.block]
+    constexprs = tuple(b for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else [])]) if b in free)
+    rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
+    order = [n for b in buffers for s in b.shape for n in sorted(sizes.names(s))]
+    sized = tuple(sorted(rest, key=lambda n: (order.index(n) if n in order else len(order), n)))
+    exact = p.compute == "tl.float64"
+    unrolled = {n for a, w in p.walks.items() if w.how == "unroll" and a in p.axes for n in _free_names(p.size(p.axes[a].size))}
+    parameters = [
+        *(f"{b.name}_ptr" for b in buffers),
+        *(f"{n}: tl.constexpr" if n in unrolled else n for n in sized),
+        *(f"{a.name}{': tl.constexpr' if exact else ''}" for a in arguments),
+        *(f"{b}: tl.constexpr" for b in constexprs),
+    ]
+    lines = (*_signature(name, parameters), *source.splitlines()[1:])
+    grid = tuple((p.size(p.axes[n].size), p.walks[n].block) for n in memory.on_grid(p))
+    needed = {n: text for n, text in named.items() if n in free or any(n in _free_names(g) for g, _ in grid)}
+    return PrintedKernel(
+        name=name,
+        lines=lines,
+        buffers=buffers,
+        sizes=sized,
+        arguments=arguments,
+        blocks=constexprs,
+        grid=grid,
+        size_sources=needed,
+        schedule=p.schedule,
+        stores=tuple(s.buffer for s in p.cluster.stores),
+        helpers=dict(p.helpers),
+        exact=exact,
+        compares=False,
+    )
+
+
+def _signature(name: str, parameters: list[str]) -> list[str]:
+    line = f"def {name}({', '.join(parameters)}):"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"def {name}(", *(f"    {p}," for p in parameters), "):"]
+
+
+def _free_names(source: str) -> set[str]:
+    names = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)]
+    written = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return {n.id for n in names} - written - KNOWN

@@ -1,0 +1,167 @@
+"""Where a kernel reads and writes: indices, masks and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pytorch_to_triton.draft.emit.printer import Name, constant
+from pytorch_to_triton.draft.ir.indices import extent, plus, size_of, times
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Load, Map, Store, Value, axes_of, kind_of, op
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.draft.emit.printer import Printer
+
+
+def opened(p: Printer, a: Axis) -> Name:
+    """The index along an axis of the grid, or of one that is held whole."""
+    walk = p.walks[a.name]
+    assert walk.how in ("grid", "whole"), f"{a.name} is walked in a loop that is not open"
+    start = program(p, a)
+    if walk.block is None:
+        text = start
+    elif walk.how == "whole":
+        text = f"tl.arange(0, {walk.block})"
+    else:
+        text = f"{start} * {walk.block} + tl.arange(0, {walk.block})"
+    name = Name(a.name if a.name not in p.taken else p.fresh(a.name), (a.name,) if walk.block else (), 0)
+    if text == name.text:
+        return p.bound(Index(a), name)
+    return p.bound(Index(a), name, f"{name.text} = {text}")
+
+
+def on_grid(p: Printer) -> list[str]:
+    """The axes of the grid, in order."""
+    return [n for n, w in p.walks.items() if w.how == "grid" and n in p.axes]
+
+
+def program(p: Printer, a: Axis) -> str:
+    """Which program along an axis of the grid this is."""
+    grid = on_grid(p)
+    if len(grid) == 1:
+        return "tl.program_id(0).to(tl.int64)"
+    return f"pid_{a.name}" if p.blocked(a) else a.name
+
+
+def grid_lines(p: Printer) -> list[str]:
+    """The one grid dimension taken apart into programs along each axis, the last one fastest."""
+    grid = on_grid(p)
+    if len(grid) < 2:
+        return []
+    lines = ["pid = tl.program_id(0).to(tl.int64)"]
+    counts = {n: f"n_{n}_blocks" for n in grid[1:] if p.walks[n].block}
+    lines += [f"{name} = tl.cdiv({p.size(p.axes[n].size)}, {p.walks[n].block})" for n, name in counts.items()]
+    if p.schedule.grouped and len(grid) >= 2:
+        return [*lines, *_grouped(p, grid, counts)]
+    rest = "pid"
+    for n in reversed(grid[1:]):
+        count = counts.get(n, f"({p.size(p.axes[n].size)})")
+        lines.append(f"{_pid(p, n)} = {rest} % {count}")
+        rest = f"{rest} // {count}"
+    return [*lines, f"{_pid(p, grid[0])} = {rest}"]
+
+
+def _pid(p: Printer, n: str) -> str:
+    return program(p, p.axes[n])
+
+
+def _grouped(p: Printer, grid: Sequence[str], counts: dict[str, str]) -> list[str]:
+    """The last two axes in groups, whatever is before them outside."""
+    *outer, m, n = grid
+    lines = []
+    if not outer:
+        lines.append(f"n_{m}_blocks = tl.cdiv({p.size(p.axes[m].size)}, {p.walks[m].block})")
+    rest, inside = "pid", f"n_{m}_blocks * n_{n}_blocks"
+    if outer:
+        lines.append(f"tile = pid % ({inside})")
+        rest = f"pid // ({inside})"
+        for a in reversed(outer[1:]):
+            count = counts.get(a, f"({p.size(p.axes[a].size)})")
+            lines.append(f"{_pid(p, a)} = {rest} % {count}")
+            rest = f"{rest} // {count}"
+        lines.append(f"{_pid(p, outer[0])} = {rest}")
+    tile = "tile" if outer else "pid"
+    return [
+        *lines,
+        "'# Programs that follow each other share blocks of both operands in the cache.'",
+        f"group = {tile} // (GROUP_M * n_{n}_blocks)",
+        f"group_size = tl.minimum(n_{m}_blocks - group * GROUP_M, GROUP_M)",
+        f"pid_{m} = group * GROUP_M + {tile} % (GROUP_M * n_{n}_blocks) % group_size",
+        f"pid_{n} = {tile} % (GROUP_M * n_{n}_blocks) // group_size",
+    ]
+
+
+def bounds(p: Printer, layout: Iterable[str]) -> list[Value]:
+    """The masks of a tile's dimensions, but for those that always fit."""
+    return [
+        op("lt", Index(p.axes[n]), extent(p.axes[n].size), name=f"{n}_mask")
+        for n in layout
+        if not _always_inside(p, n)
+    ]
+
+
+def _always_inside(p: Printer, n: str) -> bool:
+    """Whether the axis is as long as its block: a literal power of two."""
+    walk, size = p.walks[n], p.axes[n].size
+    return walk.how == "whole" and size.is_Integer and p.schedule.sized.get(walk.block or "") == str(size)
+
+
+def conjunction(p: Printer, layout: tuple[str, ...], where: Value | None = None, of: str = "") -> Value | None:
+    """The mask of an access: inside of the tile's bounds, and where there is something to access."""
+    parts = [*bounds(p, layout), *([where] if where is not None else [])]
+    if not parts:
+        return None
+    mask = reduce(lambda a, b: op("and", a, b), parts)
+    p.hints.setdefault(mask, "mask" if where is None else f"{of}_mask")
+    return mask
+
+
+def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[str, ...]) -> str:
+    """Row-major, by Horner's rule; what a view took apart is put together again."""
+    at: Value = Const(0)
+    for x, size in zip(index, buffer.shape, strict=True):
+        at = plus(times(wide(p, at), size), x)
+    return f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
+
+
+def wide(p: Printer, x: Value) -> Value:
+    """An index that a stride multiplies, in 64 bits: that of the grid is so already."""
+    if size_of(x) is not None or isinstance(x, Load) or not axes_of(x):
+        return x
+    if any(p.walks[a.name].how == "grid" for a in axes_of(x)):
+        return x
+    return Map("to_int64", (x,))
+
+
+def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
+    """The element, or a tile of them."""
+    parts = [address(p, v.buffer, v.index, layout)]
+    mask = conjunction(p, layout, v.where, v.buffer.name)
+    if mask is not None:
+        parts.append(f"mask={p.text(mask, layout)}")
+        other = v.other if v.where is not None else p.others.setdefault(v, None)
+        if other is not None:
+            parts.append(f"other={constant(_in_kind(other, v))}")
+    text = f"tl.load({', '.join(parts)})"
+    return f"{text}.to({p.compute})" if kind_of(v) == "float" and v not in p.raw else text
+
+
+def _in_kind(other: float, v: Load) -> float | int | bool:
+    match kind_of(v):
+        case "float":
+            return float(other)
+        case "int":
+            return int(other)
+    return bool(other)
+
+
+def store(p: Printer, s: Store) -> None:
+    """Write a value where the block is that knows all of it."""
+    layout = p.layout({a for v in s.roots for a in axes_of(v)})
+    value = p.text(s.value, layout)
+    mask = conjunction(p, layout, s.where, s.buffer.name)
+    parts = [address(p, s.buffer, s.index, layout), value]
+    parts += [f"mask={p.text(mask, layout)}"] if mask is not None else []
+    function = "tl.store" if s.combine is None else "tl.atomic_add"
+    p.scopes[-1].lines.append(f"{function}({', '.join(parts)})")

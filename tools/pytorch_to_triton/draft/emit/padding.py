@@ -1,0 +1,43 @@
+"""Masked lanes that are reduced must hold the identity: by the loads' `other`, or else by a `tl.where`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytorch_to_triton.draft.emit import memory
+from pytorch_to_triton.draft.ir.padding import known
+from pytorch_to_triton.draft.ir.values import Axis, Const, Load, Map, Number, Scan, Value, axes_of, op, walk
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.draft.emit.printer import Printer
+
+
+def holds(p: Printer, v: Value, axes: frozenset[Axis], assume: Mapping[Load, Number | None]) -> Number | None:
+    """What lanes past the end of the axes hold, with what is assumed of loads and what is decided already."""
+    loads = (x for x in walk(v) if isinstance(x, Load) and x.where is None and axes_of(x) & axes)
+    return known(v, {x: assume.get(x, p.others.get(x)) for x in loads}, axes)
+
+
+def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Value:
+    """The value, made to hold the identity in lanes past the end of the axes."""
+    if not axes_of(v) & axes or not memory.bounds(p, p.layout(axes)):
+        return v
+    if holds(p, v, axes, {}) == identity:
+        return v
+    loads = [
+        x
+        for x in walk(v, into=lambda x: not isinstance(x, Scan))
+        if isinstance(x, Load) and x.where is None and axes_of(x) & axes and x not in p.others
+    ]
+    for other in (identity, 0.0, -math.inf, math.inf):
+        if loads and holds(p, v, axes, dict.fromkeys(loads, other)) == identity:
+            p.others |= dict.fromkeys(loads, other)
+            return v
+    mask = memory.conjunction(p, p.layout(axes))
+    assert mask is not None
+    match v:
+        case Map(fn="where", args=(inside, x, Const(value=other))) if other == identity:
+            return op("where", op("and", mask, inside), x, other, name=v.name)
+    return op("where", mask, v, identity)

@@ -1,0 +1,273 @@
+"""One printer for all kernels: the state that its parts share, and how a value becomes text.
+
+A value gets a name in the outermost block where all that it needs is known; tidy.py writes single uses into
+place afterwards. A tile's dimensions are the blocked axes of a value, in the schedule's order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytorch_to_triton.draft.emit.tidy import TEMPORARY
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.check import check
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import (
+    Argument,
+    Axis,
+    Cluster,
+    Const,
+    Extent,
+    Get,
+    Index,
+    Load,
+    Map,
+    Monoid,
+    Number,
+    Reduce,
+    Scan,
+    Value,
+    axes_of,
+    bound_axes,
+    children,
+    kind_of,
+    walk,
+)
+from pytorch_to_triton.draft.schedule.schedule import Schedule
+
+ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64"})
+"""Arithmetic on indices that is written where it is used."""
+HINTS: Mapping[str, str] = {
+    "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "and": "mask", "lt": "inside",
+    "where": "chosen", "to_float": "number", "larger": "largest", "abs": "magnitude", "pow": "power",
+    "and_": "both", "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
+    "sum": "total", "prod": "product", "min": "smallest", "peak": "largest", "round": "rounded",
+}  # fmt: skip
+"""Names for values that have none, by function or monoid; else its own name."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A variable of the kernel."""
+
+    text: str
+    layout: tuple[str, ...]
+    """Axes of the tile, in the order of its dimensions."""
+    depth: int
+    """The block that defines it; 0 is the kernel's body."""
+
+
+@dataclass
+class Scope:
+    """A block of statements: the kernel's body, or a loop's."""
+
+    lines: list[str] = field(default_factory=list)
+    axes: frozenset[str] = frozenset()
+    """The axis that the loop walks."""
+    known: list[Value] = field(default_factory=list)
+    carried: list[str] = field(default_factory=list)
+    """What is set right before the loop."""
+
+
+class Printer:
+    """The kernel that is being written."""
+
+    def __init__(self, cluster: Cluster, schedule: Schedule, reserved: Collection[str] = ()) -> None:
+        check(cluster)
+        self.cluster, self.schedule = schedule.applied(cluster), schedule
+        check(self.cluster)
+        self.walks = schedule.walks
+        everything = [a for v in self.cluster.values() for a in (*axes_of(v), *bound_axes(v))]
+        self.axes = {a.name: a for a in everything}
+        missing = set(self.axes) - set(self.walks)
+        assert not missing, f"{self.cluster.name} does not walk {', '.join(sorted(missing))}"
+        self.scopes = [Scope()]
+        self.env: dict[Value, Name] = {}
+        self.others: dict[Load, Number | None] = {}
+        """What masked lanes of a load hold; None where nothing was asked."""
+        self.hints: dict[Value, str] = {}
+        self.helpers: dict[str, Monoid] = {}
+        """Monoids whose combination is a function of the file."""
+        self.raw: set[Load] = set()
+        """Operands of tl.dot, in the dtype that they are stored in."""
+        self.count = itertools.count()
+        buffers = {v.buffer for v in self.cluster.loads()} | {s.buffer for s in self.cluster.stores}
+        double = any(b.dtype == "float64" for b in buffers)
+        self.compute = "tl.float64" if double else "tl.float32"
+        self.size_names = axis_size_names(tuple(self.axes.values()))
+        dims = {n for a in self.axes.values() for n in sizes.names(a.size)}
+        given = {v.name for v in self.cluster.values() if isinstance(v, Argument)}
+        dims |= set(self.size_names.values())
+        self.taken = {"start", "pid", "tl", "triton", "libdevice", *reserved, *dims, *given}
+
+    # Layouts -----------------------------------------------------------------------------------------
+
+    def blocked(self, a: Axis) -> bool:
+        """Whether a tile has a dimension for the axis."""
+        return self.walks[a.name].block is not None
+
+    def layout(self, axes: Iterable[Axis]) -> tuple[str, ...]:
+        """The dimensions of a tile that varies along the axes."""
+        names = {a.name for a in axes if self.blocked(a)}
+        assert names <= set(self.schedule.order), f"{names} have no place in {self.schedule.order}"
+        return tuple(n for n in self.schedule.order if n in names)
+
+    def fitted(self, name: Name, want: tuple[str, ...]) -> str:
+        """The value broadcast, or turned, to a layout."""
+        have = name.layout
+        if have == want or not have:
+            return name.text
+        if sorted(have) == sorted(want) and len(have) == 2:
+            return f"tl.trans({name.text})"
+        assert [n for n in want if n in have] == list(have), f"{name} in {want}"
+        return f"{name.text}[{', '.join(':' if n in have else 'None' for n in want)}]"
+
+    # Values ------------------------------------------------------------------------------------------
+
+    def text(self, v: Value, want: tuple[str, ...]) -> str:
+        """The value as an expression over a tile of that layout."""
+        match v:
+            case Const(value=x):
+                return constant(x)
+            case Extent(size=size):
+                return self.size(size)
+            case Argument(name=name):
+                return name
+            case Map(fn=fn, args=args, name=None) if fn in ON_INDICES and kind_of(v) == "int":
+                if v not in self.env:
+                    return self.on_indices(fn, args, want)
+        return self.fitted(self.named(v, want), want)
+
+    def on_indices(self, fn: str, args: tuple[Value, ...], want: tuple[str, ...]) -> str:
+        """Arithmetic where it is used. A product of sizes might not fit 32 bits: one factor after the other."""
+        match fn, args:
+            case ("mul", (x, Extent(size=size))) if size not in self.size_names:
+                return " * ".join([f"({self.text(x, want)})", *self.factors(size)])
+            case ("floordiv", (x, Extent(size=size))) if size not in self.size_names:
+                return " // ".join([f"({self.text(x, want)})", *reversed(self.factors(size))])
+        return FUNCTIONS[fn].triton.format(*(f"({self.text(a, want)})" for a in args))
+
+    def factors(self, size: Size) -> list[str]:
+        """A size as the factors that a product of it multiplies by."""
+        parts = size.args if size.is_Mul else (size,)
+        return [f"({self.size(part)})" for part in parts]
+
+    def size(self, size: Size) -> str:
+        """A size as source, in the names that `run` computes."""
+        if size in self.size_names:
+            return self.size_names[size]
+        named = size.xreplace({s: sizes.symbol(n) for s, n in self.size_names.items() if not s.is_Mul})
+        return sizes.text(named)
+
+    def named(self, v: Value, order: tuple[str, ...] = ()) -> Name:
+        """The value's name; it is computed, as far out as it can be, where it has none yet."""
+        from pytorch_to_triton.draft.emit import memory, reductions, scans
+
+        if v in self.env:
+            return self.env[v]
+        layout = self.layout(axes_of(v))
+        if set(order) >= set(layout):
+            layout = tuple(n for n in order if n in layout)
+        match v:
+            case Const() | Extent() | Argument():
+                return Name(self.text(v, ()), (), 0)
+            case Index(axis=a):
+                return memory.opened(self, a)
+            case Load():
+                text = memory.load(self, v, layout)
+            case Map(fn=fn, args=args):
+                text = self.written(fn, args, layout)
+            case Reduce():
+                text = reductions.at_once(self, v, layout)
+            case Get(of=Reduce() as r):
+                reductions.compound_at_once(self, r)
+                return self.env[v]
+            case Scan() | Get(of=Scan()):
+                return scans.scanned(self, v, layout)
+            case _:
+                raise AssertionError(f"{v} is not computed yet")
+        return self.defined(v, text, layout, self.depth(v))
+
+    def written(self, fn: str, args: Sequence[Value], layout: tuple[str, ...]) -> str:
+        """A pointwise function; what its text mentions twice gets a name first."""
+        template = FUNCTIONS[fn].triton
+        for i, a in enumerate(args):
+            if template.count(f"{{{i}}}") > 1 and not isinstance(a, Const | Argument | Extent):
+                self.named(a, layout)
+        text = template.format(*(f"({self.text(a, layout)})" for a in args))
+        return text.replace("tl.float32", self.compute) if fn != "to_half" else text
+
+    def defined(self, v: Value, text: str, layout: tuple[str, ...], depth: int) -> Name:
+        """The value under a name of its own, or a temporary one."""
+        wanted = getattr(v, "name", None)
+        name = self.fresh(wanted) if wanted else f"{TEMPORARY}{next(self.count)}__{self.hint(v)}"
+        return self.bound(v, Name(name, layout, depth), f"{name} = {text}")
+
+    def bound(self, v: Value, name: Name, *lines: str) -> Name:
+        """Note the value's name, and write the lines that define it."""
+        scope = self.scopes[name.depth]
+        scope.lines += lines
+        scope.known.append(v)
+        self.env[v] = name
+        return name
+
+    def depth(self, v: Value) -> int:
+        """The block in which all that the value needs is known."""
+        if v in self.env:
+            return self.env[v].depth
+        if isinstance(v, Index):
+            return next((i for i, s in enumerate(self.scopes) if v.axis.name in s.axes), 0)
+        needs: list[Value] = [*children(v)]
+        if isinstance(v, Reduce):  # What is counted in a tile is known where the tile is.
+            needs += [Index(a) for a in v.axes if a not in axes_of(v.args[0])]
+        if isinstance(v, Load):
+            needs += [Index(self.axes[n]) for n in self.layout(axes_of(v))]
+        return max((self.depth(c) for c in needs), default=0)
+
+    def hint(self, v: Value) -> str:
+        """A word for a value without a name."""
+        if v in self.hints:
+            return self.hints[v]
+        match v:
+            case Map(fn=fn):
+                return HINTS.get(fn, fn)
+            case Reduce(monoid=m) | Scan(monoid=m):
+                return HINTS.get(m.name, m.name)
+        return "value"
+
+    def fresh(self, name: str) -> str:
+        """The name, or one like it, that no live value has."""
+        live = {n.text for n in self.env.values()}
+        options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+        return next(n for n in options if n not in live and n not in self.taken)
+
+    def uses(self, v: Value) -> bool:
+        """Whether the cluster mentions the value."""
+        return v in set(walk(*self.cluster.roots))
+
+
+def constant(x: Number) -> str:
+    """A literal as Triton source."""
+    if isinstance(x, float) and x != x:
+        return 'float("nan")'
+    if isinstance(x, float) and x in (float("inf"), float("-inf")):
+        return f'{"-" if x < 0 else ""}float("inf")'
+    return repr(x)
+
+
+FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols"}
+"""What the sizes of axes are called that stand for several."""
+
+
+def axis_size_names(axes: Sequence[Axis]) -> dict[Size, str]:
+    """Names for sizes that are computed: `run` passes them, which keeps products out of 32 bits."""
+    found: dict[Size, str] = {}
+    for a in axes:
+        if not (a.size.is_Integer or a.size.is_Symbol) and a.size not in found:
+            name = FUSED.get(a.name, a.name.upper())
+            taken = {*found.values(), *(str(x) for b in axes for x in b.size.free_symbols)}
+            found[a.size] = next(n for n in (name, *(f"{name}_{i}" for i in range(2, 99))) if n not in taken)
+    return found

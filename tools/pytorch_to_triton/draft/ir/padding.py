@@ -1,0 +1,97 @@
+"""What a value is in lanes past the end: by evaluating it twice, all that is unknown being random.
+
+This one question decides the `other` of loads, whether a `tl.where` is needed before a reduction, and whether
+what was computed from a padded tensor is still padded.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+
+import numpy as np
+
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Const,
+    Index,
+    Load,
+    Map,
+    Number,
+    Reduce,
+    Value,
+    axes_of,
+    children,
+    kind_of,
+)
+
+SEEDS = (1, 2)
+
+
+def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) -> Number | None:
+    """The value past the end of `axes`, where the given loads give the given numbers; None if it depends.
+
+    A load of None holds whatever was in memory: NaN, so that nothing is taken to absorb it.
+    """
+    a, b = (_Sample(given, axes, random.Random(seed)).of(v) for seed in SEEDS)  # noqa: S311 (no secret)
+    return a if a == b else None
+
+
+class _Sample:
+    def __init__(
+        self, given: Mapping[Load, Number | None], axes: frozenset[Axis], rng: random.Random
+    ) -> None:
+        self.given, self.axes, self.rng = given, axes, rng
+        self.done: dict[Value, Number] = {}
+
+    def of(self, v: Value) -> Number:
+        if v not in self.done:
+            self.done[v] = self.compute(v)
+        return self.done[v]
+
+    def compute(self, v: Value) -> Number:
+        match v:
+            case Const(value=x):
+                return x
+            case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
+                return False
+            case Map(fn=fn, args=args):
+                return self.mapped(fn, [self.of(a) for a in args])
+            case Load() if v in self.given:
+                found = self.given[v]
+                return math.nan if found is None else found
+            case Load(where=where) if axes_of(v) & self.axes:
+                return v.other if where is not None else math.nan
+            case Reduce(monoid=m, args=(x,)) if m in (SUM, MAX, MIN, PEAK) and axes_of(v) & self.axes:
+                # Over other axes: what is the same number in all of these lanes stays it.
+                inside = self.of(x)
+                return inside if inside == m.identity[0] or m != SUM else math.nan
+        return self.unknown(v)
+
+    def mapped(self, fn: str, args: list[Number]) -> Number:
+        with np.errstate(all="ignore"):
+            try:
+                found = FUNCTIONS[fn].numpy(*args)
+            except (TypeError, ValueError, ZeroDivisionError):
+                # Bits of a number that is not whole: unknown.
+                return math.nan
+            return found.item() if isinstance(found, np.generic | np.ndarray) else found
+
+    def unknown(self, v: Value) -> Number:
+        for c in children(v):
+            self.of(c)
+        match kind_of(v):
+            case "bool":
+                return self.rng.random() < 0.5
+            case "int":
+                return self.rng.randrange(3, 1000)
+        return self.rng.uniform(0.5, 1.5)
+
+
+def _is_size(n: Value, a: Axis) -> bool:
+    from pytorch_to_triton.draft.ir.indices import size_of
+
+    return size_of(n) == a.size

@@ -1,0 +1,254 @@
+"""Which steps share a kernel.
+
+Every step reads its operands as Loads; to fuse is to replace a Load by what was computed there. A value stays
+in memory only if it must: it is returned or a call of PyTorch reads it, no pattern takes producer and reader
+together, or it reduces and more than one kernel would compute it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from pytorch_to_triton.draft.ir.padding import known
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.values import (
+    Cluster,
+    Load,
+    Reduce,
+    Scan,
+    Store,
+    Value,
+    axes_of,
+    op,
+    walk,
+)
+from pytorch_to_triton.draft.lower.tensor import guarded, positions
+from pytorch_to_triton.draft.patterns import window
+from pytorch_to_triton.draft.program import Call, Program, Step
+from pytorch_to_triton.draft.registry import PATTERNS
+from pytorch_to_triton.draft.schedule.schedule import Mismatch
+
+LARGEST = 160
+"""Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps that one pattern computes."""
+
+    cluster: Cluster
+    pattern: ModuleType
+    steps: tuple[Step, ...]
+    """Those that it stores."""
+
+
+def partition(program: Program, outputs: Iterable[str], *, plain: bool) -> tuple[Group | Call, ...]:
+    """Groups and calls in order of execution. `outputs`: steps that must be stored; `plain`: one anchor each."""
+    return _Partition(program, set(outputs), plain=plain).found()
+
+
+class _Partition:
+    def __init__(self, program: Program, outputs: set[str], *, plain: bool) -> None:
+        self.program, self.plain = program, plain
+        self.steps = program.steps
+        called = {r for c in program.calls for r in c.reads}
+        self.kept = {n for n in (outputs | called) if n in self.steps}
+        self.inlined_values: dict[str, Value] = {}
+
+    def found(self) -> tuple[Group | Call, ...]:
+        for step in self.steps.values():
+            self._settle(step)
+        while again := self._computed_twice():
+            self.kept |= again
+            self.inlined_values.clear()
+        groups: list[Group] = []
+        for name in (n for n in self.steps if n in self.kept):
+            home = next((g for g in groups if self._shares(g, self.steps[name])), None)
+            if home is None:
+                groups.append(self._group((self.steps[name],)))
+            else:
+                groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
+        return _in_order(groups, self.program.calls)
+
+    def _settle(self, step: Step) -> None:
+        """Keep producers until a pattern takes the step with those that are left."""
+        while True:
+            inside = self._direct(step)
+            anchors = [n for n in inside if self._has_anchor(n)]
+            if self.plain and anchors and (self._reduces(step) or not _is_epilogue(self.steps, anchors, step)):
+                self._keep(anchors)
+                continue
+            matched = self._matched((step,))
+            if isinstance(matched, Group) and not self._is_last_resort(matched, anchors) and not _is_large(matched):
+                return
+            if not inside:
+                return
+            self._keep((anchors or inside)[-1:])
+
+    def _keep(self, names: Sequence[str]) -> None:
+        self.kept |= set(names)
+        self.inlined_values.clear()
+
+    def _is_last_resort(self, group: Group, anchors: Sequence[str]) -> bool:
+        """The window pattern computes again what it reduces for each output: only small windows are worth it."""
+        if group.pattern is not window:
+            return False
+        return bool(anchors)
+
+    def _reduces(self, step: Step) -> bool:
+        return any(isinstance(v, Reduce | Scan) for v in walk(step.tensor.value))
+
+    def _has_anchor(self, name: str) -> bool:
+        return any(isinstance(v, Reduce | Scan) for v in walk(self._inlined(name)))
+
+    def _direct(self, step: Step) -> list[str]:
+        """The steps that would be computed in this one's kernel and that it reads itself, in order."""
+        read = {v.buffer.name for v in walk(step.tensor.value) if isinstance(v, Load)}
+        return [n for n in self.steps if n in read and n not in self.kept]
+
+    def _inlined(self, name: str) -> Value:
+        if name not in self.inlined_values:
+            self.inlined_values[name] = self._computed(self.steps[name].tensor.value, frozenset())
+        return self.inlined_values[name]
+
+    def _computed(self, value: Value, also: frozenset[str]) -> Value:
+        """The value with what is not kept, or is stored on the way, computed in place of being read."""
+
+        def computed(v: Value) -> Value | None:
+            if not isinstance(v, Load) or v.buffer.name not in self.steps:
+                return None
+            name = v.buffer.name
+            if name in self.kept and name not in also:
+                return None
+            return read_through(v, self.steps[name], self._inlined(name))
+
+        return rewrite(value, computed)
+
+    def _group(self, steps: Sequence[Step]) -> Group:
+        matched = self._matched(steps)
+        assert isinstance(matched, Group), matched
+        return matched
+
+    def _matched(self, steps: Sequence[Step]) -> Group | Mismatch:
+        own = frozenset(s.name for s in steps[:-1])
+        stores = []
+        for s in steps:
+            value = self._computed(s.tensor.value, own)
+            stores.append(Store(s.buffer, s.tensor.indices, value))
+        cluster = Cluster(steps[-1].name, tuple(stores))
+        reasons = []
+        for pattern in PATTERNS:
+            mismatch = pattern.match(cluster)
+            if mismatch is None:
+                return Group(cluster, pattern, tuple(steps))
+            reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
+        return Mismatch("; ".join(reasons))
+
+    def _computed_twice(self) -> set[str]:
+        """Reducing steps that more than one stored step would compute."""
+        readers: dict[str, set[str]] = {}
+        for name in self.kept:
+            for inner in self._inside(name):
+                readers.setdefault(inner, set()).add(name)
+        twice = {n for n, by in readers.items() if len(by) > 1 and self._reduces(self.steps[n])}
+        # Only the outermost: what they compute themselves is computed once then.
+        return {n for n in twice if not any(n in self._inside(m) for m in twice)}
+
+    def _inside(self, name: str) -> set[str]:
+        found: set[str] = set()
+        todo = self._direct(self.steps[name])
+        while todo:
+            n = todo.pop()
+            if n not in found:
+                found.add(n)
+                todo += self._direct(self.steps[n])
+        return found
+
+    def _shares(self, group: Group, step: Step) -> bool:
+        """Whether what is stored anyway can be stored on the way to this one, over the same axes."""
+        if self.plain and len(group.steps) >= 1 and self._reduces(step):
+            return False
+        last = group.steps[-1]
+        own = frozenset(s.name for s in group.steps)
+        reads = [v for v in walk(self._computed(step.tensor.value, frozenset())) if isinstance(v, Load)]
+        mine = [v for v in reads if v.buffer.name in own]
+        if not mine or set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step):
+            return False
+        if not all(v.index == self.steps[v.buffer.name].tensor.indices and v.where is None for v in mine):
+            return False
+        between = {r for v in reads for r in [v.buffer.name] if r in self.kept and r not in own}
+        if between & self._later(group):
+            return False
+        together = self._matched((*group.steps, step))
+        if isinstance(together, Mismatch) or together.pattern is window or _is_large(together):
+            return False
+        return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
+
+    def _later(self, group: Group) -> set[str]:
+        """What is computed from the group's values: a member must not read it."""
+        made = {s.name for s in group.steps}
+        found: set[str] = set()
+        for item in self.program.items:
+            reads = set(item.reads) if isinstance(item, Call) else {
+                v.buffer.name for v in walk(item.tensor.value) if isinstance(v, Load)
+            }
+            if reads & (made | found):
+                found |= {item.name} if isinstance(item, Step) else set(item.names)
+        return found - made
+
+
+def _narrower(group: Group, step: Step) -> bool:
+    """Whether the step reduces what the group stores: statistics beside the values."""
+    return set(step.tensor.axes) < {a for s in group.steps for a in s.tensor.axes}
+
+
+def _is_large(group: Group) -> bool:
+    return len(group.cluster.values()) > LARGEST
+
+
+def _is_epilogue(steps: dict[str, Step], anchors: Sequence[str], step: Step) -> bool:
+    """Whether the step only goes on with the one result that it reads."""
+    return len(anchors) == 1 and set(steps[anchors[0]].tensor.axes) == set(step.tensor.axes)
+
+
+def read_through(v: Load, producer: Step, value: Value) -> Value:
+    """What was computed there, in place of a Load of it."""
+    to = {}
+    for dim, index in zip(producer.tensor.dims, v.index, strict=True):
+        to |= positions(dim, index)
+    new = substitute(value, to)
+    if v.where is None:
+        return new
+    new = guarded(new, v.where)
+    outside = {
+        x: x.other for x in walk(new) if isinstance(x, Load) and x.where is not None and axes_of(x) & axes_of(v.where)
+    }
+    return new if known(new, outside, frozenset()) == v.other else op("where", v.where, new, v.other)
+
+
+def _in_order(groups: Sequence[Group], calls: Sequence[Call]) -> tuple[Group | Call, ...]:
+    """Each after all that it reads."""
+    waiting: list[Group | Call] = [*groups, *calls]
+    made: set[str] = set()
+    everything = {n for g in waiting for n in made_by(g)}
+    ordered: list[Group | Call] = []
+    while waiting:
+        ready = next(g for g in waiting if not (read_by(g) & everything) - made - set(made_by(g)))
+        waiting.remove(ready)
+        ordered.append(ready)
+        made |= set(made_by(ready))
+    return tuple(ordered)
+
+
+def made_by(item: Group | Call) -> tuple[str, ...]:
+    """Names of what it stores or returns."""
+    return item.names if isinstance(item, Call) else tuple(s.name for s in item.steps)
+
+
+def read_by(item: Group | Call) -> set[str]:
+    """Names of what it reads."""
+    return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
+
+

@@ -1,0 +1,102 @@
+"""Reductions across rows: the reduced axes are not those in which neighbours lie in memory.
+
+A tile holds a block of neighbouring columns and walks down. `in_passes` and `online`: in a loop.
+`in_registers`: no loop, for few rows. `split`: for few columns, partial results of chunks of rows first.
+"""
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
+from pytorch_to_triton.draft.patterns.rows import at_most, more_than
+from pytorch_to_triton.draft.schedule.axes import fuse, innermost, rename
+from pytorch_to_triton.draft.schedule.online import is_online, online
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import can_split, split
+
+EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
+LOOPS = tuple(
+    {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
+    for k, n, w in ((32, 128, 4), (64, 64, 4), (16, 256, 4), (128, 32, 4), (8, 512, 4))
+)
+WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4)))
+LARGEST_IN_REGISTERS = 512
+CHUNK = 512
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    reduced = {r.axes for r in cluster.reduces()}
+    if len(reduced) != 1:
+        return Mismatch("it has not one set of reduced axes")
+    if cluster.scans():
+        return Mismatch("it scans")
+    axes = next(iter(reduced))
+    if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
+        return Mismatch("it stores a value along some of the reduced axes")
+    if column(cluster) is None:
+        return Mismatch("no axis holds neighbours that are kept apart")
+    return None
+
+
+def column(cluster: Cluster) -> Axis | None:
+    """The kept axis along which most operands are contiguous."""
+    axes = cluster.reduces()[0].axes
+    for load in sorted(cluster.loads(), key=lambda v: -len(axes_of(v))):
+        inner = _inner(load)
+        if set(axes_of(load)) & set(axes) and inner in cluster.free() and inner not in axes:
+            return inner
+    return None
+
+
+def _inner(load: Load) -> Axis | None:
+    return innermost(load.index)
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    reduced, col = cluster.reduces()[0].axes, column(cluster)
+    assert col is not None
+    outer = tuple(a for a in cluster.free() if a not in reduced and a != col)
+    length = product(a.size for a in reduced)
+    rewrites = (*((fuse("outer", outer),) if outer else ()), fuse("row", reduced), rename({col: "col"}))
+    grid = {**({"outer": Walk("grid")} if outer else {}), "col": Walk("grid", "BLOCK_N")}
+    loop = {**grid, "row": Walk("loop", "BLOCK_K")}
+    order = ("row", "col")
+    found = [Alternative("in_passes", ((cluster, Schedule(loop, order, LOOPS, rewrites)),))]
+    fused = cluster
+    for step in rewrites:
+        fused = step(fused)
+    if is_online(fused):
+        found.append(Alternative("online", ((cluster, Schedule(loop, order, LOOPS, (*rewrites, online))),)))
+    kept = product(a.size for a in (*outer, col))
+    few, long = at_most(kept, 2**15), more_than(length, 2 * CHUNK)
+    if few is not None and long is not None and can_split(cluster) and not set(cluster.free()) & set(reduced):
+        condition = " and ".join(t for t in (few, long) if t)
+        found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), condition))
+    if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
+        block = f"triton.next_power_of_2(max({sizes.text(length)}, 1))"
+        if length.is_Integer:
+            block = str(1 << max(int(length) - 1, 0).bit_length())
+        whole = Schedule({**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": block})
+        found.append(Alternative("in_registers", ((cluster, whole),), fits))
+    return tuple(found)
+
+
+def in_chunks(
+    cluster: Cluster, outer: tuple[Axis, ...], col: Axis
+) -> list[tuple[Cluster, Schedule]]:
+    """Chunks of rows to partial results, then those."""
+    cluster = fuse("row", cluster.reduces()[0].axes)(cluster)
+    (over,) = cluster.reduces()[0].axes
+    first, rest = split(cluster, over, "CHUNK")
+    rewrites = (*((fuse("outer", outer),) if outer else ()), rename({col: "col"}))
+    grid = {"outer": Walk("grid")} if outer else {}
+    partial = Schedule(
+        {"part": Walk("grid"), **grid, "col": Walk("grid", "BLOCK_N"), "i": Walk("loop", "BLOCK_K")},
+        ("i", "col"),
+        LOOPS,
+        rewrites,
+        {"CHUNK": str(CHUNK)},
+    )
+    final = Schedule(
+        {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}, ("part", "col"), LOOPS, rewrites
+    )
+    return [(first, partial), (rest, final)]

@@ -1,0 +1,83 @@
+"""Sums of products: matrix products and convolutions, with what is computed of their result at once.
+
+A block of the output a program, rows and columns on the grid. `tiled`: in order. `grouped`: in an order that
+keeps operands in the cache, float32 products split into bfloat16 ones that together err less than float32
+(six products; measured 2.13e-7 against 1.15e-6 for 4096 summands). A convolution's rows are its output's
+pixels, its columns the output's channels; channels and taps are one axis.
+"""
+
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
+from pytorch_to_triton.draft.schedule.axes import fuse
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
+
+EXAMPLES = (
+    "def projected(a: 'float32[M, K]', b: 'float32[K, N]', c: 'float32[N]'):\n"
+    "    return torch.nn.functional.gelu(a @ b + c)",
+)
+CONFIGS = tuple(
+    {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "num_warps": w, "num_stages": s}
+    for m, n, k, w, s in (
+        (64, 64, 32, 4, 3), (128, 128, 32, 8, 3), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4),
+        (128, 256, 32, 8, 3), (64, 32, 64, 4, 4), (32, 64, 64, 4, 4), (16, 64, 64, 4, 4),
+    )
+)  # fmt: skip
+SMALLEST = 16
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    reduces = cluster.reduces()
+    if not reduces or any(r.monoid != SUM for r in reduces) or cluster.scans():
+        return Mismatch("it is no sum")
+    if not all(isinstance(r.args[0], Map) and r.args[0].fn == "mul" and kind_of(r) == "float" for r in reduces):
+        return Mismatch("it sums no products")
+    if len({(sides(cluster, r)) for r in reduces}) > 1:
+        return Mismatch("its products lie along different axes")
+    free = set(cluster.free())
+    if any(axes_of(r) - free or set(r.axes) & free for r in reduces):
+        return Mismatch("a product lies inside of another reduction")
+    _, m, n, _ = sides(cluster, reduces[0])
+    if not m or not n:
+        return Mismatch("one operand varies along no axis of its own: a matrix times a vector")
+    return None
+
+
+def sides(cluster: Cluster, r: Reduce) -> tuple[tuple[Axis, ...], ...]:
+    """Axes of both operands, of the left or the right one alone, and the reduced ones."""
+    assert isinstance(r.args[0], Map)
+    a, b = (axes_of(x) for x in r.args[0].args)
+    free = cluster.free()
+    batch = tuple(x for x in free if (x in a) == (x in b))
+    m = tuple(x for x in free if x in a and x not in b)
+    return batch, m, tuple(x for x in free if x in b and x not in a), r.axes
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    batch, m, n, k = sides(cluster, cluster.reduces()[0])
+    names = {"row": m, "col": n, "k": k} | ({"batch": batch} if batch else {})
+    fused = tuple(fuse(name, axes) for name, axes in names.items())
+    around = {"batch": Walk("grid")} if batch else {}
+    walks = {**around, "row": Walk("grid", "BLOCK_M"), "col": Walk("grid", "BLOCK_N"), "k": Walk("loop", "BLOCK_K")}
+    lengths = {name: product(a.size for a in axes) for name, axes in names.items()}
+    configs = pruned(lengths)
+    order = ("row", "k", "col")
+    plain = Schedule(walks, order, configs[:1], fused)
+    grouped = tuple({**c, "GROUP_M": 8} for c in configs)
+    best = Schedule(walks, order, grouped, fused, grouped=True, precision="bf16x6")
+    return Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))
+
+
+def pruned(lengths: dict[str, Size]) -> tuple[Config, ...]:
+    """Configurations with no block much larger than its axis, where that is known."""
+    limits = {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]}
+
+    def shrunk(config: Config) -> Config:
+        new = dict(config)
+        for block, size in limits.items():
+            if size.is_Integer:
+                new[block] = min(new[block], max(SMALLEST, 1 << max(int(size) - 1, 0).bit_length()))
+        return new
+
+    found = [shrunk(c) for c in CONFIGS]
+    return tuple(c for i, c in enumerate(found) if c not in found[:i])

@@ -1,0 +1,147 @@
+"""Reductions along the axes in which neighbours lie in memory: softmax, norms, losses of logits, sums of rows.
+
+`in_passes`: a loop for each statistic. `online`: one loop for those that belong together. `in_registers`: no
+loop, for rows that fit. `staged`: for few and very long rows, each statistic by two kernels over chunks.
+"""
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster
+from pytorch_to_triton.draft.patterns import pointwise
+from pytorch_to_triton.draft.schedule.axes import fuse, innermost
+from pytorch_to_triton.draft.schedule.online import is_online, online
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import can_split, split, staged
+
+EXAMPLES = (
+    "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
+    "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
+)
+LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((1024, 4), (2048, 8), (4096, 8), (8192, 16)))
+ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
+LARGEST_IN_REGISTERS = 16384
+FEW_ROWS = 512
+LONG_ROW = 32768
+CHUNK = 16384
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    reduced = {r.axes for r in cluster.reduces()}
+    if not reduced:
+        return Mismatch("it reduces nothing")
+    if cluster.scans():
+        return Mismatch("it scans")
+    if len(reduced) > 1:
+        return Mismatch("its reductions run over different axes")
+    axes = next(iter(reduced))
+    if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
+        return Mismatch("it stores a value along some of the reduced axes")
+    inner = {innermost(load.index) for load in cluster.loads() if set(axes) & _axes(load)}
+    if inner and not inner & set(axes):
+        return Mismatch("neighbours in memory are not reduced together")
+    return None
+
+
+def _axes(load: object) -> set[Axis]:
+    from pytorch_to_triton.draft.ir.values import Load, axes_of
+
+    assert isinstance(load, Load)
+    return set(axes_of(load))
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    reduced = cluster.reduces()[0].axes
+    rows = tuple(a for a in cluster.free() if a not in reduced)
+    n_rows, length = product(a.size for a in rows), product(a.size for a in reduced)
+    rewrites = (*((fuse("row", rows),) if rows else ()), fuse("col", reduced))
+    grid = {"row": Walk("grid")} if rows else {}
+    loop = {**grid, "col": Walk("loop", "BLOCK_N")}
+
+    def looped(name: str, *more: object) -> Alternative:
+        schedule = Schedule(loop, ("col",), LOOPS, (*rewrites, *more))  # type: ignore[arg-type]
+        return Alternative(name, ((cluster, schedule),))
+
+    found = [looped("in_passes")]
+    fused = cluster
+    for step in rewrites:
+        fused = step(fused)
+    if is_online(fused):
+        found.append(looped("online", online))
+    few = at_most(n_rows, FEW_ROWS - 1)
+    long = more_than(length, LONG_ROW)
+    if few is not None and long is not None:
+        found.append(Alternative("staged", kernels_of(cluster), " and ".join(t for t in (few, long) if t)))
+    if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
+        found.append(Alternative("in_registers", ((cluster, whole(rewrites, grid, length)),), fits))
+    return tuple(found)
+
+
+def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> Schedule:
+    """Each row at once; short rows several to a program."""
+    block = f"triton.next_power_of_2(max({sizes.text(length)}, 1))"
+    if length.is_Integer:
+        block = str(1 << max(int(length) - 1, 0).bit_length())
+    walks = {**({"row": Walk("grid", "BLOCK_M")} if grid else {}), "col": Walk("whole", "BLOCK_N")}
+    configs = ROWS if grid else tuple({"num_warps": w} for w in (4, 8, 16))
+    return Schedule(walks, ("row", "col") if grid else ("col",), configs, rewrites, {"BLOCK_N": block})  # type: ignore[arg-type]
+
+
+def at_most(size: Size, limit: int) -> str | None:
+    """The condition as Python: "" where it always holds, None where it never does."""
+    if size.is_Integer:
+        return "" if int(size) <= limit else None
+    return f"{sizes.text(size)} <= {limit}"
+
+
+def more_than(size: Size, limit: int) -> str | None:
+    """The same for a lower limit."""
+    if size.is_Integer:
+        return "" if int(size) > limit else None
+    return f"{sizes.text(size)} > {limit}"
+
+
+def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
+    """Each reduction by partial results of chunks; last what is computed of them."""
+    found: list[tuple[Cluster, Schedule]] = []
+    for stage in staged(cluster):
+        if not stage.reduces():
+            found += pointwise.alternatives(stage)[0].kernels
+        elif can_split(stage):
+            found += in_chunks(stage)
+        else:
+            found += _plain(stage)
+    return tuple(found)
+
+
+def _plain(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
+    reduced = cluster.reduces()[0].axes
+    rows = tuple(a for a in cluster.free() if a not in reduced)
+    rewrites = (*((fuse("row", rows),) if rows else ()), fuse("col", reduced))
+    walks = {**({"row": Walk("grid")} if rows else {}), "col": Walk("loop", "BLOCK_N")}
+    return ((cluster, Schedule(walks, ("col",), LOOPS, rewrites)),)
+
+
+def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
+    """Two kernels for a long reduction over neighbours."""
+    reduced = cluster.reduces()[0].axes
+    cluster = fuse("col", reduced)(cluster)
+    (over,) = cluster.reduces()[0].axes
+    first, rest = split(cluster, over, "CHUNK")
+    rows = tuple(a for a in first.free() if a.name != "part")
+    fused = (fuse("row", rows),) if rows else ()
+    grid = {"row": Walk("grid")} if rows else {}
+    partial = Schedule(
+        {**grid, "part": Walk("grid"), "i": Walk("loop", "BLOCK_N")},
+        ("i",),
+        tuple({**c} for c in LOOPS[:3]),
+        fused,
+        {"CHUNK": str(CHUNK)},
+    )
+    final_rows = tuple(a for a in rest.free())
+    final = Schedule(
+        {**({"row": Walk("grid")} if final_rows else {}), "part": Walk("loop", "BLOCK_N")},
+        ("part",),
+        LOOPS[:1],
+        (fuse("row", final_rows),) if final_rows else (),
+    )
+    return [(first, partial), (rest, final)]

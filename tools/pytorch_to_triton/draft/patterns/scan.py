@@ -1,0 +1,97 @@
+"""Running totals along one axis.
+
+`carried`: a block of rows a program, the axis a tile at a time on top of what came before. `in_registers`: no
+loop, for rows that fit.
+"""
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent, minus
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value
+from pytorch_to_triton.draft.patterns.rows import at_most
+from pytorch_to_triton.draft.schedule.axes import fuse, rename
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+
+EXAMPLES = (
+    "def running(x: 'float32[M, N]'):\n    return torch.cumsum(x, dim=1)",
+    "def from_the_end(x: 'float32[M, N]'):\n    return torch.cumsum(x.flip(1), dim=1).flip(1)",
+)
+LOOPS = tuple(
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w} for m, n, w in ((1, 1024, 4), (4, 256, 4), (1, 4096, 8), (16, 64, 4))
+)
+ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (4, 4)))
+LARGEST_IN_REGISTERS = 16384
+
+
+def match(cluster: Cluster) -> Mismatch | None:
+    if cluster.reduces():
+        return Mismatch("it reduces as well")
+    scans = cluster.scans()
+    if not scans:
+        return Mismatch("it scans nothing")
+    if not all(s.monoid.is_plain for s in scans):
+        return Mismatch("what it scans carries several values")
+    ends = {_end(s) for s in scans}
+    if None in ends or len({(a.name, s.axis.size) for s in scans if (a := _end(s))}) != 1:
+        return Mismatch("its scans are not read in order, or not along one axis")
+    if len({_is_reversed(s) for s in scans}) != 1:
+        return Mismatch("it scans in both directions")
+    return None
+
+
+def _end(s: Scan) -> Axis | None:
+    """The free axis along which the scan is read."""
+    match s.at:
+        case Index(axis=a):
+            return a
+    for a in (x for x in _axes(s.at) if s.at == minus(extent(s.axis.size - 1), Index(x))):
+        return a
+    return None
+
+
+def _axes(v: Value) -> tuple[Axis, ...]:
+    from pytorch_to_triton.draft.ir.values import axes_in_order
+
+    return axes_in_order(v)
+
+
+def _is_reversed(s: Scan) -> bool:
+    return not isinstance(s.at, Index)
+
+
+def aligned(cluster: Cluster) -> Cluster:
+    """The scans' own axis is the one along which they are read; from the end, all of it is turned round."""
+    scan = cluster.scans()[0]
+    along = _end(scan)
+    assert along is not None
+    if _is_reversed(scan):
+        turned = minus(extent(along.size - 1), Index(along))
+        cluster = cluster.map(lambda root: substitute(root, {along: turned}))
+
+    def on_axis(v: Value) -> Value | None:
+        if not isinstance(v, Scan):
+            return None
+        args = tuple(substitute(x, {v.axis: Index(along)}) for x in v.args)
+        return Scan(v.monoid, args, along, Index(along), v.name)
+
+    return cluster.map(lambda root: rewrite(root, on_axis))
+
+
+def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    along = _end(cluster.scans()[0])
+    assert along is not None
+    rows = tuple(a for a in cluster.free() if a != along)
+    rewrites = (aligned, *((fuse("row", rows),) if rows else ()), rename({along: "col"}))
+    grid = {"row": Walk("grid", "BLOCK_M")} if rows else {}
+    order = ("row", "col") if rows else ("col",)
+    loops = LOOPS if rows else tuple({k: v for k, v in c.items() if k != "BLOCK_M"} for c in LOOPS)
+    carried = Schedule({**grid, "col": Walk("loop", "BLOCK_N")}, order, loops, rewrites)
+    found = [Alternative("carried", ((cluster, carried),))]
+    if (fits := at_most(along.size, LARGEST_IN_REGISTERS)) is not None:
+        block = f"triton.next_power_of_2(max({sizes.text(along.size)}, 1))"
+        if along.size.is_Integer:
+            block = str(1 << max(int(along.size) - 1, 0).bit_length())
+        configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
+        whole = Schedule({**grid, "col": Walk("whole", "BLOCK_N")}, order, configs, rewrites, {"BLOCK_N": block})
+        found.append(Alternative("in_registers", ((cluster, whole),), fits))
+    return tuple(found)

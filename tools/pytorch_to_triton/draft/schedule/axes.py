@@ -1,0 +1,67 @@
+"""Rewrites of axes: several walked as one, and names for the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Reduce, Scan, Value, named
+from pytorch_to_triton.draft.lower.tensor import positions
+from pytorch_to_triton.draft.schedule.schedule import Rewrite
+
+
+def fused(name: str, axes: Sequence[Axis]) -> Axis:
+    """The axis that several are walked as."""
+    return Axis(name, product(a.size for a in axes))
+
+
+def fuse(name: str, axes: Sequence[Axis]) -> Rewrite:
+    """Several axes walked as one: the index along each from the one, by division and remainder."""
+    one = fused(name, axes)
+    parts = positions(tuple(axes), Index(one))
+    to = {a: named(a.name, v) if isinstance(v, Map) else v for a, v in parts.items()}
+
+    def apply(cluster: Cluster) -> Cluster:
+        return rebound(cluster, to, {a: one for a in axes})
+
+    return apply
+
+
+def rebound(cluster: Cluster, to: Mapping[Axis, Value], axes: Mapping[Axis, Axis]) -> Cluster:
+    """Indices replaced everywhere, also where a reduction binds their axes: it binds the new ones then."""
+
+    def binder(v: Value) -> Value | None:
+        match v:
+            case Reduce(args=args, axes=bound) if set(bound) & axes.keys():
+                own = {a: x for a, x in to.items() if a in bound}
+                new = tuple(dict.fromkeys(axes.get(a, a) for a in bound))
+                return replace(v, args=tuple(substitute(x, own) for x in args), axes=new)
+            case Scan(args=args, axis=axis) if axis in axes:
+                new_args = tuple(substitute(x, {axis: to[axis]}) for x in args)
+                return replace(v, args=new_args, axis=axes[axis])
+        return None
+
+    return cluster.map(lambda root: substitute(rewrite(root, binder), to))
+
+
+def rename(names: Mapping[Axis, str]) -> Rewrite:
+    """Axes under other names."""
+    axes = {a: Axis(n, a.size) for a, n in names.items()}
+    to = {a: Index(b) for a, b in axes.items()}
+    return lambda cluster: rebound(cluster, to, axes)
+
+
+def innermost(index: Sequence[Value]) -> Axis | None:
+    """The axis along which neighbours in memory lie."""
+    if not index:
+        return None
+    match index[-1]:
+        case Index(axis=a):
+            return a
+        case Map(fn="add", args=(_, Index(axis=a))) | Map(fn="add", args=(Index(axis=a), _)):
+            return a
+        case Map(fn="sub", args=(x, _)) | Map(fn="add", args=(x, _)):
+            return innermost((x,))
+    return None

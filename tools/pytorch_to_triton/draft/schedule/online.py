@@ -1,0 +1,123 @@
+"""Statistics in one pass: a maximum with a sum of exponentials, a mean with a sum of squared deviations."""
+
+from __future__ import annotations
+
+from pytorch_to_triton.draft.ir.indices import size_of
+from pytorch_to_triton.draft.ir.monoids import (
+    ONLINE_LOG_SUM_EXP,
+    ONLINE_SOFTMAX,
+    PEAK,
+    SUM,
+    WEIGHTED_SOFTMAX,
+    WELFORD,
+)
+from pytorch_to_triton.draft.ir.rewriting import rewrite
+from pytorch_to_triton.draft.ir.sizes import equal, product
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Cluster,
+    Get,
+    Map,
+    Monoid,
+    Reduce,
+    Value,
+    axes_of,
+    op,
+    walk,
+)
+
+SOFTMAXES = (ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP)
+
+
+def online(cluster: Cluster) -> Cluster:
+    """The same cluster with statistics that are taken together."""
+    cluster = cluster.map(lambda root: rewrite(root, _squares)).map(lambda root: rewrite(root, _exponentials))
+    return _shared(cluster)
+
+
+def _exponentials(v: Value) -> Value | None:
+    """sum(exp(x - max(x)) [* w]); a factor that does not vary along the axis is taken out first."""
+    match v:
+        case Reduce(monoid=m, args=(Map(fn="mul", args=(Map(fn="div", args=(p, total)), w)),), axes=axes) if (
+            m == SUM and not axes_of(total) & set(axes)
+        ):
+            inner = Reduce(SUM, (op("mul", p, w),), axes)
+            return op("div", _exponentials(inner) or inner, total, name=v.name)
+        case Reduce(monoid=m, args=(Map(fn="mul", args=(p, w)),), axes=axes) if m == SUM:
+            found = _shifted(p, axes)
+            if found and found[1] == ONLINE_SOFTMAX:
+                return Get(Reduce(WEIGHTED_SOFTMAX, (found[0], w), axes), 2, name="acc")
+        case Reduce(monoid=m, args=(p,), axes=axes) if m == SUM and (found := _shifted(p, axes)):
+            return Get(Reduce(found[1], (found[0],), axes), 1, name=v.name)
+    return None
+
+
+def _shifted(p: Value, axes: tuple[Axis, ...]) -> tuple[Value, Monoid] | None:
+    """x and the monoid that takes it, where p is exp(x - max(x))."""
+    match p:
+        case Map(fn="exp", args=(Map(fn="sub", args=(x, Reduce(monoid=m, args=(y,), axes=over))),)):
+            return (x, ONLINE_SOFTMAX) if m == PEAK and x == y and over == axes else None
+        case Map(fn="exp", args=(Map(fn="sub", args=(x, Map(fn="where", args=(_, _, top)))),)):
+            match top:
+                case Reduce(monoid=m, args=(y,), axes=over) if m == PEAK and x == y and over == axes:
+                    return x, ONLINE_LOG_SUM_EXP
+    return None
+
+
+def _squares(v: Value) -> Value | None:
+    """sum((x - mean(x))**2), the mean being sum(x) / n."""
+    match v:
+        case Reduce(monoid=m, args=(Map(fn="square", args=(Map(fn="sub", args=(x, mean)),)),), axes=axes) if (
+            m == SUM and _is_mean(mean, x, axes)
+        ):
+            return Get(Reduce(WELFORD, (x,), axes), 2, name=v.name)
+    return None
+
+
+def _is_mean(v: Value, x: Value, axes: tuple[Axis, ...]) -> bool:
+    match v:
+        case Map(fn="div", args=(Reduce(monoid=m, args=(y,), axes=over), n)):
+            return m == SUM and y == x and over == axes and _counts(n, axes)
+    return False
+
+
+def _counts(n: Value, axes: tuple[Axis, ...]) -> bool:
+    match n:
+        case Map(fn="to_float", args=(whole,)):
+            return _counts(whole, axes)
+    size = size_of(n)
+    if size is None:
+        number = getattr(n, "value", None)
+        return bool(number is not None and product(a.size for a in axes) == number)
+    return equal(size, product(a.size for a in axes))
+
+
+def _shared(cluster: Cluster) -> Cluster:
+    """Maxima, sums and means of what is carried anyway."""
+    carried = [r for r in cluster.reduces() if r.monoid in SOFTMAXES]
+    # What weights as well carries all that the plain one does.
+    softmaxes = {(r.args[0], r.axes): r for r in sorted(carried, key=lambda r: len(r.args))}
+    means = {(r.args[0], r.axes): r for r in cluster.reduces() if r.monoid == WELFORD}
+
+    def shared(v: Value) -> Value | None:
+        match v:
+            case Reduce(monoid=m, args=(x,), axes=axes) if m == PEAK and (x, axes) in softmaxes:
+                return Get(softmaxes[x, axes], 0, name=v.name)
+            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), field=1) if (
+                m == ONLINE_SOFTMAX and softmaxes[x, axes].monoid == WEIGHTED_SOFTMAX
+            ):
+                return Get(softmaxes[x, axes], 1, name=v.name)
+            case Map(fn="div", args=(Reduce(args=(x,), axes=axes), _)) if (x, axes) in means and _is_mean(
+                v, x, axes
+            ):
+                return Get(means[x, axes], 1, name=v.name)
+        return None
+
+    return cluster.map(lambda root: rewrite(root, shared))
+
+
+def is_online(cluster: Cluster) -> bool:
+    """Whether the rewrite changes anything."""
+    return any(
+        isinstance(v, Reduce) and v.monoid in (*SOFTMAXES, WELFORD) for v in walk(*online(cluster).roots)
+    )

@@ -1,0 +1,66 @@
+"""How a cluster is computed: a schedule is data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pytorch_to_triton.draft.ir.values import Cluster
+
+Config = Mapping[str, int]
+"""Block sizes, `num_warps` and `num_stages` of a launch."""
+Rewrite = Callable[[Cluster], Cluster]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Why a pattern does not draft a cluster: the end of a sentence."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How one axis is walked. Without a block: one element at a time."""
+
+    how: Literal["grid", "loop", "whole", "unroll"]
+    block: str | None = None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One kernel's walk over its cluster."""
+
+    walks: Mapping[str, Walk]
+    """Axis -> walk, in the order of the grid and of nested loops. Axes are those after the rewrites."""
+    order: tuple[str, ...]
+    """Axes that lie in registers, in the order of a tile's dimensions."""
+    configs: tuple[Config, ...]
+    """What is worth measuring; the first is the one that needs no measurement."""
+    rewrites: tuple[Rewrite, ...] = ()
+    """Identities that give the cluster this form."""
+    sized: Mapping[str, str] = field(default_factory=dict)
+    """Block -> Python over the sizes and other blocks that `run` computes it by."""
+    grouped: bool = False
+    """Programs in groups of GROUP_M blocks of the first grid axis, so that a group shares the second's tiles."""
+    precision: str = "ieee"
+    """How tl.dot treats float32."""
+
+    def applied(self, cluster: Cluster) -> Cluster:
+        """The cluster in the form that is walked."""
+        for step in self.rewrites:
+            cluster = step(cluster)
+        return cluster
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to compute a cluster: one kernel, or several in a row."""
+
+    name: str
+    kernels: tuple[tuple[Cluster, Schedule], ...]
+    condition: str = ""
+    """Python over the sizes: where it may be taken; empty: everywhere."""
+    passes: int = 1
+    """How often it reads its input."""

@@ -1,0 +1,117 @@
+"""A long reduction as two kernels: partial results of chunks, then the rest from those."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent, plus, times
+from pytorch_to_triton.draft.ir.monoids import identities
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Cluster,
+    Get,
+    Index,
+    Load,
+    Reduce,
+    Store,
+    Value,
+    axes_in_order,
+    kind_of,
+    op,
+    walk,
+)
+from pytorch_to_triton.draft.lower.tensor import guarded
+
+Kernels = tuple[Cluster, Cluster]
+
+
+def _dtype(cluster: Cluster, v: Value) -> str:
+    """In which dtype a partial result is kept."""
+    buffers = {x.buffer for x in cluster.loads()} | {s.buffer for s in cluster.stores}
+    double = any(b.dtype == "float64" for b in buffers)
+    return {"float": "float64" if double else "float32", "int": "int64", "bool": "bool"}[kind_of(v)]
+
+
+def staged(cluster: Cluster) -> tuple[Cluster, ...]:
+    """One cluster for each reduction, which stores it, and one for the rest: inner reductions first."""
+    clusters: list[Cluster] = []
+    while found := cluster.reduces():
+        if len(cluster.stores) == 1 and cluster.stores[0].value in (found[0], Get(found[0], 1)):
+            break
+        r = found[0]
+        buffers = _stored(cluster, r, len(clusters))
+        index = tuple(Index(a) for a in _kept(r))
+        stores = tuple(Store(b, index, v) for v, b in buffers.items())
+        clusters.append(Cluster(f"{cluster.name}_{next(iter(buffers.values())).name}", stores))
+        loads = {v: Load(b, index, name=b.name) for v, b in buffers.items()}
+        cluster = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))  # noqa: B023 (used at once)
+    return (*clusters, cluster)
+
+
+
+def _kept(r: Reduce) -> tuple[Axis, ...]:
+    args = [a for x in r.args for a in axes_in_order(x)]
+    return tuple(dict.fromkeys(a for a in args if a not in r.axes))
+
+
+def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
+    """What of the reduction is read, and where it is kept."""
+    shape = tuple(a.size for a in _kept(r))
+    fields: list[Value] = [r]
+    if not r.monoid.is_plain:
+        fields = [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
+    found: dict[Value, Buffer] = {}
+    for v in fields:
+        name = getattr(v, "name", None) or f"{cluster.name}_{r.monoid.name}_{number}"
+        found[v] = Buffer(name, shape, _dtype(cluster, v))
+    return found
+
+
+def split(cluster: Cluster, over: Axis, chunk: str) -> Kernels:
+    """Partial results of chunks of `chunk` elements (a size's name) along `over`; then those of all chunks.
+
+    Every reduction of the cluster is over that one axis, and none is inside another.
+    """
+    length = sizes.symbol(chunk)
+    parts = sizes.FloorDiv(over.size + length - 1, length)
+    part, i = Axis("part", parts), Axis("i", length)
+    at = plus(times(Index(part), length), Index(i))
+    at = replace(at, name=over.name)  # type: ignore[type-var]
+    inside = op("lt", at, extent(over.size), name="inside")
+    stores: list[Store] = []
+    gathered: dict[Value, Value] = {}
+    for number, r in enumerate(cluster.reduces()):
+        identity = identities(r.monoid, kind_of(r.args[0]))
+        moved = tuple(substitute(x, {over: at}) for x in r.args)
+        first = moved[0]
+        if isinstance(first, Load) and first.where is None:
+            first = replace(first, where=inside, other=identity[0])
+        else:
+            first = op("where", inside, guarded(first, inside), identity[0])
+        partial = replace(r, args=(first, *(guarded(x, inside) for x in moved[1:])), axes=(i,))
+        kept = _kept(r)
+        index = (Index(part), *map(Index, kept))
+        suffix = f"_{number}" if number else ""
+        loads = []
+        for field, name in enumerate(r.monoid.fields):
+            value: Value = partial if r.monoid.is_plain else Get(partial, field)
+            label = "partial" if r.monoid.is_plain else f"partial_{name}"
+            buffer = Buffer(f"{label}{suffix}", (parts, *(a.size for a in kept)), _dtype(cluster, value))
+            stores.append(Store(buffer, index, value))
+            loads.append(Load(buffer, index, name=buffer.name))
+        gathered[r] = replace(r, args=tuple(loads), axes=(part,))
+    rest = cluster.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
+    return (
+        Cluster(f"{cluster.name}_partial", tuple(stores)),
+        replace(rest, name=f"{cluster.name}_final"),
+    )
+
+
+def can_split(cluster: Cluster) -> bool:
+    """Whether every reduction takes its own partial results: its lift takes its fields, and none is nested."""
+    reduces = cluster.reduces()
+    nested = any(isinstance(v, Reduce) for r in reduces for v in walk(*r.args))
+    return not nested and all(r.monoid.is_plain or len(r.args) == len(r.monoid.fields) for r in reduces)
