@@ -63,8 +63,12 @@ class Tensor:
         """The element there where it is `inside`, else `other`; nothing outside is read."""
         value = self.at(*index)
         if isinstance(value, Load) and value.where is None:
-            return replace(value, where=inside, other=other)
+            found = tuple(guarded(i, inside) for i in value.index)
+            return replace(value, index=found, where=inside, other=other)
         return op("where", inside, guarded(value, inside), other)
+
+
+ZEROS: Mapping[Kind, Number] = {"float": 0.0, "int": 0, "bool": False}
 
 
 def guarded(value: Value, inside: Value) -> Value:
@@ -74,8 +78,9 @@ def guarded(value: Value, inside: Value) -> Value:
     def limited(v: Value) -> Value | None:
         if not isinstance(v, Load):
             return None
-        both = inside if v.where is None else op("and", v.where, inside)
-        return replace(v, where=both)
+        if v.where is None:
+            return replace(v, where=inside, other=ZEROS[v.buffer.kind])
+        return replace(v, where=op("and", v.where, inside))
 
     return rewrite(value, limited)
 
