@@ -140,12 +140,25 @@ def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
     rank = max(map(len, tensors))
     padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
-    dims = tuple(max(column, key=len) for column in zip(*padded, strict=True))
+    dims = _apart(tuple(max(column, key=len) for column in zip(*padded, strict=True)))
     values = []
     for t in tensors:
         mine = dims[rank - len(t) :]
         values.append(t.at(*(Const(0) if not d else position(m) for d, m in zip(t.dims, mine, strict=True))))
     return dims, values
+
+
+def _apart(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The dimensions, no axis twice: those of `x[:, None] - x[None, :]` are one axis at first."""
+    taken: set[str] = set()
+
+    def only(a: Axis) -> Axis:
+        while a.name in taken:
+            a = replace(a, name=f"{a.name}_")
+        taken.add(a.name)
+        return a
+
+    return tuple(tuple(map(only, d)) for d in dims)
 
 
 def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
