@@ -22,12 +22,15 @@ def lowered(op: str, *args: Any, **kwargs: Any) -> list[np.ndarray[Any, Any]]:
     """
     load_rows()
     names, arrays = Names(), {}
+    known: dict[int, Tensor] = {}
 
     def taken(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
             name = f"t{len(arrays)}"
-            arrays[name] = x.double().numpy() if x.is_floating_point() else x.numpy()
-            return source(names, name, [sizes.size(n) for n in x.shape], dtype_of(x))
+            if id(x) not in known:
+                arrays[name] = x.double().numpy() if x.is_floating_point() else x.numpy()
+                known[id(x)] = source(names, name, [sizes.size(n) for n in x.shape], dtype_of(x))
+            return known[id(x)]
         return [taken(i) for i in x] if isinstance(x, list | tuple) else x
 
     expected = called(op, *args, **kwargs)

@@ -124,9 +124,9 @@ class _Evaluation:
         if v.where is None:
             return array[tuple(at)]
         if array.size == 0:
-            return np.asarray(v.other)
+            return np.asarray(v.other, KINDS[v.buffer.kind])
         at = [np.clip(i, 0, n - 1) for i, n in zip(at, array.shape, strict=True)]
-        return np.where(self.of(v.where), array[tuple(at)], v.other)
+        return np.asarray(np.where(self.of(v.where), array[tuple(at)], v.other), KINDS[v.buffer.kind])
 
     def rows(self, args: Sequence[Value], axes: Sequence[Axis]) -> list[Array]:
         """The arguments with the axes first, flattened."""

@@ -63,8 +63,12 @@ class Tensor:
         """The element there where it is `inside`, else `other`; nothing outside is read."""
         value = self.at(*index)
         if isinstance(value, Load) and value.where is None:
-            return replace(value, where=inside, other=other)
+            found = tuple(guarded(i, inside) for i in value.index)
+            return replace(value, index=found, where=inside, other=other)
         return op("where", inside, guarded(value, inside), other)
+
+
+ZEROS: Mapping[Kind, Number] = {"float": 0.0, "int": 0, "bool": False}
 
 
 def guarded(value: Value, inside: Value) -> Value:
@@ -74,8 +78,9 @@ def guarded(value: Value, inside: Value) -> Value:
     def limited(v: Value) -> Value | None:
         if not isinstance(v, Load):
             return None
-        both = inside if v.where is None else op("and", v.where, inside)
-        return replace(v, where=both)
+        if v.where is None:
+            return replace(v, where=inside, other=ZEROS[v.buffer.kind])
+        return replace(v, where=op("and", v.where, inside))
 
     return rewrite(value, limited)
 
@@ -140,12 +145,25 @@ def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
     rank = max(map(len, tensors))
     padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
-    dims = tuple(max(column, key=len) for column in zip(*padded, strict=True))
+    dims = _apart(tuple(max(column, key=len) for column in zip(*padded, strict=True)))
     values = []
     for t in tensors:
         mine = dims[rank - len(t) :]
         values.append(t.at(*(Const(0) if not d else position(m) for d, m in zip(t.dims, mine, strict=True))))
     return dims, values
+
+
+def _apart(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The dimensions, no axis twice: those of `x[:, None] - x[None, :]` are one axis at first."""
+    taken: set[str] = set()
+
+    def only(a: Axis) -> Axis:
+        while a.name in taken:
+            a = replace(a, name=f"{a.name}_")
+        taken.add(a.name)
+        return a
+
+    return tuple(tuple(map(only, d)) for d in dims)
 
 
 def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:

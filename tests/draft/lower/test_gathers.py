@@ -1,0 +1,54 @@
+"""What is read by index is what PyTorch reads."""
+
+import pytest
+import torch
+
+from pytorch_to_triton.draft.lower.row import Refused
+
+from ..lowering import agrees, lowered
+
+X = torch.randn(4, 6, 5)
+SQUARE = torch.randn(5, 5)
+IDS = torch.tensor([[3, 0, 3], [1, 2, 0]])
+BACK = torch.tensor([-1, 2, -4, 0])
+COLUMN = torch.tensor([[1], [-3]])
+CALLS = {
+    "embedding": ("aten.embedding.default", SQUARE, IDS, 1),
+    "embedding of one token": ("aten.embedding.default", SQUARE, torch.tensor(4)),
+    "index_select": ("aten.index_select.default", X, -2, torch.tensor([5, 0, 0])),
+    "index_select by one number": ("aten.index_select.default", X, 1, torch.tensor(2)),
+    "index_select by none": ("aten.index_select.default", X, 0, torch.tensor([], dtype=torch.int64)),
+    "index_select by 32 bits": ("aten.index_select.default", X, 0, torch.tensor([2, 1], dtype=torch.int32)),
+    "gather": ("aten.gather.default", X, 1, torch.randint(6, (4, 3, 5))),
+    "gather from less": ("aten.gather.default", X, -1, torch.randint(5, (2, 6, 7))),
+    "gather of a label": ("aten.gather.default", SQUARE, 1, torch.tensor([[4], [0], [2], [2], [1]])),
+    "gather of booleans": ("aten.gather.default", SQUARE > 0, 0, torch.randint(5, (3, 4))),
+    "gather from a number": ("aten.gather.default", torch.tensor(3.0), 0, torch.tensor(0)),
+    "take": ("aten.take.default", X, torch.tensor([[0, 119], [-1, 37]])),
+    "one index": ("aten.index.Tensor", X, [IDS]),
+    "one index from the end": ("aten.index.Tensor", X, [None, BACK]),
+    "two indices side by side": ("aten.index.Tensor", X, [None, COLUMN, BACK]),
+    "two indices that meet": ("aten.index.Tensor", X, [BACK, None, BACK]),
+    "all dimensions": ("aten.index.Tensor", X, [BACK, BACK, COLUMN]),
+    "one number": ("aten.index.Tensor", X, [None, torch.tensor(-2)]),
+    "unsafe index": ("aten._unsafe_index.Tensor", X, [None, COLUMN, IDS[0]]),
+    "one_hot": ("aten.one_hot.default", IDS, 5),
+    "one_hot of one class": ("aten.one_hot.default", IDS * 0, 1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_gather_reads_what_pytorch_reads(name: str) -> None:
+    agrees(*CALLS[name])
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (("aten.index.Tensor", X, [X > 0]), "how much a mask selects"),
+        (("aten.one_hot.default", IDS), "how many classes"),
+    ],
+)
+def test_sizes_that_only_the_data_tell_are_refused(call: tuple[object, ...], why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        lowered(*call)  # type: ignore[arg-type]

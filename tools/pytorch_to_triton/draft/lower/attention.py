@@ -1,0 +1,220 @@
+"""Attention: scores, a softmax over the keys, a weighted sum of the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from pytorch_to_triton.draft.ir.indices import quotient
+from pytorch_to_triton.draft.ir.monoids import PEAK, SUM
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, equal, text
+from pytorch_to_triton.draft.ir.values import Argument, Reduce, Value, named, op
+from pytorch_to_triton.draft.lower.contractions import contracted
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, number, row
+from pytorch_to_triton.draft.lower.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What one attention gives."""
+
+    output: Tensor
+    """[..., L, Ev]."""
+    weights: Tensor
+    """[..., L, S]; a row is 0 where no key is seen."""
+    logsumexp: Tensor
+    """[..., L]; 0 where no key is seen."""
+
+
+@row("aten.scaled_dot_product_attention.default")
+def scaled_dot_product_attention(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: Operand | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    if enable_gqa:
+        key, value = (shared_by_heads(ctx, x, query) for x in (key, value))
+    return attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale).output
+
+
+@row("aten._scaled_dot_product_attention_math.default")
+def attention_math(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: Tensor | None = None,
+    *,
+    scale: Operand | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Tensor, ...]:
+    if dropout_mask is not None:
+        raise Refused("it has a dropout mask")
+    if attn_mask is not None and attn_mask.kind == "bool":
+        raise Refused("its mask is boolean, which this operator adds as a number")
+    if enable_gqa:
+        key, value = (shared_by_heads(ctx, x, query) for x in (key, value))
+    found = attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return found.output, found.weights
+
+
+@row("aten._scaled_dot_product_flash_attention_for_cpu.default")
+def flash_attention_for_cpu(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: Operand | None = None,
+) -> tuple[Tensor, ...]:
+    found = attention(ctx, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return found.output, found.logsumexp
+
+
+@row("aten._scaled_dot_product_flash_attention.default")
+def flash_attention(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
+    *,
+    scale: Operand | None = None,
+) -> tuple[Tensor, ...]:
+    if return_debug_mask:
+        raise Refused("it returns a mask for debugging")
+    found = attention(ctx, query, key, value, None, dropout_p, is_causal, scale)
+    return found.output, found.logsumexp
+
+
+@row("aten._scaled_dot_product_efficient_attention.default")
+def efficient_attention(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_bias: Tensor | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: Operand | None = None,
+) -> tuple[Tensor, ...]:
+    if compute_log_sumexp:
+        raise Refused("it returns log-sum-exps in a padded layout")
+    return (attention(ctx, query, key, value, attn_bias, dropout_p, is_causal, scale).output,)
+
+
+@row("aten._scaled_dot_product_cudnn_attention.default")
+def cudnn_attention(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_bias: Tensor | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
+    *,
+    scale: Operand | None = None,
+) -> tuple[Tensor, ...]:
+    if return_debug_mask:
+        raise Refused("it returns a mask for debugging")
+    if compute_log_sumexp:
+        raise Refused("it returns log-sum-exps in a layout of its own")
+    return (attention(ctx, query, key, value, attn_bias, dropout_p, is_causal, scale).output,)
+
+
+def attention(
+    ctx: Context,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: Operand | None,
+) -> Attention:
+    """softmax(query @ key.T * scale + mask) @ value, for [..., L, E], [..., S, E] and [..., S, Ev]."""
+    if dropout_p != 0.0:
+        raise Refused("it drops weights at random")
+    ctx = replace(ctx, dtype=query.dtype)
+    factor = usual_scale(query) if scale is None else number(scale)
+    product = contracted(ctx, query, transposed(key))
+    scores = ctx.pointwise("mul", product, factor, name="scores")
+    if is_causal:
+        scores = causal(scores)
+    if mask is not None:
+        scores = masked(ctx, scores, mask)
+    weights, logsumexp = softmax(scores, sees_all=mask is None)
+    return Attention(contracted(ctx, weights, value), weights, logsumexp)
+
+
+def softmax(scores: Tensor, sees_all: bool) -> tuple[Tensor, Tensor]:
+    """The weights of the keys, and the logarithm of what they were divided by."""
+    keys = scores.dims[-1]
+    peak: Value = Reduce(PEAK, (scores.value,), keys, name="scores_max") if keys else scores.value
+    shift = peak if sees_all else op("where", op("eq", peak, -inf), 0.0, peak, name="shift")
+    numerator = op("exp", op("sub", scores.value, shift), name="numerator")
+    total: Value = Reduce(SUM, (numerator,), keys, name="total") if keys else numerator
+    if not sees_all:
+        # A query that sees no key gets weights of 0, as in PyTorch.
+        total = op("where", op("eq", total, 0.0), 1.0, total, name="denominator")
+    weights = replace(scores, value=op("div", numerator, total, name="weights"))
+    logsumexp = op("add", shift, op("log", total), name="logsumexp")
+    return weights, Tensor(scores.dims[:-1], logsumexp, "float32")
+
+
+def causal(scores: Tensor) -> Tensor:
+    """A query sees the keys up to its own position, counted from the first of each."""
+    query, key = scores.indices[-2:]
+    return replace(scores, value=op("where", op("le", key, query), scores.value, -inf, name="scores"))
+
+
+def masked(ctx: Context, scores: Tensor, mask: Tensor) -> Tensor:
+    """A boolean mask says which keys are seen, any other is added."""
+    if mask.kind == "bool":
+        found = ctx.where(mask, scores, -inf)
+        return replace(found, value=named("scores", found.value))
+    return ctx.pointwise("add", scores, mask, name="scores")
+
+
+def usual_scale(query: Tensor) -> Value:
+    """1 / sqrt(E)."""
+    size = query.shape[-1]
+    if size.is_Integer:
+        return number(float(size) ** -0.5)
+    return Argument("scale", f"({text(size)}) ** -0.5")
+
+
+def transposed(x: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    return replace(x, dims=(*x.dims[:-2], x.dims[-1], x.dims[-2]))
+
+
+def shared_by_heads(ctx: Context, x: Tensor, query: Tensor) -> Tensor:
+    """Keys or values of fewer heads than the queries': each serves as many consecutive ones as there are."""
+    heads, own = query.shape[-3], x.shape[-3]
+    if equal(heads, own):
+        return x
+    head = (ctx.axis("h", heads),)
+    index = list(x.indices)
+    alone = replace(x, dims=(*x.dims[:-3], head, *x.dims[-2:]))
+    index[-3] = quotient(alone.indices[-3], FloorDiv(heads, own))
+    return replace(alone, value=x.at(*index))

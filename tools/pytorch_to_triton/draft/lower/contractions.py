@@ -1,0 +1,116 @@
+"""Sums of products: what PyTorch calls matmul, linear, dot and outer, of any ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.values import Index, Reduce, op
+from pytorch_to_triton.draft.lower.row import Context, Operand, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, broadcast
+
+
+def distinct(ctx: Context, x: Tensor, other: Tensor) -> Tensor:
+    """The tensor along axes that the other has not: both may come of one operand."""
+    fresh = {a: ctx.axis(a.name, a.size) for a in x.axes if a in other.axes}
+    if not fresh:
+        return x
+    dims = tuple(tuple(fresh.get(a, a) for a in d) for d in x.dims)
+    return replace(x, dims=dims, value=substitute(x.value, {old: Index(new) for old, new in fresh.items()}))
+
+
+def contracted(ctx: Context, a: Tensor, b: Tensor, name: str | None = None) -> Tensor:
+    """[..., M, K] @ [..., K, N] -> [..., M, N]; the leading dimensions broadcast."""
+    b = distinct(ctx, b, a)
+    tall = replace(a, dims=(*a.dims, ()))
+    wide = replace(b, dims=(*b.dims[:-2], (), *b.dims[-2:]))
+    (*kept, k, n), values = broadcast([tall, wide])
+    terms = op("mul", *values)
+    return ctx.tensor((*kept, n), Reduce(SUM, (terms,), k, name) if k else terms)
+
+
+def outer_product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+    """[M] and [N] -> [M, N]."""
+    column = replace(a, dims=(*a.dims, ()))
+    return ctx.pointwise("mul", column, distinct(ctx, b, a))
+
+
+def product(ctx: Context, a: Tensor, b: Tensor) -> Tensor:
+    """What `a @ b` is for vectors, matrices and stacks of them."""
+    tall = a if len(a) > 1 else replace(a, dims=((), *a.dims))
+    wide = b if len(b) > 1 else replace(b, dims=(*b.dims, ()))
+    found = contracted(ctx, tall, wide)
+    *lead, m, n = found.dims
+    ends = [m] * (len(a) > 1) + [n] * (len(b) > 1)
+    return replace(found, dims=(*lead, *ends))
+
+
+@row("aten.mm.default", "aten.bmm.default")
+def mm(ctx: Context, input: Tensor, mat2: Tensor) -> Tensor:
+    return contracted(ctx, input, mat2)
+
+
+@row("aten.matmul.default", "aten.vdot.default")
+def matmul(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
+    return product(ctx, input, other)
+
+
+@row("aten.mv.default")
+def mv(ctx: Context, input: Tensor, vec: Tensor) -> Tensor:
+    return product(ctx, input, vec)
+
+
+@row("aten.dot.default")
+def dot(ctx: Context, input: Tensor, tensor: Tensor) -> Tensor:
+    return product(ctx, input, tensor)
+
+
+@row("aten.outer.default", "aten.ger.default")
+def outer(ctx: Context, input: Tensor, vec2: Tensor) -> Tensor:
+    return outer_product(ctx, input, vec2)
+
+
+@row("aten.linear.default")
+def linear(ctx: Context, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    found = product(ctx, input, replace(weight, dims=weight.dims[::-1]))
+    return found if bias is None else ctx.pointwise("add", found, bias)
+
+
+@row("aten.addmm.default")
+def addmm(
+    ctx: Context, input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
+) -> Tensor:
+    return added(ctx, input, contracted(ctx, mat1, mat2), beta, alpha)
+
+
+@row("aten.baddbmm.default")
+def baddbmm(
+    ctx: Context, input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
+) -> Tensor:
+    return added(ctx, input, contracted(ctx, batch1, batch2), beta, alpha)
+
+
+@row("aten.addmv.default")
+def addmv(
+    ctx: Context, input: Tensor, mat: Tensor, vec: Tensor, *, beta: Operand = 1, alpha: Operand = 1
+) -> Tensor:
+    return added(ctx, input, product(ctx, mat, vec), beta, alpha)
+
+
+@row("aten.addr.default")
+def addr(
+    ctx: Context, input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Operand = 1, alpha: Operand = 1
+) -> Tensor:
+    return added(ctx, input, outer_product(ctx, vec1, vec2), beta, alpha)
+
+
+def added(ctx: Context, input: Tensor, found: Tensor, beta: Operand, alpha: Operand) -> Tensor:
+    """beta * input + alpha * found; with beta 0 the input is not read, whatever NaN it holds."""
+    scaled = times(ctx, found, alpha)
+    return scaled if beta == 0 else ctx.pointwise("add", scaled, times(ctx, input, beta))
+
+
+def times(ctx: Context, x: Tensor, factor: Operand) -> Tensor:
+    """The tensor times a number."""
+    return x if factor == 1 else ctx.pointwise("mul", x, factor)

@@ -1,0 +1,111 @@
+"""Operators that read where other tensors say: their index tensors' values become indices of loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir.indices import bound, extent, plus
+from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.values import Axis, Index, Value, op
+from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, position, reshaped
+
+
+def apart(ctx: Context, x: Tensor, taken: Sequence[Dim]) -> Tensor:
+    """The tensor, with axes of its own in place of those that `taken` has."""
+    others = {a for d in taken for a in d}
+    fresh: dict[Axis, Axis] = {a: ctx.axis(a.name, a.size) for a in x.axes if a in others}
+    dims = tuple(tuple(fresh.get(a, a) for a in d) for d in x.dims)
+    return replace(x, dims=dims, value=substitute(x.value, {a: Index(b) for a, b in fresh.items()}))
+
+
+def wrapped(index: Value, size: Size) -> Value:
+    """An index that may count from the end, as one from the start."""
+    if bound(index) is not None:
+        return index
+    return op("where", op("lt", index, 0), plus(index, extent(size)), index)
+
+
+def picked(ctx: Context, x: Tensor, at: int, index: Tensor) -> Tensor:
+    """One dimension's elements where `index` says; its dimensions stand in place of that one."""
+    x = apart(ctx, x, index.dims)
+    places = [*x.indices[:at], index.value, *x.indices[at + 1 :]]
+    return replace(x, dims=(*x.dims[:at], *index.dims, *x.dims[at + 1 :]), value=x.at(*places))
+
+
+@row("aten.embedding.default")
+def embedding(
+    ctx: Context,
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: Any = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    return picked(ctx, weight, 0, indices)  # The options are the gradient's.
+
+
+@row("aten.index_select.default")
+def index_select(ctx: Context, input: Tensor, dim: int, index: Tensor) -> Tensor:
+    if not input.dims:
+        return input
+    if not index.dims:
+        index = replace(index, dims=((),))
+    return picked(ctx, input, dim % len(input), index)
+
+
+@row("aten.gather.default")
+def gather(ctx: Context, input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
+    if not input.dims or not index.dims:
+        return replace(input, dims=index.dims, value=input.at(*[index.value] * len(input)))
+    places = list(index.indices)
+    places[dim % len(input)] = index.value
+    return replace(input, dims=index.dims, value=input.at(*places))
+
+
+@row("aten.take.default")
+def take(ctx: Context, input: Tensor, index: Tensor) -> Tensor:
+    size = product(input.shape)
+    flat = reshaped(ctx.names, input, (size,))
+    return replace(flat, dims=index.dims, value=flat.at(wrapped(index.value, size)))
+
+
+def indexed_dims(indices: Sequence[Tensor | None]) -> dict[int, Tensor]:
+    """Which dimensions are indexed, by what. Raises Refused for masks."""
+    given = {at: i for at, i in enumerate(indices) if i is not None}
+    if any(i.dtype in ("bool", "uint8") for i in given.values()):
+        raise Refused("how much a mask selects is only known from the data")
+    return given
+
+
+def arranged(x: Tensor, new: Sequence[Dim], given: Sequence[int]) -> tuple[Dim, ...]:
+    """What `x[...]` has for dimensions: index tensors' where the indexed ones stood, in front if apart."""
+    kept = tuple(d for i, d in enumerate(x.dims) if i not in given)
+    adjacent = max(given) - min(given) + 1 == len(given)
+    place = min(given) if adjacent else 0
+    return (*kept[:place], *new, *kept[place:])
+
+
+@row("aten.index.Tensor", "aten._unsafe_index.Tensor")
+def index(ctx: Context, input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    given = indexed_dims(indices)
+    if not given:
+        return input
+    new, values = broadcast(list(given.values()))
+    x = apart(ctx, input, new)
+    places = list(x.indices)
+    for at, value in zip(given, values, strict=True):
+        places[at] = wrapped(value, x.shape[at])
+    return replace(x, dims=arranged(x, new, list(given)), value=x.at(*places))
+
+
+@row("aten.one_hot.default")
+def one_hot(ctx: Context, input: Tensor, num_classes: Any = -1) -> Tensor:
+    if num_classes == -1:
+        raise Refused("how many classes there are is only known from the data")
+    classes = () if ctx.shape[-1] == 1 else (ctx.axis("c", ctx.shape[-1]),)
+    hit = op("eq", input.value, position(classes))
+    return ctx.tensor((*input.dims, classes), as_kind(hit, "int"))

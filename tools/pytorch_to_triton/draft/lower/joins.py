@@ -1,0 +1,216 @@
+"""Operators that put tensors side by side, repeat them, or look along them in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import below, extent, minus, plus, remainder, times
+from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
+from pytorch_to_triton.draft.ir.values import Const, Value, op
+from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, guarded, position, reshaped
+from pytorch_to_triton.draft.lower.views import cut
+
+
+def as_size(given: int | Size) -> Size:
+    """A number or size as a size. Raises Refused for what is computed in another way."""
+    if not isinstance(given, int | Size):
+        raise Refused("one of its numbers is computed in a way that is no size")
+    return sizes.size(given) if isinstance(given, int) else given
+
+
+def zero(x: Tensor) -> Const:
+    """Zero, of the tensor's kind."""
+    return Const({"float": 0.0, "int": 0, "bool": False}[x.kind])
+
+
+def between(index: Value, start: Size, end: Size, size: Size) -> Value:
+    """Whether start <= index < end, for an index below `size`."""
+    if sizes.equal(start + 1, end):
+        return op("eq", index, extent(start))
+    low = None if start == ZERO else op("ge", index, extent(start))
+    high = None if sizes.equal(end, size) else op("lt", index, extent(end))
+    if low is None or high is None:
+        return low or high or Const(True)
+    return op("and", low, high)
+
+
+@row("aten.cat.default")
+def cat(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    return _joined(ctx, tensors, dim % len(ctx.shape))
+
+
+def _joined(ctx: Context, tensors: Sequence[Tensor], at: int) -> Tensor:
+    parts = [cast(t, ctx.dtype) for t in tensors if t.shape != (ZERO,)]
+    parts = [t for t in parts if t.shape[at] != ZERO] or parts
+    if len(parts) < 2:
+        return parts[0] if parts else cast(tensors[0], ctx.dtype)
+    hint = next((p.dims[at][0].name for p in parts if p.dims[at]), "i")
+    along = (ctx.axis(hint, ctx.shape[at]),)
+    dims = (*parts[0].dims[:at], along, *parts[0].dims[at + 1 :])
+    return ctx.tensor(dims, _chosen(parts, tuple(map(position, dims)), at))
+
+
+def _chosen(parts: Sequence[Tensor], index: Sequence[Value], at: int) -> Value:
+    """The element of the part that the index along `at` falls into; each part is read only there."""
+    along, whole = index[at], ZERO + sum(p.shape[at] for p in parts)
+    pieces: list[tuple[Value, Value]] = []
+    start = ZERO
+    for part in parts:
+        end = start + part.shape[at]
+        inside = between(along, start, end, whole)
+        value = part.at(*index[:at], minus(along, extent(start)), *index[at + 1 :])
+        first = inside if part.shape[at] == ONE else op("lt", along, extent(end))
+        pieces.append((first, guarded(value, inside)))
+        start = end
+    _, found = pieces.pop()
+    for first, value in reversed(pieces):
+        found = op("where", first, value, found)
+    return found
+
+
+@row("aten.stack.default")
+def stack(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    at = dim % len(ctx.shape)
+    return _joined(ctx, [_with_one(t, at) for t in tensors], at)
+
+
+def _with_one(x: Tensor, at: int) -> Tensor:
+    """The tensor with a dimension of size 1 more."""
+    return replace(x, dims=(*x.dims[:at], (), *x.dims[at:]))
+
+
+@row("aten.roll.default")
+def roll(ctx: Context, input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    shifts, dims = ([g] if isinstance(g, int | Size) else list(g) for g in (shifts, dims))
+    if not dims:
+        flat = reshaped(ctx.names, input, (sizes.product(input.shape),))
+        return reshaped(ctx.names, _rolled(flat, 0, as_size(shifts[0])), input.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        input = _rolled(input, dim % len(input), as_size(shift)) if len(input) else input
+    return input
+
+
+def _rolled(x: Tensor, at: int, shift: Size) -> Tensor:
+    size = x.shape[at]
+    if size in (ZERO, ONE):
+        return x
+    by = size - shift if below(ONE, shift) and below(shift, size) else sizes.Mod(-shift, size)
+    index = list(x.indices)
+    index[at] = remainder(plus(index[at], extent(by)), size)
+    return replace(x, value=x.at(*index))
+
+
+@row("aten.repeat.default")
+def repeat(ctx: Context, input: Tensor, repeats: Sequence[Any]) -> Tensor:
+    padded: tuple[Dim, ...] = ((),) * (len(repeats) - len(input)) + input.dims
+    return replace(input, dims=tuple(_times(ctx, n) + d for n, d in zip(repeats, padded, strict=True)))
+
+
+@row("aten.repeat_interleave.self_int")
+def repeat_interleave(
+    ctx: Context, input: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None
+) -> Tensor:
+    if dim is None or not len(input):
+        input, dim = reshaped(ctx.names, input, (sizes.product(input.shape),)), 0
+    at = dim % len(input)
+    dims = (*input.dims[:at], input.dims[at] + _times(ctx, repeats), *input.dims[at + 1 :])
+    return replace(input, dims=dims)
+
+
+def _times(ctx: Context, repeats: Any) -> Dim:
+    """An axis along which nothing changes."""
+    size = as_size(repeats)
+    return () if size == ONE else (ctx.axis("r", size),)
+
+
+@row("aten.unbind.int")
+def unbind(ctx: Context, input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    at = dim % len(input)
+    parts = _parts(ctx, input, at, ONE)
+    return tuple(replace(p, dims=(*p.dims[:at], *p.dims[at + 1 :])) for p in parts)
+
+
+@row("aten.split.Tensor")
+def split(ctx: Context, input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    if input.shape[dim] == ZERO:
+        return (input,)
+    return _parts(ctx, input, dim % len(input), as_size(split_size))
+
+
+def _parts(ctx: Context, x: Tensor, at: int, part: Size) -> tuple[Tensor, ...]:
+    """Parts of one size, the last of what is left."""
+    count = sizes.FloorDiv(x.shape[at], part)
+    rest = (x.shape[at] - count * part).expand()
+    if not (count.is_Integer and rest.is_Integer):
+        raise Refused("how many parts there are depends on the sizes")
+    whole = [cut(ctx, x, at, i * part, part) for i in range(int(count))]
+    last = [] if rest == ZERO else [cut(ctx, x, at, count * part, rest)]
+    return (*whole, *last)
+
+
+@row("aten.diagonal.default")
+def diagonal(ctx: Context, input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    down, right = dim1 % len(input), dim2 % len(input)
+    new: Dim = () if ctx.shape[-1] == ONE else (ctx.axis("d", ctx.shape[-1]),)
+    index = list(input.indices)
+    index[down] = plus(position(new), Const(max(-offset, 0)))
+    index[right] = plus(position(new), Const(max(offset, 0)))
+    kept = tuple(d for i, d in enumerate(input.dims) if i not in (down, right))
+    return replace(input, dims=(*kept, new), value=input.at(*index))
+
+
+@row("aten.diag_embed.default")
+def diag_embed(ctx: Context, input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    return on_diagonal(ctx, input, (offset, dim1, dim2), None)
+
+
+def on_diagonal(ctx: Context, x: Tensor, place: tuple[int, int, int], around: Tensor | None) -> Tensor:
+    """The last dimension laid along a diagonal (its offset and two dimensions) of `around`, or of zeros."""
+    offset, dim1, dim2 = place
+    down, right = dim1 % (len(x) + 1), dim2 % (len(x) + 1)
+    dims = ctx.names.dims(ctx.shape) if around is None else around.dims
+    i, j = position(dims[down]), position(dims[right])
+    hit = op("eq", plus(i, Const(offset)), j) if offset >= 0 else op("eq", i, plus(j, Const(-offset)))
+    others = [position(d) for at, d in enumerate(dims) if at not in (down, right)]
+    value = guarded(x.at(*others, i if offset >= 0 else j), hit)
+    return ctx.tensor(dims, op("where", hit, value, zero(x) if around is None else around.value))
+
+
+@row("aten.diagonal_scatter.default")
+def diagonal_scatter(
+    ctx: Context, input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    return on_diagonal(ctx, src, (offset, dim1, dim2), input)
+
+
+@row("aten.unfold.default")
+def unfold(ctx: Context, input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    if not len(input):
+        return cut(ctx, _with_one(input, 0), 0, ZERO, sizes.size(size))
+    at = dimension % len(input)
+    window = () if ctx.shape[at] == ONE else (ctx.axis("w", ctx.shape[at]),)
+    tap = () if size == 1 else (ctx.axis("k", sizes.size(size)),)
+    index = list(input.indices)
+    index[at] = plus(times(position(window), sizes.size(step)), position(tap))
+    dims = (*input.dims[:at], window, *input.dims[at + 1 :], tap)
+    return replace(input, dims=dims, value=input.at(*index))
+
+
+@row("aten.expand_as.default")
+def expand_as(ctx: Context, input: Tensor, other: Tensor) -> Tensor:
+    return _expanded(ctx, input)
+
+
+@row("aten.broadcast_to.default")
+def broadcast_to(ctx: Context, input: Tensor, size: Sequence[Any]) -> Tensor:
+    return _expanded(ctx, input)
+
+
+def _expanded(ctx: Context, x: Tensor) -> Tensor:
+    padded: tuple[Dim, ...] = ((),) * (len(ctx.shape) - len(x)) + x.dims
+    fresh = ctx.names.dims(ctx.shape)
+    return replace(x, dims=tuple(d or new for d, new in zip(padded, fresh, strict=True)))
