@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from pytorch_to_triton.convert.draft.lines import WIDTH, listed, wrapped
+from pytorch_to_triton.draft.file.lines import WIDTH, listed, wrapped
 
 LONG = "a_rather_long_name_of_a_variable"
 

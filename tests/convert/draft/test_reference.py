@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytorch_to_triton.convert.draft.reference import Reference, function_reference, module_reference
+from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.errors import NotConvertible
 
 FILE = '''

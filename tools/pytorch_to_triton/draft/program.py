@@ -6,7 +6,7 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,8 +96,12 @@ class Program:
         return tuple(i for i in self.items if isinstance(i, Call))
 
 
-def read_program(graph: Graph, reserved: frozenset[str], library: frozenset[str] = frozenset()) -> Program:
-    """Lower every node. `library` names operators that stay calls of PyTorch though a row could lower them."""
+Library = Callable[[Node], str | None]
+"""Why a call stays PyTorch's though a row could lower it; None where it does not."""
+
+
+def read_program(graph: Graph, reserved: frozenset[str], library: Library) -> Program:
+    """Lower every node but those that `library` keeps."""
     load_rows()
     reading = _Reading(graph, _names(graph, reserved), library)
     for node in graph.nodes:
@@ -110,7 +114,7 @@ def read_program(graph: Graph, reserved: frozenset[str], library: frozenset[str]
 class _Reading:
     """The way through a graph's nodes."""
 
-    def __init__(self, graph: Graph, names: Mapping[str, str], library: frozenset[str]) -> None:
+    def __init__(self, graph: Graph, names: Mapping[str, str], library: Library) -> None:
         self.graph, self.library = graph, library
         self.named: dict[str, str] = dict(names)
         self.axes = Names()
@@ -134,8 +138,8 @@ class _Reading:
             self._call(node, str(refused))
 
     def _lower(self, node: Node) -> None:
-        if node.op in self.library:
-            raise Refused("the library's is faster")
+        if why := self.library(node):
+            raise Refused(why)
         if node.op not in ROWS:
             raise Refused("no row lowers it")
         shape = shape_of(node.shape) if node.shape is not None else ()
@@ -206,6 +210,33 @@ class _Reading:
         except ValueError:
             kind = "float" if isinstance(size.traced, float) else "int"
             return Argument(size.label or "scale", size.expression, kind)  # type: ignore[arg-type]
+
+
+def with_results_stored(program: Program) -> Program:
+    """Results that look at a step in another order are steps of their own: they are stored as they are read."""
+    items, tensors, names = list(program.items), dict(program.tensors), dict(program.names)
+    needed = {r for c in program.calls for r in c.reads}
+    needed |= {
+        b for r in program.results if _is_plain(r.tensor) for b in buffers_of(r.tensor)
+    }
+    results = []
+    for result in program.results:
+        base = buffers_of(result.tensor)[0] if buffers_of(result.tensor) else ""
+        if base in program.steps and base not in needed and not _is_plain(result.tensor):
+            name = names.get(result.node) or result.node
+            node = next(n for n in program.graph.nodes if n.name == result.node)
+            step = Step(name, result.tensor, node)
+            items.append(step)
+            tensors[result.node] = loaded(step.buffer, result.tensor.dims)
+            names[result.node] = name
+            result = replace(result, tensor=tensors[result.node])
+        results.append(result)
+    return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether it is a buffer as it lies."""
+    return isinstance(tensor.value, Load) and tensor.value.index == tensor.indices
 
 
 def buffers_of(tensor: Tensor) -> list[str]:

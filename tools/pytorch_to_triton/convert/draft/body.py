@@ -15,7 +15,7 @@ from pytorch_to_triton.convert.draft.axes import Memory
 from pytorch_to_triton.convert.draft.cells import FLOATS, Cell, Compute, Load, Online, Reduce
 from pytorch_to_triton.convert.draft.expressions import Text, filled, repeated
 from pytorch_to_triton.convert.draft.form import Addresses
-from pytorch_to_triton.convert.draft.lines import INDENT, wrapped
+from pytorch_to_triton.draft.file.lines import INDENT, wrapped
 
 INFINITY = 'float("inf")'
 NEUTRAL = {"sum": "0.0", "prod": "1.0", "max": f"-{INFINITY}", "min": INFINITY}

@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.draft.axes import Axis, Nest
 from pytorch_to_triton.convert.draft.body import Writer
 from pytorch_to_triton.convert.draft.cells import Lowering, Statistics
 from pytorch_to_triton.convert.draft.form import Addresses, Form, size_text
-from pytorch_to_triton.convert.draft.lines import INDENT, WIDTH, listed
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.graph.program import Program, Step
 from pytorch_to_triton.graph.symbolic_size import SymbolicSize, product
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytorch_to_triton.convert.draft.checks import Checks, checks
-from pytorch_to_triton.convert.draft.choices import Lines, choice_source, decided
+from pytorch_to_triton.draft.file.checks import Checks, checks
+from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.convert.draft.combines import COMBINES
 from pytorch_to_triton.convert.draft.kernel import RESERVED, Config, Kernel, Plan, Stage, mentions
-from pytorch_to_triton.convert.draft.lines import WIDTH, wrapped
+from pytorch_to_triton.draft.file.lines import WIDTH, wrapped
 from pytorch_to_triton.convert.draft.partition import Group, partition
-from pytorch_to_triton.convert.draft.reference import Reference
+from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.obstacles import refuse_unmet
 from pytorch_to_triton.graph.program import Program, Result, program

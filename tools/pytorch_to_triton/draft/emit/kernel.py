@@ -12,7 +12,20 @@ from pytorch_to_triton.draft.emit.printer import Printer
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.values import Argument, Buffer, Cluster, Index, Monoid, kind_of
+from pytorch_to_triton.draft.ir.values import (
+    Argument,
+    Buffer,
+    Cluster,
+    Get,
+    Index,
+    Map,
+    Monoid,
+    Reduce,
+    Value,
+    axes_of,
+    kind_of,
+    walk,
+)
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
 KNOWN = frozenset({"tl", "triton", "libdevice", "float", "range"})
@@ -102,7 +115,24 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
         stores=tuple(s.buffer for s in p.cluster.stores),
         helpers=dict(p.helpers),
         exact=exact,
-        compares=False,
+        compares=_compares(p),
+    )
+
+
+def _compares(p: Printer) -> bool:
+    """Whether a computed value is subtracted from another.
+
+    A fused multiply-add would round one side of the difference and not the other: what should cancel would
+    not, and a value below its own maximum would not be at most 0.
+    """
+
+    def computed(v: Value) -> bool:
+        return isinstance(v, Map | Reduce | Get) and bool(axes_of(v)) and kind_of(v) == "float"
+
+    found = (v for v in p.cluster.values() if isinstance(v, Map) and v.fn == "sub" and kind_of(v) == "float")
+    return any(
+        all(map(computed, v.args)) and any(isinstance(x, Map) and x.fn == "mul" for x in walk(*v.args))
+        for v in found
     )
 
 

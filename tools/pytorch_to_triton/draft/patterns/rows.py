@@ -83,7 +83,11 @@ def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> 
         block = str(1 << max(int(length) - 1, 0).bit_length())
     walks = {**({"row": Walk("grid", "BLOCK_M")} if grid else {}), "col": Walk("whole", "BLOCK_N")}
     configs = ROWS if grid else tuple({"num_warps": w} for w in (4, 8, 16))
-    return Schedule(walks, ("row", "col") if grid else ("col",), configs, rewrites, {"BLOCK_N": block})  # type: ignore[arg-type]
+    untuned = {"num_warps": f"min(max({'block_m * ' if grid else ''}block_n // 512, 1), 16)"}
+    if grid:
+        untuned = {"BLOCK_M": "max(2048 // block_n, 1)", **untuned}
+    order = ("row", "col") if grid else ("col",)
+    return Schedule(walks, order, configs, rewrites, {"BLOCK_N": block}, untuned)  # type: ignore[arg-type]
 
 
 def at_most(size: Size, limit: int) -> str | None:

@@ -42,6 +42,9 @@ class Schedule:
     """Identities that give the cluster this form."""
     sized: Mapping[str, str] = field(default_factory=dict)
     """Block -> Python over the sizes and other blocks that `run` computes it by."""
+    untuned: Mapping[str, str] = field(default_factory=dict)
+    """Block or `num_warps` -> Python over the sizes and other blocks: better than the first configuration
+    where nothing was measured."""
     grouped: bool = False
     """Programs in groups of GROUP_M blocks of the first grid axis, so that a group shares the second's tiles."""
     precision: str = "ieee"

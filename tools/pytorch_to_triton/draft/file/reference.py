@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytorch_to_triton.convert.draft.lines import WIDTH
+from pytorch_to_triton.draft.file.lines import WIDTH
 from pytorch_to_triton.errors import NotConvertible
 
 TAKEN = frozenset({"run", "reference", "INPUTS", "DIMS", "REQUIRES", "triton", "tl", "libdevice"})

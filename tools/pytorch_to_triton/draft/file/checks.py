@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from pytorch_to_triton.convert.draft.lines import wrapped
-from pytorch_to_triton.convert.draft.reference import Reference
+from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.schema.graph import Graph
 
 CHECK = '''\

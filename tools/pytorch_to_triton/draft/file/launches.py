@@ -1,0 +1,207 @@
+"""A group as kernels, and how `run` launches them: in one configuration, tuned at run time, or as measured."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
+from pytorch_to_triton.draft.file.lines import INDENT, listed
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.values import Buffer
+from pytorch_to_triton.draft.partition import Group
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
+
+Stage = Literal[1, 2, 3]
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel with its configurations worth measuring, and the sizes at which `run` takes it."""
+
+    kernel: str
+    candidates: tuple[Config, ...]
+    condition: str
+    """Over the dims, e.g. `N <= 32768`."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel as the file has it."""
+
+    name: str
+    lines: tuple[str, ...]
+    printed: PrintedKernel
+    passes: int
+    """How often it walks over what it reduces."""
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The kernels of a group, and the lines of `run` that compute what it stores."""
+
+    kernels: tuple[Kernel, ...]
+    lines: tuple[str, ...]
+
+
+def launches(
+    group: Group,
+    base: str,
+    stage: Stage,
+    tuned: Mapping[str, Config],
+    allocated: Mapping[str, str],
+    reserved: Collection[str],
+    declared: Sequence[Mapping[str, int]] = (),
+) -> Launches:
+    """Kernels and launches of a group; `allocated` says in which dtype each of its buffers is made."""
+    chain = chosen(group, stage)
+    kernels: list[Kernel] = []
+    branches: list[tuple[str, tuple[str, ...]]] = []
+    for number, alternative in enumerate(chain):
+        name = base if number == 0 else f"{base}_{alternative.name}"
+        made = _kernels(alternative, name, reserved, stage, several=len(chain) > 1)
+        kernels += made
+        lines: list[str] = []
+        own = {s.name for s in group.steps}
+        for kernel in made:
+            for buffer in dict.fromkeys(kernel.printed.stores):
+                if buffer.name not in own:
+                    lines.append(allocation(buffer, f"torch.{buffer.dtype}"))
+            lines += launch(kernel, stage, tuned)
+        branches.append((alternative.condition, tuple(lines)))
+    before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
+    return Launches(tuple(kernels), (*before, *decided(branches)))
+
+
+def chosen(group: Group, stage: Stage) -> tuple[Alternative, ...]:
+    """The plain alternative; else the best ones, down to the first that may always be taken."""
+    found = group.pattern.alternatives(group.cluster)
+    if stage == 1:
+        return found[:1]
+    chain: list[Alternative] = []
+    for alternative in reversed(found):
+        chain.append(alternative)
+        if not alternative.condition:
+            break
+    return tuple(chain)
+
+
+def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """The first branch whose condition holds."""
+    if len(branches) == 1:
+        return list(branches[0][1])
+    lines: list[str] = []
+    for number, (condition, inside) in enumerate(branches):
+        head = f"{'elif' if number else 'if'} {condition}:" if condition else "else:"
+        lines += [head, *(f"{INDENT}{line}" for line in inside)]
+    return lines
+
+
+def _kernels(
+    alternative: Alternative, name: str, reserved: Collection[str], stage: Stage, *, several: bool
+) -> list[Kernel]:
+    made = []
+    for number, (cluster, schedule) in enumerate(alternative.kernels):
+        own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster.name, number)}"
+        result = printed(replace(cluster, name=own), schedule, "DOC", reserved)
+        passes = max(1, sum(line.startswith(f"{INDENT}for ") for line in result.lines))
+        doc = documented(result, passes)
+        lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
+        variants = ()
+        if len(schedule.configs) > 1:
+            variants = (Variant(result.name, schedule.configs, alternative.condition or "1 == 1"),)
+        if stage == 2 and len(schedule.configs) > 1:
+            lines = (*autotuned(result), "@triton.jit", *lines)
+        else:
+            lines = ("@triton.jit", *lines)
+        made.append(Kernel(result.name, lines, result, passes, variants))
+    return made
+
+
+def _part(name: str, number: int) -> str:
+    for ending in ("partial", "final"):
+        if name.endswith(f"_{ending}"):
+            return ending if number < 2 else f"{ending}_{number // 2 + 1}"
+    return f"part_{number + 1}"
+
+
+def documented(kernel: PrintedKernel, passes: int) -> str:
+    """What the kernel computes, in one line."""
+    written = ", ".join(dict.fromkeys(b.name for b in kernel.stores))
+    walks = {w.how for n, w in kernel.schedule.walks.items()}
+    if "loop" not in walks and "whole" not in walks and "unroll" not in walks:
+        return f"Compute {written} element by element."
+    if "dot" in "".join(kernel.lines):
+        return f"Compute {written}, a block of the result a program."
+    return f"Compute {written} in {'one pass' if passes == 1 else f'{passes} passes'}."
+
+
+def autotuned(kernel: PrintedKernel) -> tuple[str, ...]:
+    """The decorator that measures the configurations once for each set of sizes."""
+    lines = ["@triton.autotune(", "    configs=["]
+    for config in kernel.schedule.configs:
+        blocks = ", ".join(f'"{k}": {v}' for k, v in config.items() if not k.startswith("num_"))
+        rest = ", ".join(f"{k}={v}" for k, v in config.items() if k.startswith("num_"))
+        lines.append(f"        triton.Config({{{blocks}}}, {rest}),")
+    keys = ", ".join(f'"{k}"' for k in kernel.sizes)
+    return (*lines, "    ],", f"    key=[{keys}],", ")")
+
+
+def allocation(buffer: Buffer, dtype: str) -> str:
+    """A new tensor. A size such as `M - 1` is empty, not negative, where M is 0."""
+    texts = [sizes.text(s) for s in buffer.shape]
+    shape = ", ".join(f"max({t}, 0)" if "-" in t else t for t in texts)
+    shape = f"({shape}{',' if len(texts) == 1 else ''})"
+    return f"{buffer.name} = torch.empty({shape}, device=device, dtype={dtype})"
+
+
+def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[str]:
+    """The statements that start a kernel."""
+    made, schedule = kernel.printed, kernel.printed.schedule
+    at_run_time = stage == 2 and len(schedule.configs) > 1
+    config: dict[str, object] = {} if at_run_time else dict(tuned.get(kernel.name, schedule.configs[0]))
+    if not at_run_time and kernel.name not in tuned:
+        config |= schedule.untuned
+    lines = [f"{name} = {text}" for name, text in made.size_sources.items()]
+    tuned_blocks = {b for c in schedule.configs for b in c} if at_run_time else set[str]()
+    values: dict[str, str] = {}
+    for block, text in {**schedule.sized, **{k: str(v) for k, v in config.items()}}.items():
+        simple = text.isdigit()
+        values[block] = text if simple else block.lower()
+        if not simple:
+            lines.append(f"{block.lower()} = {_in_names(text, values)}")
+    keywords = {b: values[b] for b in made.blocks if b in values}
+    keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}
+    if made.compares:
+        keywords["enable_fp_fusion"] = "False"
+        lines.append("# Fused multiply-adds would round one side of a difference and not the other.")
+    names = {**values, **{b: f'meta["{b}"]' for b in tuned_blocks}}
+    programs = [f"triton.cdiv({size}, {names[block]})" if block else f"({size})" for size, block in made.grid]
+    programs = [ast.unparse(ast.parse(p, mode="eval")) if not p.startswith("triton") else p for p in programs]
+    grid = f"({' * '.join(f'({p})' if '+' in p or '-' in p else p for p in programs) or '1'},)"
+    if any("meta[" in p for p in programs):
+        grid = f"lambda meta: {grid}"
+    given = [*(b.name for b in made.buffers), *made.sizes, *(_argument(a.name) for a in made.arguments)]
+    lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
+    return [*lines, *call(made.name, grid, given, keywords)]
+
+
+def _argument(name: str) -> str:
+    return name
+
+
+def _in_names(text: str, values: Mapping[str, str]) -> str:
+    for block, value in values.items():
+        text = text.replace(block.lower(), value) if value.isdigit() else text
+    return text
+
+
+def call(name: str, grid: str, given: Sequence[str], keywords: Mapping[str, str]) -> tuple[str, ...]:
+    """A launch on one line, else with its arguments on lines of their own."""
+    everything = [*given, *(f"{k}={v}" for k, v in keywords.items())]
+    line = f"{name}[{grid}]({', '.join(everything)})"
+    return (line,) if len(line) <= WIDTH else (f"{name}[{grid}](", *listed(everything), ")")

@@ -1,0 +1,275 @@
+"""The drafted kernel file: docstring, reference, kernels and `run`, put together."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytorch_to_triton.draft.emit.helpers import helper
+from pytorch_to_triton.draft.file import run as runs
+from pytorch_to_triton.draft.file.calls import call_text
+from pytorch_to_triton.draft.file.checks import Checks, checks
+from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
+from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
+from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.partition import Group, partition
+from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
+from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.obstacles import refuse_unmet
+from pytorch_to_triton.graph.tracing import Branch
+from pytorch_to_triton.schema.graph import Graph, Node
+
+STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
+RESERVED = frozenset(
+    "tl triton torch libdevice reference run device pid start group group_size tile math meta partial num_warps "
+    "row col i k query key d e head batch outer part n_elements n_rows n_cols inside mask carry is_last "
+    "new_max shift p rescale tile_n tile_mean deviation delta share block_m block_n block_k block_d block_e".split()
+)
+"""Names that kernels and launches use themselves."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a drafted file says about where it comes from."""
+
+    target: str
+    """The user's target, as given."""
+    reference: Reference
+    declared: Mapping[str, Any]
+    """INPUTS, DIMS and REQUIRES, in the grammar."""
+    output_dtypes: Mapping[str, str]
+    """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
+    note: str = ""
+    """A comment on measured launch configurations."""
+    branches: tuple[Branch, ...] = ()
+    """What the target computes instead in some dtypes."""
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """One stage of a conversion."""
+
+    text: str
+    kernels: tuple[Kernel, ...]
+    """In order of launch."""
+    calls: tuple[str, ...] = ()
+    """Operators that stay calls of PyTorch, by name."""
+    tuned: Mapping[str, Config] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One program of the target, drafted."""
+
+    program: Program
+    items: tuple[Group | Call, ...]
+    kernels: tuple[Kernel, ...]
+    statements: tuple[Lines, ...]
+    """Of `run`, in order."""
+    condition: str = ""
+    """When `run` takes it; empty: where it takes no other."""
+
+
+def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config] | None = None) -> Drafted:
+    """The kernel file of one stage. `tuned` gives measured launch configurations by kernel.
+
+    Raises NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
+    """
+    refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
+    main = _part(graph, source.output_dtypes, stage, tuned or {})
+    branches = [_branch(b, stage) for b in source.branches]
+    parts = [main, *branches]
+    kernels = tuple(k for part in parts for k in part.kernels)
+    calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
+    if not kernels:
+        named = ", ".join(dict.fromkeys(f"`{c.removesuffix('.default')}`" for c in calls)) or "nothing computed"
+        raise NotConvertible(
+            f"{graph.function} cannot be drafted: {named} would all stay calls of PyTorch.",
+            "Write its kernel by hand and validate it.",
+        )
+    return Drafted(_text(parts, source, stage), kernels, calls, tuned or {})
+
+
+def _part(
+    graph: Graph,
+    output_dtypes: Mapping[str, str],
+    stage: Stage,
+    tuned: Mapping[str, Config],
+    suffix: str = "",
+) -> Part:
+    program = with_results_stored(read_program(graph, RESERVED, best_by_library if stage > 1 else never))
+    outputs = {n: r.path for r in reversed(program.results) for n in [runs.result_text(program, r.node, ())]}
+    items = partition(program, [n for n in outputs if n in program.steps], plain=stage == 1)
+    groups = [g for g in items if isinstance(g, Group)]
+    function = re.sub(r"\W", "_", snake(graph.function)) + suffix
+    statements: list[Lines] = []
+    kernels: list[Kernel] = []
+    for item in items:
+        if isinstance(item, Call):
+            target = ", ".join(item.names) if item.node.shape is not None else f"({', '.join(item.names)},)"
+            statements.append(wrapped(f"{target} = {call_text(program, item.node)}"))
+            continue
+        base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
+        dtypes = {
+            s.name: output_dtypes[outputs[s.name]] if s.name in outputs else intermediate(s.tensor.dtype)
+            for s in item.steps
+        }
+        made = launches(item, base, stage, tuned, dtypes, program_names(program))
+        kernels += made.kernels
+        statements.append(made.lines)
+    return Part(program, items, tuple(kernels), tuple(statements))
+
+
+def never(node: Node) -> str | None:
+    """Stage 1 has a kernel for all that a row lowers."""
+    return None
+
+
+def best_by_library(node: Node) -> str | None:
+    """Why a call is left to PyTorch's libraries where speed counts, or None."""
+    if node.op != "aten.convolution.default":
+        return None
+    return "the library's convolution is faster"
+
+
+def program_names(program: Program) -> frozenset[str]:
+    """Names that `run` gives to tensors."""
+    return frozenset((*program.graph.parameters, *program.steps))
+
+
+def intermediate(dtype: str) -> str:
+    """Values between kernels keep full precision, whatever the inputs' dtype."""
+    return "torch.float32" if dtype in ("float16", "bfloat16") else f"torch.{dtype}"
+
+
+def _branch(branch: Branch, stage: Stage) -> Part:
+    """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
+    part = _part(branch.graph, branch.output_dtypes, stage, {}, "_" + "_".join(branch.dtypes))
+    names = [f"torch.{dtype}" for dtype in branch.dtypes]
+    test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
+    kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
+    return replace(part, kernels=kernels, condition=f"{branch.rule} {test}")
+
+
+def snake(name: str) -> str:
+    """`ConvBnRelu` as `conv_bn_relu`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
+    kernels = [kernel for part in parts for kernel in part.kernels]
+    used = {name for kernel in kernels for name in kernel.printed.helpers}
+    helpers = [helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())]
+    assert used <= {h.split("(")[0].split()[-1] for h in helpers} or not used
+    bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
+    locals_ = {step for part in parts for step in part.program.steps}
+    checked = checks(parts[0].program.graph, source.reference, locals_)
+    run = "\n".join(_run(parts, checked, source))
+    blocks = [
+        _docstring(parts[0].program, source, stage),
+        _imports(source.reference, [*bodies, run]),
+        "\n".join([_declarations(source.declared), *checked.accepted]),
+        *source.reference.definitions,
+        *bodies,
+        *checked.definition,
+        (f"{source.note}\n" if source.note else "") + run,
+    ]
+    head, body = blocks[:3], blocks[3:]
+    return "\n\n".join(b for b in head if b) + "\n\n\n" + "\n\n\n".join(body) + "\n"
+
+
+def _docstring(program: Program, source: Source, stage: Stage) -> str:
+    from pytorch_to_triton.draft.ir import sizes
+
+    graph = program.graph
+    inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
+    shapes = [(r.path, [sizes.text(s) for s in r.tensor.shape]) for r in program.results]
+    outputs = "\n".join(f"    {path}: [{', '.join(found)}]" for path, found in shapes)
+    left = "".join(
+        f"\n\nLeft to PyTorch: {', '.join(dict.fromkeys(f'{c.node.op.split(".")[1]} ({c.why})' for c in program.calls))}."
+        for _ in program.calls[:1]
+    )
+    return (
+        f'"""{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).\n\n'
+        f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{left}\n"
+        '"""'
+    )
+
+
+def _imports(reference: Reference, bodies: Sequence[str]) -> str:
+    lines = {"import torch", "import triton", "import triton.language as tl", *reference.imports}
+    text = "\n".join(bodies)
+    if "libdevice." in text:
+        lines.add("from triton.language.extra import libdevice")
+    if any(isinstance(n, ast.Name) and n.id == "math" for n in ast.walk(ast.parse(text))):
+        lines.add("import math")
+    standard = {line for line in lines if line.split()[1].partition(".")[0] in sys.stdlib_module_names}
+    return "\n\n".join(_sorted_imports(part) for part in (standard, lines - standard) if part)
+
+
+def _sorted_imports(lines: set[str]) -> str:
+    plain = sorted(line for line in lines if line.startswith("import "))
+    return "\n".join([*plain, *sorted(lines - set(plain))])
+
+
+def _declarations(declared: Mapping[str, object]) -> str:
+    return "\n".join(f"{name} = {_literal(value)}" for name, value in declared.items() if value)
+
+
+def _literal(value: object) -> str:
+    """A dict or list as source, an entry a line where it is long."""
+    match value:
+        case dict():
+            entries = [f"{_literal(k)}: {_literal(v)}" for k, v in value.items()]
+            brackets = "{}"
+        case list():
+            entries, brackets = [_literal(v) for v in value], "[]"
+        case str():
+            return json.dumps(value)
+        case _:
+            return repr(value)
+    line = f"{brackets[0]}{', '.join(entries)}{brackets[1]}"
+    if len(line) <= 90:
+        return line
+    return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
+
+
+def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
+    main, *branches = parts
+    graph = main.program.graph
+    computed = [_computed(part) for part in (*branches, main)]
+    text = "\n".join(line for part in computed for lines in part for line in lines)
+    used = {n.id for n in ast.walk(ast.parse(text.replace("return ", "result = "))) if isinstance(n, ast.Name)}
+    body = [
+        *runs.guards(graph),
+        *checked.call,
+        *runs.defaults(graph, source.reference),
+        *runs.dims(graph, used),
+        *runs.shape_checks(graph),
+        *([f"device = {graph.inputs[0].name}.device"] if "device=device" in text else []),
+        *decided([part.condition for part in branches], computed),
+    ]
+    return [
+        f"def run({source.reference.parameters}):",
+        '    """The same as `reference`, by the kernels above."""',
+        *(f"    {line}" for line in body),
+    ]
+
+
+def _computed(part: Part) -> list[Lines]:
+    """The statements of `run` that compute one program."""
+    graph = part.program.graph
+    return [
+        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
+        *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
+        *((line,) for line in runs.contiguous(part.program, part.items)),
+        *part.statements,
+        (f"return {runs.returned(part.program)}",),
+    ]

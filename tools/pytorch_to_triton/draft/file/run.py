@@ -1,0 +1,127 @@
+"""The drafted `run`: what it checks, where its sizes come from, and what it returns."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Sequence
+
+from pytorch_to_triton.draft.file.calls import tensor_text
+from pytorch_to_triton.draft.file.lines import WIDTH
+from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.ir.values import Load
+from pytorch_to_triton.draft.partition import Group
+from pytorch_to_triton.draft.program import Call, Program, buffers_of
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.schema.graph import Graph
+
+
+def guards(graph: Graph) -> list[str]:
+    """Constants that shaped the trace have the values they had."""
+    lines = []
+    for name in graph.fixed:
+        value = graph.constants[name]
+        test = (
+            f"{name} is not {value!r}" if value is None or isinstance(value, bool) else f"{name} != {value!r}"
+        )
+        lines += [f"if {test}:", f'    raise ValueError(f"drafted for {name}={value!r}, not {{{name}!r}}")']
+    return lines
+
+
+def defaults(graph: Graph, reference: Reference) -> list[str]:
+    """Arguments that were not declared keep their defaults."""
+    arguments = ast.parse(f"def run({reference.parameters}): ...").body[0]
+    assert isinstance(arguments, ast.FunctionDef)
+    spec = arguments.args
+    given = {i.name for i in graph.inputs} | set(graph.constants)
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True),
+        *((a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None),
+    ]
+    lines = []
+    for argument, default in pairs:
+        if argument.arg not in given:
+            name, value = argument.arg, ast.unparse(default)
+            lines += [
+                f"if {name} is not {value}:"
+                if value in ("None", "True", "False")
+                else f"if {name} != {value}:",
+                f'    raise ValueError(f"drafted for the default {name}, not {{{name}!r}}")',
+            ]
+    return lines
+
+
+def dims(graph: Graph, used: Collection[str]) -> list[str]:
+    """Every dim out of a tensor's shape. Raises NotConvertible where a used one is no tensor's size."""
+    lines: list[str] = []
+    known: set[str] = set()
+    for tensor in graph.inputs:
+        sizes = tensor.shape.expressions
+        fresh = [s for s in sizes if s in graph.dims and s not in known]
+        if fresh and len(set(fresh)) == len(sizes) == len(fresh):
+            lines.append(f"{', '.join(sizes)}{',' if len(sizes) == 1 else ''} = {tensor.name}.shape")
+        else:
+            lines += [f"{s} = {tensor.name}.shape[{sizes.index(s)}]" for s in dict.fromkeys(fresh)]
+        known |= set(fresh)
+    for tensor in graph.inputs:
+        for at, size in enumerate(tensor.shape.expressions):
+            product = re.fullmatch(r"(\d+) ?\* ?(\w+)", size)
+            if product and product[2] in graph.dims and product[2] not in known:
+                lines.append(f"{product[2]} = {tensor.name}.shape[{at}] // {product[1]}")
+                known.add(product[2])
+    missing = (set(used) & set(graph.dims)) - known
+    if missing:
+        raise NotConvertible(
+            f"The dim {min(missing)} is no tensor's size, so `run` cannot find it.",
+            "Declare the shapes so that each dim is the size of some tensor, or a multiple of it.",
+        )
+    return lines
+
+
+def shape_checks(graph: Graph) -> list[str]:
+    """Shapes that the kernels rely on, checked for every tensor that does not itself define its dims."""
+    lines = []
+    defined: set[str] = set()
+    for tensor in graph.inputs:
+        sizes = tensor.shape.expressions
+        if any(s not in graph.dims or s in defined for s in sizes):
+            shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            lines.append(
+                f'assert {tensor.name}.shape == {shape}, f"{tensor.name}: {{tuple({tensor.name}.shape)}}"'
+            )
+        defined |= set(sizes)
+    return lines
+
+
+def contiguous(program: Program, items: Sequence[Group | Call]) -> list[str]:
+    """Tensors that kernels read as if they lay in order."""
+    read = {v.buffer.name for g in items if isinstance(g, Group) for v in g.cluster.loads()}
+    tensors = [i.name for i in program.graph.inputs if i.name in read and len(i.shape)]
+    if not tensors:
+        return []
+    line = f"{', '.join(tensors)} = {', '.join(f'{t}.contiguous()' for t in tensors)}"
+    return [line] if len(line) <= WIDTH else [f"{t} = {t}.contiguous()" for t in tensors]
+
+
+def returned(program: Program) -> str:
+    """The results as the function gives them."""
+    values = {r.path: result_text(program, r.node, buffers_of(r.tensor)) for r in program.results}
+    match program.graph.structure:
+        case "single":
+            return next(iter(values.values()))
+        case "tuple":
+            return ", ".join(values.values()) + ("," if len(values) == 1 else "")
+        case "list":
+            return "[" + ", ".join(values.values()) + "]"
+    return "{" + ", ".join(f"{path[4:-1]}: {value}" for path, value in values.items()) + "}"
+
+
+def result_text(program: Program, node: str, buffers: Sequence[str]) -> str:
+    """One result: a step's tensor where it is stored as it is, else a view of it."""
+    tensor = program.tensors[node]
+    if isinstance(tensor.value, Load) and tensor.value.buffer.name in program.steps:
+        step = program.steps[tensor.value.buffer.name]
+        if tensor.dims == step.tensor.dims and tensor.value.index == tensor.indices:
+            return step.name
+    return tensor_text(program, node)
