@@ -38,8 +38,16 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def bytecode() -> Iterator[None]:
+    """The processes that tests start keep bytecode, as a user's do, whatever this shell says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
-async def worker(anyio_backend: str, cache: Path) -> AsyncIterator[WorkerClient]:
+async def worker(anyio_backend: str, cache: Path, bytecode: None) -> AsyncIterator[WorkerClient]:
     """One client for all tests: each runtime's fork server starts once."""
     async with open_client(RunFolders(cache / "runs")) as worker:
         yield worker

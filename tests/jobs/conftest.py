@@ -1,31 +1,27 @@
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.jobs.client import WorkerClient, open_client
-from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.schema.job import Job, Runtime
 
 JOBS = Path(__file__).parent / "jobs"
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="session")
-async def worker(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkerClient]:
-    """One client for all tests: each runtime's fork server starts once."""
-    async with open_client(RunFolders(tmp_path_factory.mktemp("runs"))) as worker:
-        yield worker
-
-
-@pytest.fixture(scope="session")
 def compiled() -> Runtime:
     return Runtime(python=sys.executable, interpreter=False)
+
+
+@pytest.fixture(scope="session")
+def empty_libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for PYTHONPATH: torch and triton without contents, for processes that compute nothing."""
+    folder = tmp_path_factory.mktemp("empty_libraries")
+    for file in ("torch.py", "triton/__init__.py", "triton/language.py"):
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).touch()
+    return folder
 
 
 @pytest.fixture(scope="session")

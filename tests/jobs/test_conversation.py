@@ -90,7 +90,9 @@ async def test_leaving_early_leaves_no_process_behind(worker: WorkerClient, comp
     assert not Path(f"/proc/{pid}").exists()
 
 
-async def test_the_run_folder_can_be_done_again_by_hand(worker: WorkerClient, compiled: Runtime) -> None:
+async def test_the_run_folder_can_be_done_again_by_hand(
+    worker: WorkerClient, compiled: Runtime, empty_libraries: Path
+) -> None:
     async with worker.converse(JOB, compiled) as conversation:
         await conversation.item(seconds=LONG_SECONDS)
         await asked(conversation, "double", 21)
@@ -98,9 +100,8 @@ async def test_the_run_folder_can_be_done_again_by_hand(worker: WorkerClient, co
         folder = conversation.folder
     (folder / "reply.json").unlink()
     (folder / "progress.jsonl").unlink()
-    subprocess.run(
-        [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(folder)], check=True, timeout=120
-    )
+    command = [sys.executable, "-P", str(places.WORKER / "bootstrap.py"), str(folder)]
+    subprocess.run(command, env={"PYTHONPATH": str(empty_libraries)}, check=True, timeout=120)
     lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
     assert {"event": "item", "item": {"twice": 42}} in lines
     assert json.loads((folder / "reply.json").read_text()) == {
@@ -129,11 +130,13 @@ async def test_what_does_not_change_is_asked_once(worker: WorkerClient, compiled
 async def test_of_any_number_of_processes_the_last_ones_are_kept(
     worker: WorkerClient, compiled: Runtime, honest: Callable[..., Job]
 ) -> None:
-    kept = worker.process_times.maxlen
-    assert kept is not None
-    for number in range(kept + 1):
+    times = worker.process_times
+    assert times.maxlen is not None
+    times.extend([ProcessTime("earlier", False, 0.0, 0.0)] * times.maxlen)
+    for number in range(2):
         await worker.ask(honest("double", number=number), compiled, seconds=LONG_SECONDS)
-    assert len(worker.process_times) == kept
+    assert len(times) == times.maxlen
+    assert [one.what == "earlier" for one in times][-3:] == [True, False, False]
 
 
 def test_what_was_spent_is_a_row_a_process_in_the_order_of_their_beginning() -> None:

@@ -70,10 +70,10 @@ def is_gone(process: psutil.Process) -> bool:
 
 @pytest.mark.parametrize("end", [close_stdin, terminate, kill, interrupt])
 def test_spinning_jobs_end_with_the_process_that_asked_for_them(
-    tmp_path: Path, end: Callable[[Parent], None]
+    tmp_path: Path, empty_libraries: Path, end: Callable[[Parent], None]
 ) -> None:
     ways = ("spin_in_python", "spin_in_native_code", "spin_with_a_child")
-    with spinning_parent(tmp_path, *ways) as parent:
+    with spinning_parent(tmp_path, *ways, PYTHONPATH=str(empty_libraries)) as parent:
         assert parent.stdout is not None
         for _ in ways:
             assert json.loads(parent.stdout.readline())["pid"]

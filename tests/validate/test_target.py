@@ -1,6 +1,7 @@
 """Targets that cannot be used are refused with what is wrong and how to fix it; unusual ones load."""
 
 import os
+import py_compile
 import textwrap
 from pathlib import Path
 
@@ -229,15 +230,24 @@ async def test_other_keys_in_the_state_are_refused_with_both_lists(
     assert "`WithoutNorm` has `projection_weight`" in refused.value.message
 
 
-async def test_a_file_rewritten_within_a_second_is_read_again_and_nothing_is_left_beside_it(
-    worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+@pytest.mark.parametrize("name", ["k.py", "package/k.py"])
+async def test_a_target_rewritten_within_a_second_is_read_again_and_what_it_imports_keeps_its_bytecode(
+    name: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    path = tmp_path / "k.py"
-    declared = []
-    for size in (4, 8):
-        path.write_text(ADD.replace("[4, 9]", f"[{size}, 9]"), encoding="utf-8")
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    if path.parent != tmp_path:
+        write(path.parent, "__init__.py", "")
+    write(tmp_path, "neighbour.py", "FIRST = 4")
+
+    async def declared(size: int) -> object:
+        path.write_text(f"import neighbour\n{ADD.replace('[4, 9]', f'[{size}, 9]')}", encoding="utf-8")
         os.utime(path, (1_700_000_000, 1_700_000_000))
-        described = await describe(worker, Target(path=path), "candidate", interpreter)
-        declared.append(described.dims)
-    assert declared == [{"N": [4, 9]}, {"N": [8, 9]}]
-    assert [file.name for file in tmp_path.iterdir()] == ["k.py"]
+        return (await describe(worker, Target(path=path), "candidate", interpreter)).dims
+
+    assert await declared(4) == {"N": [4, 9]}
+    kept = {file.name.partition(".")[0] for file in tmp_path.rglob("*.pyc")}
+    assert kept - {"__init__"} == {"neighbour"}
+    # As whoever else imports the file leaves it: bytecode counts as new by size and second.
+    py_compile.compile(str(path))
+    assert await declared(8) == {"N": [8, 9]}

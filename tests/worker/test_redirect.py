@@ -29,6 +29,7 @@ def imports(tmp_path: Path) -> Iterator[None]:
     sys.path[:], sys.meta_path[:] = path, finders
     redirect._STAGED.clear()
     redirect._ORIGINALS.clear()
+    redirect._TARGETS.clear()
     importlib.invalidate_caches()
 
 

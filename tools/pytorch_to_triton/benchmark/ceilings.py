@@ -40,10 +40,7 @@ async def ceilings_of(
         today = datetime.datetime.now(tz=datetime.UTC).date()
         source = f"driver {driver or 'unknown'}, {today}"
         measured = Ceilings(provenance="measured", source=source, **outcome.answer)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(".part")
-        unfinished.write_text(measured.model_dump_json(indent=2), encoding="utf-8")
-        unfinished.replace(file)
+        places.write_atomically(file, measured.model_dump_json(indent=2))
     return measured
 
 

@@ -77,7 +77,7 @@ def offline_gpu(gpu: Architecture) -> "wire.OfflineGpu":
         "compiler_arch": gpu.compiler_arch,
         "capability": gpu.capability,
         "warp_size": gpu.warp_size,
-        "multiprocessors": gpu.sms,
+        "sms": gpu.sms,
         "warps": gpu.warps,
         "registers": gpu.registers,
         "shared_bytes": gpu.shared_bytes,

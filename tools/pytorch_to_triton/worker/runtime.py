@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import os
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -33,8 +32,6 @@ def enter_runtime(runtime: dict[str, Any]) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS_AT_ONCE)))
     for name in ("torch", "triton", "triton.language"):
         importlib.import_module(name)
-    # Nothing is left beside the user's files, and no bytecode of a file as it was a moment ago is run.
-    sys.dont_write_bytecode = True
     if runtime["interpreter"]:
         importlib.import_module(".interpreter", __package__).install()
     else:

@@ -361,7 +361,7 @@ class OfflineGpu(TypedDict):
     compiler_arch: int | str
     capability: tuple[int, int]
     warp_size: int
-    multiprocessors: int
+    sms: int
     warps: int
     registers: int
     shared_bytes: int

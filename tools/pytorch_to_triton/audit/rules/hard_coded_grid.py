@@ -41,7 +41,7 @@ BAD = (
     _KERNEL + _RUN.format("(8,)", 1024),
     _KERNEL + _RUN.format("grid", 256).replace("kernel[", "grid = (64,)\n    kernel["),
     _KERNEL.replace("B: tl.constexpr", "").replace("B", "512") + _RUN.format("(4,)", 1).replace(", B=1", ""),
-    # As many programs as multiprocessors, each with one block.
+    # As many programs as SMs, each with one block.
     _KERNEL
     + """
 def run(x):
@@ -121,10 +121,10 @@ class _Fixed:
 
     axis: int
     programs: int | None
-    """None: as many as the GPU has multiprocessors."""
+    """None: as many as the GPU has SMs."""
 
     def __str__(self) -> str:
-        return f"{self.programs} programs" if self.programs else "as many programs as multiprocessors"
+        return f"{self.programs} programs" if self.programs else "as many programs as SMs"
 
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
@@ -230,7 +230,7 @@ def _of_rows(
             and tensor.id in callers_parameters(launch)
             and _is_row(access.address, kernel)
         ):
-            count = fixed.programs or "as many as the GPU has multiprocessors"
+            count = fixed.programs or "as many as the GPU has SMs"
             return Fault(
                 launch.call,
                 f"Each program takes one row, and there are {count}: of a tensor with more rows the rest is "

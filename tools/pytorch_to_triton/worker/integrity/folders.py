@@ -92,4 +92,4 @@ def is_memory(real: str) -> bool:
 
 def is_bytecode(real: str, frame: FrameType) -> bool:
     """Whether Python itself caches a module that is being imported."""
-    return BYTECODE in real and frame.f_code.co_filename == "<frozen importlib._bootstrap_external>"
+    return BYTECODE in real + os.sep and frame.f_code.co_filename == "<frozen importlib._bootstrap_external>"

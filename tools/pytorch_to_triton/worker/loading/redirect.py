@@ -1,11 +1,11 @@
-"""Importing staged copies in the place of the files that they are copies of, and naming the originals."""
+"""Importing targets from their source, or staged copies in their place, and naming the originals."""
 
 import importlib.abc
 import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import SOURCE_SUFFIXES, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
@@ -13,6 +13,8 @@ _STAGED: dict[str, str] = {}
 """The staged copy by the real path of its original."""
 _ORIGINALS: dict[str, str] = {}
 """The original, as it was named, by its staged copy."""
+_TARGETS: set[str] = set()
+"""The real paths of the files that are read anew each time."""
 
 
 def redirect(staged: Mapping[str, str]) -> None:
@@ -22,8 +24,22 @@ def redirect(staged: Mapping[str, str]) -> None:
     """
     _STAGED.update({os.path.realpath(path): copy for path, copy in staged.items()})
     _ORIGINALS.update({copy: path for path, copy in staged.items()})
-    if not any(isinstance(finder, StagedFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, StagedFinder())
+    find_first()
+
+
+def read_anew(path: Path) -> None:
+    """From now on, wherever Python imports this .py file, it is read: it may just have been rewritten.
+
+    Bytecode counts as up to date where size and second are the same. What the file imports keeps its own.
+    """
+    if path.suffix in SOURCE_SUFFIXES:
+        _TARGETS.add(os.path.realpath(path))
+        find_first()
+
+
+def find_first() -> None:
+    if not any(isinstance(finder, SourceFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, SourceFinder())
 
 
 def original(path: str | Path) -> Path:
@@ -38,14 +54,16 @@ def in_original_terms(text: str) -> str:
     return text
 
 
-def loader_of(name: str, path: Path) -> "StagedLoader | None":
-    """Loads the staged copy of `path` as the module `name`; None where it has none."""
-    staged = _STAGED.get(os.path.realpath(path))
-    return None if staged is None else StagedLoader(name, staged)
+def loader_of(name: str, path: Path) -> "SourceLoader | None":
+    """Loads the staged copy of `path`, or a target itself, as the module `name`; None for other files."""
+    real = os.path.realpath(path)
+    if real in _STAGED:
+        return SourceLoader(name, _STAGED[real])
+    return SourceLoader(name, str(path)) if real in _TARGETS else None
 
 
-class StagedLoader(SourceFileLoader):
-    """Loads from the source each time: bytecode left beside it by another process is never run."""
+class SourceLoader(SourceFileLoader):
+    """Loads from the source each time: no bytecode left beside it is run, and none is left."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
@@ -53,8 +71,8 @@ class StagedLoader(SourceFileLoader):
         return code
 
 
-class StagedFinder(importlib.abc.MetaPathFinder):
-    """Finds what the other finders find, and its staged copy where there is one."""
+class SourceFinder(importlib.abc.MetaPathFinder):
+    """Finds what the other finders find: of a target its source, or its staged copy where there is one."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -63,10 +81,10 @@ class StagedFinder(importlib.abc.MetaPathFinder):
             find = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = None if finder is self or find is None else find(fullname, path, target)
             if spec is not None:
-                return self.staged(spec)
+                return self.from_source(spec)
         return None
 
-    def staged(self, spec: ModuleSpec) -> ModuleSpec | None:
+    def from_source(self, spec: ModuleSpec) -> ModuleSpec | None:
         loader = loader_of(spec.name, Path(spec.origin)) if spec.has_location and spec.origin else None
         if loader is None:
             return spec

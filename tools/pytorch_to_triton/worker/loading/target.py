@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from ..runtime import as_on_a_gpu, interpreting
-from .redirect import in_original_terms, loader_of, original, redirect
+from .redirect import in_original_terms, loader_of, original, read_anew, redirect
 
 Role = Literal["reference", "candidate"]
 Kind = Literal["kernel_file", "model_file", "function", "module"]
@@ -184,6 +184,7 @@ def load_file(path: Path) -> ModuleType:
     """Import the file: in a package under its dotted name, else alone, its folder appended to sys.path."""
     if not path.is_file():
         raise TargetMissing(f"there is no file {path}")
+    read_anew(path)
     root, dotted = package_of(path)
     try:
         return import_from_package(path, root, dotted) if root else import_alone(path)

@@ -29,7 +29,7 @@ class OfflineGpu:
     """What GPUTarget takes: 90, or "gfx942"."""
     capability: tuple[int, int]
     warp_size: int
-    multiprocessors: int
+    sms: int
     warps: int
     """At most resident on an SM."""
     registers: int
@@ -51,7 +51,7 @@ class OfflineGpu:
             name=self.name,
             major=self.capability[0],
             minor=self.capability[1],
-            multi_processor_count=self.multiprocessors,
+            multi_processor_count=self.sms,
             warp_size=self.warp_size,
             max_threads_per_multi_processor=self.warps * self.warp_size,
             regs_per_multiprocessor=self.registers,
@@ -92,7 +92,7 @@ class OfflineDriver:
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         return {
-            "multiprocessor_count": self.gpu.multiprocessors,
+            "multiprocessor_count": self.gpu.sms,
             "max_num_regs": self.gpu.registers,
             "max_shared_mem": self.gpu.shared_bytes_per_block,
             "warpSize": self.gpu.warp_size,
