@@ -1,114 +1,28 @@
-"""What torch's operators mean to the drafter: which reduce, which normalise, which work element by element.
+"""Operators that the trace keeps whole: taken apart, they would hide what they mean."""
 
-Adding an operator is adding a row here, and one in arguments.py where it takes more than its operands; how it
-is written in Triton stands in convert/draft/expressions.py.
-"""
-
-from collections.abc import Mapping
-
-REDUCTIONS: Mapping[str, str] = {
-    "aten.sum.default": "sum",
-    "aten.sum.dim_IntList": "sum",
-    "aten.mean.default": "mean",
-    "aten.mean.dim": "mean",
-    "aten.prod.default": "prod",
-    "aten.prod.dim_int": "prod",
-    "aten.amax.default": "max",
-    "aten.amin.default": "min",
-    "aten.max.default": "max",
-    "aten.min.default": "min",
-    "aten.max.dim": "max",
-    "aten.min.dim": "min",
-    "aten.var.correction": "var",
-    "aten.logsumexp.default": "logsumexp",
-}
-"""max.dim and min.dim return (values, indices); only the values are understood."""
-
-NORMALISATIONS: Mapping[str, str] = {
-    "aten.softmax.int": "softmax",
-    "aten._softmax.default": "softmax",
-    "aten.log_softmax.int": "log_softmax",
-    "aten._log_softmax.default": "log_softmax",
-    "aten.layer_norm.default": "layer_norm",
-}
-"""Operators that reduce rows and give back a tensor of the input's shape."""
-
-POINTWISE: Mapping[str, str] = {
-    "aten.abs.default": "abs",
-    "aten.add.Scalar": "add",
-    "aten.add.Tensor": "add",
-    "aten.bitwise_and.Tensor": "and",
-    "aten.bitwise_not.default": "not",
-    "aten.bitwise_or.Tensor": "or",
-    "aten.ceil.default": "ceil",
-    "aten.clamp.default": "clamp",
-    "aten.clamp_max.default": "clamp_max",
-    "aten.clamp_min.default": "clamp_min",
-    "aten.cos.default": "cos",
-    "aten.div.Scalar": "div",
-    "aten.div.Tensor": "div",
-    "aten.elu.default": "elu",
-    "aten.eq.Scalar": "eq",
-    "aten.eq.Tensor": "eq",
-    "aten.erf.default": "erf",
-    "aten.exp.default": "exp",
-    "aten.exp2.default": "exp2",
-    "aten.expm1.default": "expm1",
-    "aten.floor.default": "floor",
-    "aten.ge.Scalar": "ge",
-    "aten.ge.Tensor": "ge",
-    "aten.gelu.default": "gelu",
-    "aten.gt.Scalar": "gt",
-    "aten.gt.Tensor": "gt",
-    "aten.hardsigmoid.default": "hardsigmoid",
-    "aten.hardswish.default": "hardswish",
-    "aten.hardtanh.default": "clamp",
-    "aten.le.Scalar": "le",
-    "aten.le.Tensor": "le",
-    "aten.leaky_relu.default": "leaky_relu",
-    "aten.log.default": "log",
-    "aten.log1p.default": "log1p",
-    "aten.log2.default": "log2",
-    "aten.logical_and.default": "and",
-    "aten.logical_not.default": "not",
-    "aten.logical_or.default": "or",
-    "aten.lt.Scalar": "lt",
-    "aten.lt.Tensor": "lt",
-    "aten.masked_fill.Scalar": "masked_fill",
-    "aten.maximum.default": "maximum",
-    "aten.minimum.default": "minimum",
-    "aten.mish.default": "mish",
-    "aten.mul.Scalar": "mul",
-    "aten.mul.Tensor": "mul",
-    "aten.ne.Scalar": "ne",
-    "aten.ne.Tensor": "ne",
-    "aten.neg.default": "neg",
-    "aten.pow.Tensor_Scalar": "pow",
-    "aten.pow.Tensor_Tensor": "pow",
-    "aten.reciprocal.default": "reciprocal",
-    "aten.relu.default": "relu",
-    "aten.rsqrt.default": "rsqrt",
-    "aten.rsub.Scalar": "rsub",
-    "aten.sigmoid.default": "sigmoid",
-    "aten.sign.default": "sign",
-    "aten.silu.default": "silu",
-    "aten.sin.default": "sin",
-    "aten.softplus.default": "softplus",
-    "aten.sqrt.default": "sqrt",
-    "aten.square.default": "square",
-    "aten.sub.Scalar": "sub",
-    "aten.sub.Tensor": "sub",
-    "aten.tanh.default": "tanh",
-    "aten.where.self": "where",
-    "aten._to_copy.default": "cast",
-    "aten.to.dtype": "cast",
-}
-
-KEPT = tuple(
+KEPT: tuple[str, ...] = tuple(
     sorted(
-        (REDUCTIONS.keys() | NORMALISATIONS.keys() | POINTWISE.keys())
-        # Whole, these two would hide sizes or casts that the drafter wants to see.
-        - {"aten.to.dtype", "aten.var.correction"}
+        f"aten.{name}"
+        for name in """
+    _log_softmax.default _softmax.default _to_copy.default abs.default addmm.default amax.default amin.default
+    any.default any.dim argmax.default argmin.default avg_pool1d.default avg_pool2d.default avg_pool3d.default
+    adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_avg_pool3d.default baddbmm.default
+    adaptive_max_pool1d.default adaptive_max_pool2d.default adaptive_max_pool3d.default bmm.default
+    celu.default clamp.default clamp_max.default clamp_min.default cos.default cumprod.default cumsum.default
+    elu.default embedding.default erf.default exp.default exp2.default expm1.default flip.default
+    gelu.default glu.default group_norm.default gru.input hardsigmoid.default hardswish.default
+    hardtanh.default instance_norm.default layer_norm.default leaky_relu.default lerp.Scalar lerp.Tensor
+    linalg_vector_norm.default linear.default log.default log1p.default log2.default log_sigmoid.default
+    log_softmax.int logcumsumexp.default logical_and.default logical_not.default logical_or.default
+    logsumexp.default lstm.input masked_fill.Scalar max.default max.dim max_pool1d.default
+    max_pool2d.default max_pool3d.default maximum.default mean.default mean.dim min.default min.dim
+    minimum.default mish.default mm.default nan_to_num.default native_group_norm.default
+    native_layer_norm.default one_hot.default pixel_shuffle.default pixel_unshuffle.default
+    pow.Tensor_Scalar pow.Tensor_Tensor prelu.default prod.default prod.dim_int reciprocal.default
+    relu.default relu6.default rms_norm.default rnn_relu.input rnn_tanh.input roll.default rsqrt.default
+    rsub.Scalar scaled_dot_product_attention.default selu.default sigmoid.default sign.default silu.default
+    sin.default softmax.int softplus.default sqrt.default square.default sum.default sum.dim_IntList
+    tanh.default tril.default triu.default upsample_bilinear2d.vec upsample_nearest2d.vec where.self
+    """.split()
     )
 )
-"""Operators that the trace must not decompose."""

@@ -28,6 +28,7 @@ class Function:
 
 NAN = "propagate_nan=tl.PropagateNan.ALL"
 _erf = np.vectorize(math.erf, otypes=[float])
+_erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 def _sigmoid(x: Any) -> Any:
@@ -46,8 +47,12 @@ def _softplus(x: Any) -> Any:
     return np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, 20))))
 
 
+def _sign(x: Any) -> Any:
+    return np.where(x > 0, 1.0, np.where(x < 0, -1.0, 0.0))
+
+
 def _trunc_div(a: Any, b: Any) -> Any:
-    return np.trunc(a / b).astype(np.int64)
+    return (a - np.fmod(a, b)) // b
 
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -66,10 +71,12 @@ FUNCTIONS: Mapping[str, Function] = {
     "floordiv_signed": Function("tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})", np.floor_divide),
     "mod_signed": Function("tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} % {1} + {1}, {0} % {1})", np.mod),
     "trunc_div_int": Function("{0} // {1}", _trunc_div),
-    "float_mod": Function("{0} - tl.floor({0} / {1}) * {1}", np.mod, "float"),
     "fmod": Function("libdevice.fmod({0}, {1})", np.fmod, "float"),
+    "fmod_int": Function("{0} % {1}", np.fmod),
     "pow": Function("libdevice.pow({0}, {1})", np.power, "float"),
     "atan2": Function("libdevice.atan2({0}, {1})", np.arctan2, "float"),
+    "hypot": Function("libdevice.hypot({0}, {1})", np.hypot, "float"),
+    "copysign": Function("libdevice.copysign({0}, {1})", np.copysign, "float"),
     # comparisons and logic
     "eq": Function("{0} == {1}", np.equal, "bool"),
     "ne": Function("{0} != {1}", np.not_equal, "bool"),
@@ -126,12 +133,16 @@ FUNCTIONS: Mapping[str, Function] = {
     "sinh": Function("libdevice.sinh({0})", np.sinh, "float"),
     "cosh": Function("libdevice.cosh({0})", np.cosh, "float"),
     "tanh": Function("libdevice.tanh({0})", np.tanh, "float"),
+    "asinh": Function("libdevice.asinh({0})", np.arcsinh, "float"),
+    "acosh": Function("libdevice.acosh({0})", np.arccosh, "float"),
+    "atanh": Function("libdevice.atanh({0})", np.arctanh, "float"),
     "erf": Function("tl.erf({0})", _erf, "float"),
+    "erfc": Function("libdevice.erfc({0})", _erfc, "float"),
     "floor": Function("tl.floor({0})", np.floor, "float"),
     "ceil": Function("tl.ceil({0})", np.ceil, "float"),
     "round": Function("libdevice.rint({0})", np.rint, "float"),
     "trunc": Function("libdevice.trunc({0})", np.trunc, "float"),
-    "sign": Function("tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))", np.sign, "float"),
+    "sign": Function("tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))", _sign, "float"),
     "sign_int": Function("tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))", np.sign),
     # activations
     "relu": Function(f"tl.maximum({{0}}, 0.0, {NAN})", lambda x: np.maximum(x, 0)),

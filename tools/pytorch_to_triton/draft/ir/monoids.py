@@ -118,21 +118,20 @@ WELFORD = Monoid(
 )
 
 
-def _first(better: str) -> Monoid:
-    """The best value and where it first stands; NaN is best, as in torch.argmax."""
+def _best(name: str, better: str, of_equals: str) -> Monoid:
+    """The best value and where it stands; NaN is best, as in torch.argmax."""
 
     def combine(a: Fields, b: Fields) -> Fields:
         a_nan, b_nan = (op("ne", x[0], x[0]) for x in (a, b))
         later = op("and", op("or", op(better, b[0], a[0]), b_nan), op("not", a_nan))
         tied = op("or", op("eq", a[0], b[0]), op("and", a_nan, b_nan))
-        take = op("or", later, op("and", tied, op("lt", b[1], a[1])), name="take_b")
+        take = op("or", later, op("and", tied, op(of_equals, b[1], a[1])), name="take_b")
         return op("where", take, b[0], a[0]), op("where", take, b[1], a[1])
 
     worst = -inf if better == "gt" else inf
-    name = "argmax" if better == "gt" else "argmin"
     return Monoid(
         name,
-        (worst, LARGEST),
+        (worst, LARGEST if of_equals == "lt" else -1),
         lift=lambda x, at: (x, at),
         combine=combine,
         fields=("best", "at"),
@@ -140,13 +139,17 @@ def _first(better: str) -> Monoid:
     )
 
 
-ARGMAX = _first("gt")
-ARGMIN = _first("lt")
+ARGMAX = _best("argmax", "gt", of_equals="lt")
+"""The first of several."""
+ARGMIN = _best("argmin", "lt", of_equals="lt")
+LAST_ARGMAX = _best("last_argmax", "gt", of_equals="gt")
+"""The last of several, as torch.cummax has it."""
+LAST_ARGMIN = _best("last_argmin", "lt", of_equals="gt")
 
 
 def _log_sum_exp_combine(a: Fields, b: Fields) -> Fields:
     """log(exp(a) + exp(b)) without overflow."""
-    top, low = op("larger", a[0], b[0]), op("smaller", a[0], b[0])
+    top, low = op("maximum", a[0], b[0]), op("minimum", a[0], b[0])
     apart = op("log1p", op("exp", op("sub", low, top)))
     return (op("where", op("eq", a[0], b[0]), op("add", a[0], 0.6931471805599453), op("add", top, apart)),)
 
@@ -155,5 +158,5 @@ LOG_SUM_EXP = Monoid("log_sum_exp", (-inf,), lift=lambda x: (x,), combine=_log_s
 
 ALL: Sequence[Monoid] = (
     SUM, PROD, MAX, MIN, PEAK, ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP, WELFORD,
-    ARGMAX, ARGMIN, LOG_SUM_EXP,
+    ARGMAX, ARGMIN, LAST_ARGMAX, LAST_ARGMIN, LOG_SUM_EXP,
 )  # fmt: skip

@@ -17,7 +17,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.sizes import Size, product
@@ -27,6 +27,7 @@ from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
 Operand = Tensor | Value | Number | Size
 Lowered = Tensor | tuple[Tensor, ...]
 RowFunction = Callable[..., Lowered]
+F = TypeVar("F", bound=RowFunction)
 
 WIDTHS: Mapping[str, str] = {
     "float64": "to_double", "float32": "to_float", "float16": "to_half", "bfloat16": "to_bfloat16",
@@ -56,10 +57,10 @@ class Row:
 ROWS: dict[str, Row] = {}
 
 
-def row(*operators: str) -> Callable[[RowFunction], RowFunction]:
+def row(*operators: str) -> Callable[[F], F]:
     """Registers a function as the row of operators such as `aten.add.Tensor`."""
 
-    def registered(function: RowFunction) -> RowFunction:
+    def registered(function: F) -> F:
         for name in operators:
             assert name not in ROWS, f"{name} has two rows"
             ROWS[name] = Row(name, function)

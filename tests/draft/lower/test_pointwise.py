@@ -1,0 +1,253 @@
+"""Pointwise operators give what PyTorch gives: for NaN and infinities, ints and bools, and broadcasts."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from pytorch_to_triton.draft.lower.row import Refused
+
+from ..lowering import agrees, lowered
+
+INF, NAN = float("inf"), float("nan")
+X = torch.tensor([[-2.5, -1.0, -0.5, -0.0], [0.0, 0.5, 1.5, 2.5], [25.0, -INF, INF, NAN]])
+Y = torch.tensor([[2.0, -0.5, -1.5, 3.0], [-2.0, 0.5, INF, -INF], [1.0, NAN, INF, 1.0]])
+FINITE, OTHER = X[:2], Y[:2, :2].repeat(1, 2)
+POSITIVE = torch.tensor([0.25, 1.0, 3.5, 100.0])
+UNIT = torch.tensor([-0.9, -0.25, 0.0, 0.5, 0.99])
+ROW = torch.tensor([1.5, -2.0, 0.25, 4.0])
+WHOLE = torch.tensor([[-7, -3, 0, 4], [7, 5, -2, 1]])
+DIVISORS = torch.tensor([[2, -2, 3, -3], [-4, 5, 1, 6]])
+SMALL = torch.tensor([1, 2, 3, 0], dtype=torch.int32)
+B = torch.tensor([[True, False, True, False], [False, False, True, True]])
+C = torch.tensor([True, True, False, False])
+ONE = torch.tensor(1.5)
+
+UNARY = (
+    "exp", "exp2", "expm1", "erf", "erfc", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh",
+    "sigmoid", "silu", "mish", "hardsigmoid", "hardswish", "relu", "relu6", "selu", "celu", "elu",
+    "leaky_relu", "hardtanh", "softplus", "log_sigmoid", "softshrink", "hardshrink", "neg", "abs",
+    "square", "floor", "ceil", "round", "trunc", "frac", "sign", "sgn", "reciprocal", "isnan", "isinf",
+    "isfinite", "nan_to_num", "sinc", "deg2rad", "rad2deg", "logical_not",
+)  # fmt: skip
+
+
+def holds(cases: list[tuple[Any, ...]]) -> None:
+    for op, *args in cases:
+        keywords: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
+        agrees(op, *args, **keywords)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_a_function_of_one_number_agrees_everywhere(name: str) -> None:
+    agrees(f"aten.{name}.default", X)
+
+
+def test_functions_with_a_domain_agree_within_and_beyond_it() -> None:
+    for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "acosh"):
+        agrees(f"aten.{name}.default", POSITIVE)
+        agrees(f"aten.{name}.default", X)
+    for name in ("asin", "acos", "atanh"):
+        agrees(f"aten.{name}.default", UNIT)
+    holds([("aten.logit.default", UNIT.abs()), ("aten.logit.default", UNIT, 0.1)])
+
+
+def test_whole_numbers_stay_whole_or_become_floats() -> None:
+    for name in ("neg", "abs", "square", "floor", "ceil", "round", "trunc", "sign", "relu", "relu6", "isnan",
+                 "isinf", "isfinite", "nan_to_num", "exp", "sqrt", "sigmoid", "reciprocal", "logical_not"):  # fmt: skip
+        agrees(f"aten.{name}.default", WHOLE)
+    for name in ("sign", "exp", "logical_not", "bitwise_not", "nan_to_num"):
+        agrees(f"aten.{name}.default", B)
+    agrees("aten.bitwise_not.default", WHOLE)
+
+
+def test_arithmetic_promotes_and_broadcasts() -> None:
+    for name in ("add", "sub", "mul", "div", "remainder", "fmod"):
+        for a, b in (
+            (FINITE, OTHER),
+            (FINITE, ROW),
+            (WHOLE, DIVISORS),
+            (WHOLE, ROW),
+            (SMALL, DIVISORS),
+            (X, Y),
+            (ROW, ONE),
+        ):
+            agrees(f"aten.{name}.Tensor", a, b)
+        for a, b in ((X, 3), (X, -0.75), (WHOLE, 3), (WHOLE, -2), (WHOLE, 0.75)):
+            agrees(f"aten.{name}.Scalar", a, b)
+    holds(
+        [
+            ("aten.add.Tensor", B, C),
+            ("aten.mul.Tensor", B, C),
+            ("aten.add.Tensor", B, WHOLE),
+            ("aten.mul.Tensor", FINITE, B),
+            ("aten.add.Tensor", WHOLE, DIVISORS, {"alpha": 3}),
+            ("aten.sub.Tensor", X, Y, {"alpha": -0.5}),
+            ("aten.rsub.Scalar", X, 2, 3),
+            ("aten.rsub.Tensor", WHOLE, DIVISORS, {"alpha": 2}),
+            ("aten.div.Tensor", B, WHOLE),
+            ("aten.true_divide.Scalar", WHOLE, 4),
+            ("aten.remainder.Scalar_Tensor", 7.5, ROW),
+        ]
+    )
+
+
+def test_quotients_are_rounded_as_asked() -> None:
+    hard = torch.tensor([1.0, 0.6, -0.6, 5.0, -5.0, 0.3, 0.0, -0.0], dtype=torch.float64)
+    by = torch.tensor([0.1, 0.2, 0.2, INF, INF, -0.1, 0.0, 3.0], dtype=torch.float64)
+    for mode in ("floor", "trunc", None):
+        for a, b in ((FINITE, OTHER), (WHOLE, DIVISORS), (WHOLE, ROW), (hard, by), (X, Y)):
+            agrees("aten.div.Tensor_mode", a, b, rounding_mode=mode)
+        for a, b in ((X, 0.75), (WHOLE, -2), (WHOLE, 3), (X, -3), (WHOLE, 0.5)):
+            agrees("aten.div.Scalar_mode", a, b, rounding_mode=mode)
+    holds([("aten.floor_divide.default", WHOLE, DIVISORS), ("aten.floor_divide.Scalar", X, 0.75)])
+
+
+def test_powers_agree_for_every_exponent() -> None:
+    for exponent in (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4, 5, 2.5):
+        agrees("aten.pow.Tensor_Scalar", X, exponent)
+    for exponent in (0, 1, 2, 3, 7):
+        agrees("aten.pow.Tensor_Scalar", WHOLE, exponent)
+    holds(
+        [
+            ("aten.pow.Tensor_Scalar", WHOLE, 0.5),
+            ("aten.pow.Tensor_Tensor", POSITIVE, ROW),
+            ("aten.pow.Tensor_Tensor", POSITIVE, SMALL),
+            ("aten.pow.Scalar", 2, X),
+            ("aten.pow.Scalar", 0.5, X),
+        ]
+    )
+    with pytest.raises(Refused, match="no literal"):
+        lowered("aten.pow.Tensor_Tensor", WHOLE, WHOLE.abs())
+
+
+def test_comparisons_and_logic_give_bools() -> None:
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        for a, b in ((X, Y), (X, ROW), (WHOLE, DIVISORS), (WHOLE, ROW), (B, C), (WHOLE, B)):
+            agrees(f"aten.{name}.Tensor", a, b)
+        for a, b in ((X, 0), (X, 0.5), (WHOLE, 4), (WHOLE, 0.5), (B, 1)):
+            agrees(f"aten.{name}.Scalar", a, b)
+    for name in ("and", "or", "xor"):
+        for a, b in ((X, Y), (WHOLE, DIVISORS), (B, C), (B, WHOLE)):
+            agrees(f"aten.logical_{name}.default", a, b)
+        for a, b in ((WHOLE, DIVISORS), (B, C), (B, WHOLE)):
+            agrees(f"aten.bitwise_{name}.Tensor", a, b)
+        agrees(f"aten.bitwise_{name}.Scalar", WHOLE, 6)
+        agrees(f"aten.__{name}__.Scalar", B, True)
+
+
+def test_shifts_are_defined_for_every_distance() -> None:
+    far = torch.tensor([0, 3, 64, -1])
+    for name in ("left", "right"):
+        agrees(f"aten.bitwise_{name}_shift.Tensor", WHOLE, far)
+        agrees(f"aten.bitwise_{name}_shift.Tensor_Scalar", WHOLE, 2)
+        agrees(f"aten.bitwise_{name}_shift.Scalar_Tensor", 5, far[:2])
+    with pytest.raises(Refused, match="uint8"):
+        lowered("aten.bitwise_left_shift.Tensor", SMALL.to(torch.uint8), SMALL.to(torch.uint8))
+
+
+def test_selection_takes_the_kind_of_the_result() -> None:
+    holds(
+        [
+            ("aten.where.self", B, FINITE, ROW),
+            ("aten.where.self", B, WHOLE, FINITE),
+            ("aten.where.self", C, B, B),
+            ("aten.where.ScalarOther", B, FINITE, 0),
+            ("aten.where.ScalarSelf", B, 1.5, FINITE),
+            ("aten.where.Scalar", B, 1.0, 0.0),
+            ("aten.masked_fill.Scalar", X, C, -INF),
+            ("aten.masked_fill.Scalar", WHOLE, B, 9),
+            ("aten.masked_fill.Tensor", FINITE, B, ONE),
+        ]
+    )
+
+
+def test_the_larger_and_the_smaller_treat_nan_as_pytorch_does() -> None:
+    for name in ("maximum", "minimum", "fmax", "fmin"):
+        for a, b in ((X, Y), (WHOLE, DIVISORS), (B, C), (X, ROW)):
+            agrees(f"aten.{name}.default", a, b)
+    agrees("aten.max.other", X, Y)
+    agrees("aten.min.other", WHOLE, DIVISORS)
+
+
+def test_clamps_keep_nan_and_prefer_the_upper_bound() -> None:
+    holds(
+        [
+            ("aten.clamp.default", X, -1, 1.5),
+            ("aten.clamp.default", X, 1, -1),
+            ("aten.clamp.default", X, None, 0),
+            ("aten.clamp.default", X, 0.5),
+            ("aten.clamp.default", WHOLE, -3, 4),
+            ("aten.clamp.default", WHOLE, 0.5, None),
+            ("aten.clamp.Tensor", X, Y, ROW),
+            ("aten.clamp.Tensor", WHOLE, None, DIVISORS),
+            ("aten.clamp_min.default", X, 0),
+            ("aten.clamp_max.Tensor", X, ROW),
+            ("aten.hardtanh.default", X, -2, 2),
+        ]
+    )
+
+
+def test_activations_use_their_parameters() -> None:
+    holds(
+        [
+            ("aten.gelu.default", FINITE),
+            ("aten.gelu.default", FINITE, {"approximate": "tanh"}),
+            ("aten.softplus.default", X, 2, 10),
+            ("aten.softplus.default", X, 1, 2.0),
+            ("aten.elu.default", X, 0.5, 2.0, 3.0),
+            ("aten.celu.default", X, 1.7),
+            ("aten.leaky_relu.default", X, 0.2),
+            ("aten.threshold.default", X, 0.1, 20),
+            ("aten.softshrink.default", X, 0.75),
+            ("aten.hardshrink.default", X, 1.0),
+            ("aten.prelu.default", X, torch.tensor([0.25])),
+            ("aten.prelu.default", X[..., None], ROW),
+            ("aten._prelu_kernel.default", X, ROW[None]),
+            ("aten.glu.default", X, 1),
+            ("aten.glu.default", FINITE, 0),
+            ("aten.dropout.default", FINITE, 0.5, False),
+        ]
+    )
+    with pytest.raises(Refused, match="random"):
+        lowered("aten.dropout.default", FINITE, 0.5, True)
+
+
+def test_functions_of_several_numbers_agree() -> None:
+    weights = torch.tensor([0.0, 0.25, 0.5, 1.0])
+    holds(
+        [
+            ("aten.lerp.Scalar", FINITE, OTHER, 0.3),
+            ("aten.lerp.Scalar", FINITE, OTHER, 0.9),
+            ("aten.lerp.Tensor", FINITE, ROW[None].expand(2, 4), weights[None].expand(2, 4)),
+            ("aten.addcmul.default", FINITE, ROW, OTHER),
+            ("aten.addcmul.default", WHOLE, DIVISORS, WHOLE, {"value": 3}),
+            ("aten.addcdiv.default", FINITE, ROW, ROW + 7, {"value": 0.5}),
+            ("aten.nan_to_num.default", X, 1.0, 2.0, -3.0),
+            ("aten.atan2.default", FINITE, OTHER),
+            ("aten.hypot.default", FINITE, OTHER),
+            ("aten.copysign.Tensor", X, ROW),
+            ("aten.copysign.Scalar", X, -1.0),
+            ("aten.xlogy.Tensor", torch.tensor([0.0, 2.0, 0.0, 0.0]), torch.tensor([0.0, 3.0, NAN, -1.0])),
+            ("aten.xlogy.Scalar_Other", X, 2.0),
+            ("aten.xlogy.Scalar_Self", 0.5, POSITIVE),
+            ("aten.logaddexp.default", X, Y),
+            ("aten.logaddexp2.default", FINITE, OTHER),
+            ("aten.heaviside.default", FINITE, ROW),
+            ("aten.round.decimals", FINITE * 1.2345, {"decimals": 2}),
+            ("aten.round.decimals", FINITE * 123.45, {"decimals": -1}),
+        ]
+    )
+
+
+def test_casts_round_and_truncate_as_pytorch_does() -> None:
+    precise = torch.tensor([0.1, -2.7, 1000.3])
+    for dtype in (torch.float64, torch.int64, torch.int32, torch.bool, torch.float16):
+        agrees("aten._to_copy.default", precise, dtype=dtype)
+        agrees("aten.to.dtype", WHOLE, dtype)
+        agrees("aten.to.dtype", B, dtype)
+    agrees("aten.to.other", WHOLE, precise)
+    agrees("aten.type_as.default", precise, WHOLE)
+    agrees("aten.to.dtype", torch.tensor([300, -1, 5]), torch.uint8)
+    with pytest.raises(Refused, match="float8"):
+        lowered("aten.to.dtype", precise, torch.float8_e4m3fn)

@@ -1,0 +1,89 @@
+"""Norms of vectors, and the logarithm of a sum of exponentials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
+from pytorch_to_triton.draft.ir.values import Value, op
+from pytorch_to_triton.draft.lower.arithmetic import power
+from pytorch_to_triton.draft.lower.formulas import mapped, name_of, where
+from pytorch_to_triton.draft.lower.reductions import Dims
+from pytorch_to_triton.draft.lower.row import Context, Refused, all_dims, cast, row
+from pytorch_to_triton.draft.lower.tensor import Tensor
+
+
+def vector_norm(ctx: Context, x: Tensor, ord: Any, dims: Sequence[int], *, keepdim: bool = False) -> Tensor:
+    """The norm of this order over dimensions, in the result's dtype."""
+    if not isinstance(ord, int | float):
+        raise Refused("the norm's order is no literal")
+
+    def reduced(monoid: Any, term: Any) -> Tensor:
+        return ctx.reduce(monoid, mapped(ctx, term, cast(x, ctx.dtype)), dims, keepdim)
+
+    match ord:
+        case math.inf:
+            return reduced(MAX, _magnitude)
+        case _ if ord == -math.inf:
+            return reduced(MIN, _magnitude)
+        case 0:
+            return reduced(SUM, lambda v: where(op("ne", v, 0.0), 1.0, 0.0))
+        case 1:
+            return reduced(SUM, _magnitude)
+        case 2:
+            total = reduced(SUM, lambda v: op("square", v))
+            return replace(total, value=op("sqrt", total.value))
+    total = reduced(SUM, lambda v: power(_magnitude(v), ord))
+    return replace(total, value=power(total.value, 1.0 / ord))
+
+
+def _magnitude(v: Value) -> Value:
+    return op("abs", v)
+
+
+@row("aten.linalg_vector_norm.default")
+def linalg_vector_norm(
+    ctx: Context, input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    return vector_norm(ctx, input, ord, all_dims(input, dim), keepdim=keepdim)
+
+
+@row("aten.norm.Scalar")
+def norm_all(ctx: Context, input: Tensor, p: Any = 2) -> Tensor:
+    return vector_norm(ctx, input, p, all_dims(input, None))
+
+
+@row("aten.norm.ScalarOpt_dim")
+def norm(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool = False) -> Tensor:
+    return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, dim), keepdim=keepdim)
+
+
+@row("aten.norm.ScalarOpt_dim_dtype")
+def norm_in_dtype(ctx: Context, input: Tensor, p: Any, dim: Dims, keepdim: bool, dtype: Any) -> Tensor:
+    return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, dim), keepdim=keepdim)
+
+
+@row("aten.norm.ScalarOpt_dtype")
+def norm_all_in_dtype(ctx: Context, input: Tensor, p: Any, dtype: Any) -> Tensor:
+    return vector_norm(ctx, input, 2 if p is None else p, all_dims(input, None))
+
+
+@row("aten.frobenius_norm.dim")
+def frobenius_norm(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    return vector_norm(ctx, input, 2, all_dims(input, dim), keepdim=keepdim)
+
+
+@row("aten.logsumexp.default")
+def logsumexp(ctx: Context, input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    dims = all_dims(input, dim)
+    x = cast(input, ctx.dtype)
+    top = ctx.reduce(PEAK, x, dims, keepdim=True, name=f"{name_of(input)}_max")
+    shift = mapped(ctx, lambda m: where(op("is_inf", m), 0.0, m), top)
+    shares = mapped(ctx, lambda v, s: op("exp", op("sub", v, s)), x, shift)
+    total = ctx.reduce(SUM, shares, dims, keepdim=True)
+    found = mapped(ctx, lambda t, s: op("add", op("log", t), s), total, shift)
+    kept = found.dims if keepdim else tuple(d for i, d in enumerate(found.dims) if i not in dims)
+    return replace(found, dims=kept)

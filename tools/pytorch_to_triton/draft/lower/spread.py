@@ -1,0 +1,104 @@
+"""Variances and standard deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sympy
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.values import Const, Value, op
+from pytorch_to_triton.draft.lower.formulas import mapped
+from pytorch_to_triton.draft.lower.reductions import Dims, average
+from pytorch_to_triton.draft.lower.row import Context, Refused, all_dims, count, row
+from pytorch_to_triton.draft.lower.tensor import Tensor
+
+
+def moments(
+    ctx: Context, x: Tensor, dims: Sequence[int], correction: float = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What deviates from the mean, the mean and the variance over dimensions, which are kept."""
+    mean = average(ctx, x, dims, keepdim=True, name="mean")
+    centered = mapped(ctx, lambda v, m: op("sub", v, m, name="centered"), x, mean, dtype=x.dtype)
+    squares = mapped(ctx, lambda v: op("square", v), centered, dtype=x.dtype)
+    total = ctx.reduce(SUM, squares, dims, keepdim=True, dtype=x.dtype)
+    var = replace(total, value=op("div", total.value, _freedom(x, dims, correction), name="var"))
+    return centered, mean, var
+
+
+def _freedom(x: Tensor, dims: Sequence[int], correction: float) -> Value:
+    n = count(x, dims)
+    if correction == int(correction):
+        left = n - int(correction)
+        return extent(left if correction <= 1 else sympy.Max(left, sizes.ZERO))
+    if not n.is_Integer:
+        raise Refused("its correction is no whole number")
+    return Const(max(float(n) - correction, 0.0))
+
+
+def _var_mean(
+    ctx: Context, x: Tensor, dim: Dims, correction: float | None, *, keepdim: bool
+) -> tuple[Tensor, Tensor]:
+    dims = all_dims(x, dim)
+    _, mean, var = moments(ctx, x, dims, 1 if correction is None else correction)
+    return _kept(var, dims, keepdim=keepdim), _kept(mean, dims, keepdim=keepdim)
+
+
+def _kept(x: Tensor, dims: Sequence[int], *, keepdim: bool) -> Tensor:
+    return x if keepdim else replace(x, dims=tuple(d for i, d in enumerate(x.dims) if i not in dims))
+
+
+def _root(x: Tensor) -> Tensor:
+    return replace(x, value=op("sqrt", x.value, name="std"))
+
+
+@row("aten.var_mean.correction")
+def var_mean(
+    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    return _var_mean(ctx, input, dim, correction, keepdim=keepdim)
+
+
+@row("aten.std_mean.correction")
+def std_mean(
+    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    var, mean = _var_mean(ctx, input, dim, correction, keepdim=keepdim)
+    return _root(var), mean
+
+
+@row("aten.var.correction")
+def var(
+    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    return _var_mean(ctx, input, dim, correction, keepdim=keepdim)[0]
+
+
+@row("aten.std.correction")
+def std(
+    ctx: Context, input: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    return _root(var(ctx, input, dim, correction, keepdim))
+
+
+@row("aten.var.dim")
+def var_dim(ctx: Context, input: Tensor, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    return _var_mean(ctx, input, dim, int(unbiased), keepdim=keepdim)[0]
+
+
+@row("aten.std.dim")
+def std_dim(ctx: Context, input: Tensor, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    return _root(_var_mean(ctx, input, dim, int(unbiased), keepdim=keepdim)[0])
+
+
+@row("aten.var.default")
+def var_all(ctx: Context, input: Tensor, unbiased: bool = True) -> Tensor:
+    return _var_mean(ctx, input, None, int(unbiased), keepdim=False)[0]
+
+
+@row("aten.std.default")
+def std_all(ctx: Context, input: Tensor, unbiased: bool = True) -> Tensor:
+    return _root(_var_mean(ctx, input, None, int(unbiased), keepdim=False)[0])
