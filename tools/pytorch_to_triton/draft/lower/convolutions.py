@@ -1,0 +1,226 @@
+"""Convolutions, forward and transposed: sums over the input channels and the taps of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pytorch_to_triton.draft.ir.indices import extent, minus, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
+from pytorch_to_triton.draft.ir.sizes import size as sized
+from pytorch_to_triton.draft.ir.values import Reduce, Value, named, op
+from pytorch_to_triton.draft.lower.row import Context, Lowered, row
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
+from pytorch_to_triton.draft.lower.windows import (
+    LETTERS,
+    Numbers,
+    Slide,
+    Window,
+    dim,
+    every,
+    for_each,
+    seen,
+    sliding,
+    taps,
+)
+
+
+@row("aten.convolution.default")
+def convolution(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
+    transposed: bool,
+    output_padding: Numbers,
+    groups: int,
+) -> Lowered:
+    if transposed:
+        return conv_transpose(ctx, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return conv(ctx, input, weight, bias, stride, padding, dilation, groups)
+
+
+@row("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default")
+def conv(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+) -> Tensor:
+    rank = len(weight) - 2
+    around = [(p, p) for p in for_each(padding, rank)]
+    return convolved(ctx, input, weight, bias, groups, slides(weight, stride, around, dilation))
+
+
+@row("aten.conv1d.padding", "aten.conv2d.padding", "aten.conv3d.padding")
+def conv_with_named_padding(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Numbers = 1,
+    padding: Literal["valid", "same"] = "valid",
+    dilation: Numbers = 1,
+    groups: int = 1,
+) -> Tensor:
+    rank = len(weight) - 2
+    around = [(0, 0)] * rank
+    if padding == "same":
+        reach = [
+            d * (k - 1)
+            for d, k in zip(for_each(dilation, rank), for_each(weight.shape[2:], rank), strict=True)
+        ]
+        around = [(n // 2, n - n // 2) for n in reach]
+    return convolved(ctx, input, weight, bias, groups, slides(weight, stride, around, dilation))
+
+
+def slides(
+    weight: Tensor, stride: Numbers, around: Sequence[tuple[int, int]], dilation: Numbers
+) -> list[Slide]:
+    """How the filter moves along each dimension; `around` is the padding before and after."""
+    rank = len(weight) - 2
+    given = zip(weight.shape[2:], for_each(stride, rank), around, for_each(dilation, rank), strict=True)
+    return [Slide(k, s, before, d, after) for k, s, (before, after), d in given]
+
+
+def convolved(
+    ctx: Context, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, moves: Sequence[Slide]
+) -> Tensor:
+    """sum over c, k of x[n, c, o * stride + k * dilation - padding] * weight[oc, c, k], plus bias[oc]."""
+    rank = len(moves)
+    channels = Channels.of(ctx, x, groups, FloorDiv(weight.shape[0], sized(groups)), rank)
+    along = zip(LETTERS[rank], x.shape[-rank:], ctx.shape[-rank:], moves, strict=True)
+    windows = [sliding(ctx, *each) for each in along]
+    filters = weight.at(
+        position(channels.output), position(channels.inner), *(position(w.taps) for w in windows)
+    )
+    return channels.summed(ctx, x, filters, windows, bias)
+
+
+@dataclass(frozen=True)
+class Channels:
+    """The channels of a convolution, whose groups are an axis of their own."""
+
+    group: Dim
+    inner: Dim
+    """Input channels of one group."""
+    outer: Dim
+    """Output channels of one group."""
+
+    @classmethod
+    def of(cls, ctx: Context, x: Tensor, groups: int, outer: Size, rank: int) -> Channels:
+        """`outer` is the number of output channels of one group, `rank` how many dimensions are spatial."""
+        if groups == 1:
+            return cls((), x.dims[-rank - 1], dim(ctx, "oc", outer))
+        inner = FloorDiv(x.shape[-rank - 1], sized(groups))
+        hint = "c" if inner == outer == 1 else "g"
+        return cls((ctx.axis(hint, sized(groups)),), dim(ctx, "c", inner), dim(ctx, "oc", outer))
+
+    @property
+    def input(self) -> Dim:
+        """All input channels."""
+        return self.group + self.inner
+
+    @property
+    def output(self) -> Dim:
+        """All output channels."""
+        return self.group + self.outer
+
+    def summed(
+        self, ctx: Context, x: Tensor, filters: Value, windows: Sequence[Window], bias: Tensor | None
+    ) -> Tensor:
+        """The products of what the windows see and the filters, over channels and taps."""
+        lead = x.dims[: -len(windows) - 1]
+        inputs = seen(x, (*map(position, lead), position(self.input)), windows, 0.0)
+        axes = self.inner + taps(windows)
+        product = op("mul", inputs, filters)
+        total = Reduce(SUM, (product,), axes) if axes else product
+        value = total if bias is None else op("add", total, bias.at(position(self.output)))
+        return ctx.tensor((*lead, self.output, *(w.out for w in windows)), value)
+
+
+@row("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
+def conv_transpose(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    output_padding: Numbers = 0,
+    groups: int = 1,
+    dilation: Numbers = 1,
+) -> Tensor:
+    rank = len(weight) - 2
+    channels = Channels.of(ctx, input, groups, weight.shape[1], rank)
+    options = (for_each(n, rank) for n in (weight.shape[2:], stride, padding, output_padding, dilation))
+    windows, of_filter = [], []
+    for letter, size, out, *numbers in zip(
+        LETTERS[rank], input.shape[-rank:], ctx.shape[-rank:], *options, strict=True
+    ):
+        spread = Spread(*numbers)
+        window, tap = (residues if spread.dilation == 1 else divisible)(ctx, letter, size, out, spread)
+        windows.append(window)
+        of_filter.append(tap)
+    filters = seen(weight, (position(channels.input), position(channels.outer)), of_filter, 0.0)
+    return channels.summed(ctx, input, filters, windows, bias)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a transposed convolution spreads its input along one dimension."""
+
+    taps: int
+    stride: int
+    padding: int
+    output_padding: int
+    dilation: int
+
+    @property
+    def reach(self) -> int:
+        """How far a tap is from the first one, at most."""
+        return (self.taps - 1) * self.dilation
+
+    @property
+    def overruns(self) -> bool:
+        """Whether the last output positions meet inputs after the last one."""
+        return self.reach - self.padding + self.output_padding >= self.stride
+
+
+def residues(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -> tuple[Window, Window]:
+    """The taps that meet an input: every `stride`-th, from one on that the output position says.
+
+    Gives the window over the input and that over the filter.
+    """
+    step = sized(spread.stride)
+    count = -(-spread.taps // spread.stride)
+    o = dim(ctx, f"o{letter}", out)
+    t = dim(ctx, f"k{letter}" if spread.stride == 1 else f"t{letter}", sized(count))
+    padded = plus(position(o), extent(sized(spread.padding)))
+    tap = named(f"k{letter}", plus(remainder(padded, step), times(position(t), step)))
+    at = named(f"i{letter}", minus(quotient(padded, step), position(t)))
+    exists = [op("lt", tap, spread.taps)] if spread.taps % spread.stride else []
+    starts = [op("ge", at, 0)] if spread.padding // spread.stride < count - 1 else []
+    ends = [op("lt", at, extent(size))] if spread.overruns else []
+    return Window(o, t, at, every(exists + starts + ends)), Window(o, t, tap, every(exists))
+
+
+def divisible(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -> tuple[Window, Window]:
+    """All taps, of which those meet an input whose distance the stride divides."""
+    o, k = dim(ctx, f"o{letter}", out), dim(ctx, f"k{letter}", sized(spread.taps))
+    padded = plus(position(o), extent(sized(spread.padding)))
+    distance = minus(padded, times(position(k), sized(spread.dilation)))
+    at = named(f"i{letter}", quotient(distance, sized(spread.stride)))
+    starts = [op("ge", distance, 0)] if spread.padding < spread.reach else []
+    meets = [op("eq", remainder(distance, sized(spread.stride)), 0)] if spread.stride > 1 else []
+    ends = [op("lt", at, extent(size))] if spread.overruns else []
+    return Window(o, k, at, every(starts + meets + ends)), Window(o, k, position(k))
