@@ -1,0 +1,115 @@
+"""What is written into a tensor lies where PyTorch writes it."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from pytorch_to_triton.draft.lower.row import Refused
+
+from ..lowering import agrees, lowered
+
+X = torch.randn(4, 6, 5)
+Y = torch.randn(3, 4)
+WHOLE = torch.arange(12).reshape(3, 4)
+IDS = torch.randint(6, (4, 9, 5))
+FEWER = torch.randint(6, (2, 3, 4))
+SOURCE = torch.randn(4, 9, 5)
+BACK = torch.tensor([-1, 2, -4, 2])
+COLUMN = torch.tensor([[1], [-3]])
+ROW = torch.tensor([0, 2, 2])
+NONE = torch.tensor([], dtype=torch.int64)
+NAN = torch.tensor([[float("nan"), 1.0, -2.0]])
+CALLS: dict[str, tuple[Any, ...]] = {
+    "copy": ("aten.copy.default", X, Y[0, :1]),
+    "copy to whole numbers": ("aten.copy.default", WHOLE, Y * 9),
+    "select_scatter": ("aten.select_scatter.default", X, X[:, 0] * 2, 1, -2),
+    "select_scatter of whole numbers": ("aten.select_scatter.default", WHOLE, WHOLE[0], 0, 2),
+    "slice_scatter": ("aten.slice_scatter.default", X, X[:, :2] * 2, 1, 3, 5),
+    "slice_scatter to the end": ("aten.slice_scatter.default", X, X[:, :2] * 2, 1, -2, 2**63 - 1),
+    "slice_scatter of all": ("aten.slice_scatter.default", X, X * 2, 0, 0, 2**63 - 1),
+    "slice_scatter of nothing": ("aten.slice_scatter.default", X, X[:0], 0, 3, 2),
+    "slice_scatter by steps": ("aten.slice_scatter.default", X, X[:, :3] * 2, 1, 0, 5, 2),
+    "slice_scatter by steps from later": ("aten.slice_scatter.default", X, X[:, :2] * 2, 1, 1, 6, 3),
+    "slice_scatter from before the start": ("aten.slice_scatter.default", X, X[:3] * 2, 0, -9, 3),
+    "scatter a number": ("aten.scatter.value", X, 1, IDS[:, :3], 7),
+    "scatter a number in a corner": ("aten.scatter.value", WHOLE, -1, torch.tensor([[3, 0]]), 70),
+    "scatter into booleans": ("aten.scatter.value", WHOLE > 4, 0, torch.tensor([[0, 0]]), 1),
+    "scatter a column": ("aten.scatter.src", X, 2, IDS[:, :6, :1] % 5, SOURCE),
+    "scatter_add": ("aten.scatter_add.default", X, 1, IDS, SOURCE),
+    "scatter_add in a corner": ("aten.scatter_add.default", X, 1, FEWER, SOURCE),
+    "scatter_add of nothing": ("aten.scatter_add.default", X, 1, IDS[:, :0], SOURCE),
+    "scatter_add of whole numbers": ("aten.scatter_add.default", WHOLE, 1, WHOLE % 4, WHOLE),
+    "scatter_add of itself": ("aten.scatter_add.default", WHOLE[:, :3], 0, WHOLE[:, :3] % 3, WHOLE[:, :3]),
+    "the sum": ("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "sum"),
+    "the product": ("aten.scatter_reduce.two", X, 1, FEWER, SOURCE, "prod"),
+    "the largest": ("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "amax"),
+    "the smallest, with NaN": (
+        "aten.scatter_reduce.two",
+        Y[:, :2],
+        1,
+        torch.tensor([[1, 0, 1]]),
+        NAN,
+        "amin",
+    ),
+    "the largest whole number": ("aten.scatter_reduce.two", WHOLE, 1, WHOLE % 4, -WHOLE, "amax"),
+    "index_add": ("aten.index_add.default", X, -1, BACK % 5, X[..., :4]),
+    "index_add of whole numbers": ("aten.index_add.default", WHOLE, 0, ROW[:2], WHOLE[:2]),
+    "index_fill": ("aten.index_fill.int_Scalar", X, 1, BACK, 3),
+    "index_fill by a number": ("aten.index_fill.int_Scalar", WHOLE, 0, torch.tensor(1), 3),
+    "index_fill by nothing": ("aten.index_fill.int_Scalar", X, 0, NONE, 3),
+    "index_fill with a tensor": ("aten.index_fill.int_Tensor", X, 1, ROW, torch.tensor(3.0)),
+    "a number at a mask": ("aten.index_put.default", X, [X > 0], torch.tensor(2.0)),
+    "a row at a mask": ("aten.index_put.default", X, [X[..., 0] > 0], X[0, 0]),
+    "a number at a mask in the middle": (
+        "aten.index_put.default",
+        X,
+        [None, X[0, :, 0] > 0],
+        torch.tensor([2.0]),
+    ),
+    "columns at a mask": ("aten.index_put.default", X, [None, X[0, :, 0] > 0], X[:, :1, :1]),
+    "a number added at a mask": ("aten.index_put.default", X, [X > 0], torch.tensor(2.0), True),
+    "a number at indices": ("aten.index_put.default", X, [BACK, None, BACK], torch.tensor(2.0)),
+    "a row at indices": ("aten.index_put.default", X, [None, ROW], X[0, 0]),
+    "a row at one index": ("aten.index_put.default", X, [None, torch.tensor(-2)], X[:, 0] * 2),
+    "a row at an index of one": ("aten.index_put.default", X, [torch.tensor([2])], X[:1] * 2),
+    "rows added at indices": ("aten.index_put.default", X, [None, ROW], X[:, :3], True),
+    "numbers added at pairs": ("aten.index_put.default", X, [BACK, None, BACK], X[:, :, 0], True),
+    "numbers added at a grid": ("aten.index_put.default", X, [None, COLUMN, BACK], X[:, :2, :4], True),
+    "whole numbers added": ("aten.index_put.default", WHOLE, [ROW], WHOLE, True),
+    "added by itself": ("aten.index_put.default", ROW, [ROW], ROW, True),
+    "unsafe index_put": ("aten._unsafe_index_put.default", X, [None, COLUMN], torch.tensor(1.0), True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_scatter_writes_what_pytorch_writes(name: str) -> None:
+    agrees(*CALLS[name])
+
+
+def test_a_scatter_leaves_out_the_elements_own_value_and_scales_what_is_added() -> None:
+    for how in ("sum", "prod", "amax", "amin"):
+        agrees("aten.scatter_reduce.two", X, 1, FEWER, SOURCE, how, include_self=False)
+    agrees("aten.index_add.default", X, 1, ROW, X[:, :3], alpha=-2)
+
+
+MANY = torch.arange(65)
+REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "two values for one element": (("aten.scatter.src", X, 1, IDS, SOURCE), "which of two values stays"),
+    "rows for one row": (("aten.index_put.default", X, [ROW], X[:3]), "which of two values stays"),
+    "many to many": (("aten.index_add.default", MANY, 0, MANY, MANY), "it scatters$"),
+    "values by a mask": (
+        ("aten.index_put.default", MANY, [MANY > 60], MANY[61:]),
+        "only known from the mask",
+    ),
+    "a mean": (("aten.scatter_reduce.two", X, 1, IDS, SOURCE, "mean"), "it scatters by mean"),
+    "booleans": (("aten.index_put.default", MANY[:3] > 0, [ROW], ROW > 0, True), "adds up booleans"),
+    "a number": (("aten.scatter.value", torch.tensor(1), 0, torch.tensor([0]), 2), "into a number"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_element_could_find_soon_is_refused(name: str) -> None:
+    call, why = REFUSED[name]
+    with pytest.raises(Refused, match=why):
+        lowered(*call)

@@ -1,0 +1,245 @@
+"""Operators that write into a copy of a tensor, seen from the elements: what does each of them become?
+
+A part that its position gives away is a `where`. Where index tensors say what is written, each element looks
+for itself among them: that is done where it is short, and refused elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import extent, minus, quotient, remainder
+from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PROD, SUM, identities
+from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
+from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
+from pytorch_to_triton.draft.lower.gathers import apart, arranged, indexed_dims, wrapped
+from pytorch_to_triton.draft.lower.joins import between
+from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, cast, number, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, broadcast, guarded, position
+from pytorch_to_triton.draft.lower.views import from_start
+
+FEW = 64
+"""Among so many places, at most, an element looks for itself."""
+REDUCTIONS: Mapping[str, tuple[Monoid, str]] = {
+    "sum": (SUM, "add"),
+    "prod": (PROD, "mul"),
+    "amax": (MAX, "maximum"),
+    "amin": (MIN, "minimum"),
+}
+
+
+@row("aten.copy.default")
+def copy(ctx: Context, input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    dims, (_, value) = broadcast([input, src])
+    return cast(replace(src, dims=dims, value=value), input.dtype)
+
+
+@row("aten.select_scatter.default")
+def select_scatter(ctx: Context, input: Tensor, src: Tensor, dim: int, index: Any) -> Tensor:
+    at = dim % len(input)
+    places = list(input.indices)
+    inside = op("eq", places.pop(at), extent(from_start(index, input.shape[at])))
+    return replace(input, value=op("where", inside, guarded(src.at(*places), inside), input.value))
+
+
+@row("aten.slice_scatter.default")
+def slice_scatter(
+    ctx: Context, input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:
+    at = dim % len(input)
+    size, count = input.shape[at], src.shape[at]
+    if sizes.equal(count, size) or count == ZERO:
+        return input if count == ZERO else src
+    first = from_start(start, size)
+    if first.is_negative:
+        first = ZERO
+    places = list(input.indices)
+    inside = between(places[at], first, first + (count - 1) * step + 1, size)
+    past = minus(places[at], extent(first))
+    if step != 1:
+        inside = op("and", inside, op("eq", remainder(past, sizes.size(step)), 0))
+    places[at] = quotient(past, sizes.size(step))
+    return replace(input, value=op("where", inside, guarded(src.at(*places), inside), input.value))
+
+
+@dataclass(frozen=True)
+class Search:
+    """An element's search for itself among index tensors: over `axes`, found where `hit`."""
+
+    hit: Value
+    value: Value
+    """What is written from there."""
+    axes: tuple[Axis, ...]
+
+    def over(self, monoid: Monoid, value: Value, otherwise: Number) -> Value:
+        """The monoid over what is written to the element."""
+        chosen = op("where", self.hit, value, otherwise)
+        return Reduce(monoid, (chosen,), self.axes) if self.axes else chosen
+
+    def onto(self, x: Value, how: str) -> Value:
+        """The element with what is written to it, put together by a row of REDUCTIONS."""
+        monoid, fn = REDUCTIONS[how]
+        return op(fn, x, self.written(monoid))
+
+    def written(self, monoid: Monoid) -> Value:
+        """What is written to the element alone."""
+        kind = kind_of(self.value)
+        if kind == "bool":
+            raise Refused("it adds up booleans")
+        return self.over(monoid, self.value, identities(monoid, kind)[0])
+
+    def instead(self, x: Value, value: Value) -> Value:
+        """The value, one for all places, where anything is written, else the element."""
+        if axes_of(value) & set(self.axes):
+            raise Refused("it scatters, and which of two values stays is left open")
+        found = op("gt", self.over(SUM, Const(1), 0), 0) if self.axes else self.hit
+        return op("where", found, value, x)
+
+
+def _short(targets: Size, sources: Size) -> None:
+    """Raises Refused where every target would look at many sources."""
+    if not any(n.is_Integer and n <= FEW for n in (targets, sources)):
+        raise Refused("it scatters")
+
+
+def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Search:
+    """Along one dimension, `index` and `src` being shaped as `x` is or smaller."""
+    if not x.dims or not index.dims:
+        raise Refused("it scatters into a number")
+    at = dim % len(x)
+    _short(x.shape[at], index.shape[at])
+    index = apart(ctx, index, x.dims)
+    places = list(x.indices)
+    bounds = [
+        op("lt", place, extent(n))
+        for d, (place, n, whole) in enumerate(zip(places, index.shape, x.shape, strict=True))
+        if d != at and not sizes.equal(n, whole)
+    ]
+    places[at] = position(index.dims[at])
+    hit = op("eq", index.at(*places), position(x.dims[at]))
+    value = x.value if src is None else src.at(*places)
+    if bounds:
+        inside = reduce(lambda a, b: op("and", a, b), bounds)
+        hit, value = op("and", inside, guarded(hit, inside)), guarded(value, inside)
+    return Search(hit, value, index.dims[at])
+
+
+def _search_at(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor | None) -> Search:
+    """Whole slices of one dimension, whose places a vector or number gives."""
+    if not x.dims:
+        raise Refused("it scatters into a number")
+    at = dim % len(x)
+    index = apart(ctx, index, x.dims)
+    along = index.dims[0] if index.dims else ()
+    _short(x.shape[at], index.shape[0] if index.dims else ONE)
+    hit = op("eq", wrapped(index.value, x.shape[at]), position(x.dims[at]))
+    places = [*x.indices[:at], position(along), *x.indices[at + 1 :]]
+    return Search(hit, x.value if src is None else src.at(*places), along)
+
+
+@row("aten.scatter.value")
+def scatter_value(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    found = _search_along(ctx, input, dim, index, None)
+    return replace(input, value=found.instead(input.value, as_kind(number(value), input.kind)))
+
+
+@row("aten.scatter.src")
+def scatter_src(ctx: Context, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    found = _search_along(ctx, input, dim, index, src)
+    return replace(input, value=found.instead(input.value, found.value))
+
+
+@row("aten.scatter_add.default")
+def scatter_add(ctx: Context, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    found = _search_along(ctx, input, dim, index, src)
+    return replace(input, value=found.onto(input.value, "sum"))
+
+
+@row("aten.scatter_reduce.two")
+def scatter_reduce(
+    ctx: Context,
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    if reduce not in REDUCTIONS:
+        raise Refused(f"it scatters by {reduce}")
+    found = _search_along(ctx, input, dim, index, src)
+    if include_self:
+        return replace(input, value=found.onto(input.value, reduce))
+    return replace(input, value=found.instead(input.value, found.written(REDUCTIONS[reduce][0])))
+
+
+@row("aten.index_add.default")
+def index_add(
+    ctx: Context, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1
+) -> Tensor:
+    found = _search_at(ctx, input, dim, index, source)
+    scaled = found.value if alpha == 1 else op("mul", found.value, as_kind(number(alpha), input.kind))
+    return replace(input, value=replace(found, value=scaled).onto(input.value, "sum"))
+
+
+@row("aten.index_fill.int_Scalar")
+def index_fill(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    found = _search_at(ctx, input, dim, index, None)
+    return replace(input, value=found.instead(input.value, as_kind(number(value), input.kind)))
+
+
+@row("aten.index_fill.int_Tensor")
+def index_fill_tensor(ctx: Context, input: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
+    found = _search_at(ctx, input, dim, index, None)
+    return replace(input, value=found.instead(input.value, cast(value, input.dtype).value))
+
+
+@row("aten.index_put.default", "aten._unsafe_index_put.default")
+def index_put(
+    ctx: Context,
+    input: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
+    accumulate: bool = False,
+) -> Tensor:
+    given = [(at, i) for at, i in enumerate(indices) if i is not None]
+    if len(given) == 1 and given[0][1].dtype == "bool":
+        found = _masked(input, *given[0], values)
+    else:
+        input, found = _indexed(ctx, input, indices, values)
+    value = found.onto(input.value, "sum") if accumulate else found.instead(input.value, found.value)
+    return replace(input, value=value)
+
+
+def _masked(x: Tensor, at: int, mask: Tensor, values: Tensor) -> Search:
+    """Where a mask over dimensions from `at` on holds; the values must be one for all that it selects."""
+    behind = at + len(mask)
+    dims = (*x.dims[:at], (), *x.dims[behind:])
+    aligned = dims[len(dims) - len(values) :]
+    selected = len(values) - len(x.dims[behind:]) - 1
+    if selected >= 0 and values.dims[selected]:
+        raise Refused("which value goes where is only known from the mask's values")
+    value = values.at(*map(position, aligned))
+    return Search(mask.at(*x.indices[at:behind]), value, ())
+
+
+def _indexed(
+    ctx: Context, x: Tensor, indices: Sequence[Tensor | None], values: Tensor
+) -> tuple[Tensor, Search]:
+    """Where index tensors say; also the tensor, with no axis that is one of theirs."""
+    given = indexed_dims(indices)
+    new, found = broadcast(list(given.values()))
+    x = apart(ctx, x, new)
+    axes = tuple(a for d in new for a in d)
+    _short(sizes.product(x.shape[at] for at in given), sizes.product(a.size for a in axes))
+    hits = (
+        op("eq", wrapped(i, x.shape[at]), position(x.dims[at])) for at, i in zip(given, found, strict=True)
+    )
+    dims = arranged(x, new, list(given))
+    value = values.at(*map(position, dims[len(dims) - len(values) :]))
+    return x, Search(reduce(lambda a, b: op("and", a, b), hits), value, axes)
