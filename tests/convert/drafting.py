@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytorch_to_triton.convert.convert import source_of
-from pytorch_to_triton.convert.draft.kernel import Stage
-from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Job, Runtime

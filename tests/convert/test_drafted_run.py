@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.convert import source_of
-from pytorch_to_triton.convert.draft.module import draft
+from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.graph.tracing import trace
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.convert import ConversionRequest, convert, declared, reference_of
-from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.errors import BadInput, NotConvertible, TargetBroken
 from pytorch_to_triton.graph.tracing import trace
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.read_source import read
-from pytorch_to_triton.convert.draft.kernel import Stage
-from pytorch_to_triton.convert.draft.module import draft
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.read_source import read
-from pytorch_to_triton.convert.draft.kernel import Stage, power_of_2
-from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.draft.file.launches import Stage, power_of_2
+from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.draft.file.reference import function_reference
 from pytorch_to_triton.schema.graph import Graph
 

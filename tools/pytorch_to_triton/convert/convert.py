@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
-from pytorch_to_triton.convert.draft.module import Source
+from pytorch_to_triton.draft.file.module import Source
 from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated
 from pytorch_to_triton.convert.stages import LAST, ConversionWork, stages_of

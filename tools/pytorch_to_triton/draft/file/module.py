@@ -22,7 +22,7 @@ from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.obstacles import refuse_unmet
+from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.schema.graph import Graph, Node
 
