@@ -25,7 +25,7 @@ DRAFTED = [
     *(pytest.param(file, (3,), id=f"{file.stem} at stage 3") for file in FILES[::3]),
     *(pytest.param(file, STAGES, id=file.stem, marks=pytest.mark.corpora) for file in FILES),
 ]
-"""The last drafts of a third of the functions for every change, all drafts of all of them with the corpora."""
+"""The last drafts of a third of the functions for every change; all drafts of all with the corpora."""
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {}
 """The operators that a function's drafts leave to PyTorch, by its file; nothing in those not named."""
 
@@ -71,9 +71,8 @@ async def test_drafts_compute_what_eager_pytorch_does(
 ) -> None:
     target = target_in(file)
     declaration = await declared(worker, interpreter, target)
-    origin = await sourced(worker, interpreter, target)
     try:
-        drafted = drafts_of(origin, stages)
+        drafted = drafts_of(await sourced(worker, interpreter, target), stages)
     except NotConvertible as refusal:
         pytest.skip(f"not drafted: {refusal.message}")
     files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
