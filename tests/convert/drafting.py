@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytorch_to_triton.convert.convert import source_of
 from pytorch_to_triton.draft.file.launches import Stage
-from pytorch_to_triton.draft.file.module import Source, draft
+from pytorch_to_triton.draft.file.module import Drafted, Source, draft
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -34,8 +34,16 @@ async def sourced(worker: WorkerClient, runtime: Runtime, target: Target) -> tup
 def written_drafts(
     origin: tuple[Traced, Source], target: Target, folder: Path, stages: Sequence[Stage] = STAGES
 ) -> list[str]:
+    return [written(d, target, folder, s) for s, d in drafts_of(origin, stages).items()]
+
+
+def drafts_of(origin: tuple[Traced, Source], stages: Sequence[Stage] = STAGES) -> dict[Stage, Drafted]:
     traced, source = origin
-    files = [folder / f"{target.path.stem}_stage{stage}.py" for stage in stages]
-    for file, stage in zip(files, stages, strict=True):
-        file.write_text(draft(traced.graph, source, stage).text, encoding="utf-8")
-    return [str(file) for file in files]
+    return {stage: draft(traced.graph, source, stage) for stage in stages}
+
+
+def written(drafted: Drafted, target: Target, folder: Path, stage: Stage) -> str:
+    """The path of the draft's file."""
+    file = folder / f"{target.path.stem}_stage{stage}.py"
+    file.write_text(drafted.text, encoding="utf-8")
+    return str(file)

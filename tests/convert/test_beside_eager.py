@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import BadInput, NotConvertible
+from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 from .drafting import drafted
+from .eager_calls import calls, differences, draft_of
 
 pytestmark = pytest.mark.anyio
 
-BESIDE_EAGER = Path(__file__).parent / "jobs" / "beside_eager.py"
 HEAD = "import dataclasses\nimport math\n\nimport torch\nimport torch.nn.functional as F\n\n"
 SIZES = ((3, 9), (3, 130))
 EDGES = ((1, 1), (3, 9), (5, 1), (5, 33), (3, 130))
@@ -45,10 +47,10 @@ class Row:
         path.write_text(HEAD + text, encoding="utf-8")
         return Target(path=path, name=self.name)
 
-    def generated(self) -> dict[str, object]:
-        """Each tensor's dtypes, dims and scale."""
-        parts = [(name, *text.rstrip("]").split("[")) for name, text in self.tensors.items()]
-        return {n: [d.split("|"), dims.split(", ") if dims else [], self.scale] for n, d, dims in parts}
+    def calls(self) -> list[JsonValue]:
+        sizes = [{"M": m, "N": n} for m, n in self.sizes]
+        declaration = parse_declaration(self.tensors, {"M": [3], "N": [9, 130]})
+        return calls(declaration, sizes, self.scale)
 
 
 def example(name: str) -> str:
@@ -229,20 +231,8 @@ async def outcomes_of(
         except Exception as refusal:
             outcomes[name] = refusal
             continue
-        drafts.append(
-            {
-                "name": name,
-                "target": str(target.path),
-                "function": target.name,
-                "files": files,
-                "sizes": [{"M": m, "N": n} for m, n in row.sizes],
-                "tensors": row.generated(),
-            }
-        )
-    job = Job(kind=str(BESIDE_EAGER), arguments={"drafts": drafts})
-    outcome = await worker.ask(job, interpreter, seconds=300.0)
-    assert outcome.answer is not None, outcome
-    return outcomes | outcome.answer
+        drafts.append(draft_of(name, target, files, row.calls()))
+    return outcomes | await differences(worker, interpreter, drafts)
 
 
 # Each row is traced in every combination of its dtypes, which takes a second.

@@ -1,19 +1,28 @@
-"""Drafted files beside eager PyTorch, in every declared dtype and with one tensor in another."""
+"""Drafted files beside eager PyTorch, in every call that they are given."""
 
 import importlib.util
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 
+from ..calls.call_inputs import generated_state
+from ..calls.exchange import following
+from ..calls.generate import generate_arguments
+from ..loading.target import load
+
 TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
+SEED = 11
 
 
 def work(report: Any, drafts: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """For each draft what differs, by its name: the dtypes and the first words of the difference."""
+    """For each draft what differs, by its name: the call and the first words of the difference.
+
+    A draft has the JSON of its `target`, the paths of its `files`, and `calls`: the `arguments` of a case,
+    their `scale`, and whether eager PyTorch `may_refuse` them.
+    """
     return {draft["name"]: list(differences(draft)) for draft in drafts}
 
 
@@ -25,17 +34,20 @@ def differences(draft: dict[str, Any]) -> Iterator[str]:
 
 
 def beside_eager(draft: dict[str, Any]) -> Iterator[str]:
-    eager = getattr(loaded(draft["target"]), draft["function"])
+    eager = load(draft["target"], "reference")
     runs = [loaded(file).run for file in draft["files"]]
-    for sizes in draft["sizes"]:
-        for dtypes in in_dtypes(draft["tensors"]):
-            given = generated(draft["tensors"], dtypes, sizes)
-            try:
-                expected = eager(**given)
-            except RuntimeError:
-                continue
-            for run in runs:
-                yield from compared(run, given, expected, f"{sizes} {dtypes}")
+    state = generated_state(eager, SEED)
+    for call in draft["calls"]:
+        given = generated(call)
+        followed = following(state, given)
+        try:
+            expected = eager(given, followed)
+        except RuntimeError as error:
+            if not call["may_refuse"]:
+                yield f"{call['name']}: eager PyTorch raised {error!r}"
+            continue
+        for run in runs:
+            yield from compared(run, {**given, **followed}, expected, call["name"])
 
 
 def loaded(file: str) -> ModuleType:
@@ -47,35 +59,26 @@ def loaded(file: str) -> ModuleType:
     return module
 
 
-def in_dtypes(tensors: dict[str, Any]) -> list[dict[str, str]]:
-    """All tensors in each dtype as far as they declare it, and each tensor alone in each of its dtypes."""
-    first = {name: declared[0] for name, (declared, _, _) in tensors.items()}
-    every = dict.fromkeys(chain.from_iterable(declared for declared, _, _ in tensors.values()))
-    alike = [{n: d if d in tensors[n][0] else first[n] for n in tensors} for d in every]
-    apart = [{**first, n: d} for n in tensors for d in tensors[n][0]]
-    return [dict(items) for items in dict.fromkeys(tuple(d.items()) for d in [*alike, *apart])]
+def generated(call: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name; floats without a declared range, scaled."""
+    arguments = generate_arguments(call, SEED)
+    free = {a["name"] for a in call["arguments"] if a["form"] == "tensor" and a["low"] is None}
+    return {n: scaled(v, call["scale"]) if n in free else v for n, v in arguments.items()}
 
 
-def generated(
-    tensors: dict[str, Any], dtypes: dict[str, str], sizes: dict[str, int]
-) -> dict[str, torch.Tensor]:
-    generator = torch.Generator().manual_seed(11)
-    return {
-        name: (scale * torch.randn([sizes[d] for d in shape], generator=generator)).to(
-            getattr(torch, dtypes[name])
-        )
-        for name, (_, shape, scale) in tensors.items()
-    }
+def scaled(tensor: torch.Tensor, scale: float) -> torch.Tensor:
+    return (tensor.double() * scale).to(tensor.dtype) if tensor.is_floating_point() else tensor
 
 
-def compared(run: Any, given: dict[str, torch.Tensor], expected: Any, what: str) -> Iterator[str]:
+def compared(run: Any, given: dict[str, Any], expected: Any, what: str) -> Iterator[str]:
     try:
         found = run(**given)
     except AssertionError as refusal:
         if "drafted for" not in str(refusal):
             yield f"{what}: {refusal}"
         return
-    short = max(TOLERANCE.get(str(t.dtype)[6:], 0.0) for t in given.values())
+    tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
+    short = max(TOLERANCE.get(str(t.dtype)[6:], 0.0) for t in tensors)
     try:
         torch.testing.assert_close(found, expected, rtol=short, atol=short, equal_nan=True)
     except AssertionError as difference:

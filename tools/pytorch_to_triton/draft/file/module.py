@@ -18,6 +18,7 @@ from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
 from pytorch_to_triton.draft.file.lines import wrapped
 from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
@@ -186,19 +187,15 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
 
 
 def _docstring(program: Program, source: Source, stage: Stage) -> str:
-    from pytorch_to_triton.draft.ir import sizes
-
     graph = program.graph
     inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
     shapes = [(r.path, [sizes.text(s) for s in r.tensor.shape]) for r in program.results]
     outputs = "\n".join(f"    {path}: [{', '.join(found)}]" for path, found in shapes)
-    left = "".join(
-        f"\n\nLeft to PyTorch: {', '.join(dict.fromkeys(f'{c.node.op.split(".")[1]} ({c.why})' for c in program.calls))}."
-        for _ in program.calls[:1]
-    )
+    left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in program.calls)
+    remark = f"\n\nLeft to PyTorch: {', '.join(left)}." if left else ""
     return (
         f'"""{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).\n\n'
-        f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{left}\n"
+        f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}\n"
         '"""'
     )
 

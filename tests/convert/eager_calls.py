@@ -1,0 +1,51 @@
+"""Calls of a target in every dtype that it declares, for drafted files to be run in beside eager PyTorch."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.target import Target
+
+BESIDE_EAGER = Path(__file__).parent / "jobs" / "beside_eager.py"
+Draft = dict[str, JsonValue]
+
+
+async def differences(worker: WorkerClient, runtime: Runtime, drafts: Sequence[Draft]) -> dict[str, object]:
+    """What differs from eager PyTorch, by the draft's name."""
+    job = Job(kind=str(BESIDE_EAGER), arguments={"drafts": list(drafts)})
+    outcome = await worker.ask(job, runtime, seconds=300.0)
+    assert outcome.answer is not None, outcome
+    return dict(outcome.answer)
+
+
+def draft_of(name: str, target: Target, files: Sequence[str], calls: Sequence[JsonValue]) -> Draft:
+    """As the job takes it; without files, only the target itself is called."""
+    return {"name": name, "target": dict(target.as_json()), "files": list(files), "calls": list(calls)}
+
+
+def calls(
+    declaration: Declaration, sizes: Sequence[Mapping[str, int]], scale: float = 1.0
+) -> list[JsonValue]:
+    """At these sizes: all tensors in each dtype as far as they declare it, then each tensor alone in each of
+    its dtypes, which eager PyTorch may refuse. `scale` is that of floats that declare no range."""
+    declared = {name: spec.dtypes for name, spec in declaration.tensors().items()}
+    first = {name: dtypes[0] for name, dtypes in declared.items()}
+    every = dict.fromkeys(chain.from_iterable(declared.values()))
+    alike: list[dict[str, DType]] = [{n: d if d in declared[n] else first[n] for n in first} for d in every]
+    apart = [{**first, n: d} for n, dtypes in declared.items() for d in dtypes]
+    return [
+        {
+            "name": f"{dict(dims)} {dtypes}",
+            "arguments": [a.model_dump(mode="json") for a in declaration.arguments(dims, dtypes)],
+            "scale": scale,
+            "may_refuse": dtypes not in alike,
+        }
+        for dims in sizes
+        for dtypes in [*alike, *(d for d in apart if d not in alike)]
+    ]

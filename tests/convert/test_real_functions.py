@@ -1,0 +1,82 @@
+"""The functions of `real_functions/`, as models have them: traced, drafted and run beside eager PyTorch."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration
+from pytorch_to_triton.inputs.sizes import middle_point
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from .drafting import STAGES, drafts_of, sourced, written
+from .eager_calls import calls, differences, draft_of
+
+pytestmark = pytest.mark.anyio
+
+FILES = sorted((Path(__file__).parent / "real_functions").glob("*.py"))
+DRAFTED = [
+    *(pytest.param(file, (3,), id=f"{file.stem} at stage 3") for file in FILES[::3]),
+    *(pytest.param(file, STAGES, id=file.stem, marks=pytest.mark.corpora) for file in FILES),
+]
+"""The last drafts of a third of the functions for every change; all drafts of all with the corpora."""
+CALLS_LEFT: Mapping[str, tuple[str, ...]] = {}
+"""The operators that a function's drafts leave to PyTorch, by its file; nothing in those not named."""
+
+
+def target_in(file: Path) -> Target:
+    """The file's last function or class."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    named = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return Target(path=file, name=named[-1])
+
+
+def sizes(declaration: Declaration) -> list[Mapping[str, int]]:
+    """Smallest, middle and largest: some with a size of one, some with odd ones."""
+    smallest = {name: min(values) for name, values in declaration.dims.items()}
+    largest = {name: max(values) for name, values in declaration.dims.items()}
+    chosen = [middle_point(declaration.dims), smallest, largest]
+    return [dict(point) for point in {tuple(p.items()): p for p in chosen}.values()]
+
+
+async def declared(worker: WorkerClient, runtime: Runtime, target: Target) -> Declaration:
+    description = await describe(worker, target, "reference", runtime)
+    return declaration_of(description, description, NO_OPTIONS)
+
+
+def test_there_are_as_many_functions_as_this_page_was_written_for() -> None:
+    assert len(FILES) == 36
+    assert CALLS_LEFT.keys() <= {file.stem for file in FILES}
+
+
+async def test_eager_pytorch_takes_every_declared_dtype(worker: WorkerClient, interpreter: Runtime) -> None:
+    drafts = []
+    for file in FILES:
+        target = target_in(file)
+        declaration = await declared(worker, interpreter, target)
+        drafts.append(draft_of(file.stem, target, (), calls(declaration, sizes(declaration))))
+    found = await differences(worker, interpreter, drafts)
+    assert found == {file.stem: [] for file in FILES}
+
+
+@pytest.mark.parametrize(("file", "stages"), DRAFTED)
+async def test_drafts_compute_what_eager_pytorch_does(
+    file: Path, stages: Sequence[Stage], worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    target = target_in(file)
+    declaration = await declared(worker, interpreter, target)
+    try:
+        drafted = drafts_of(await sourced(worker, interpreter, target), stages)
+    except NotConvertible as refusal:
+        pytest.skip(f"not drafted: {refusal.message}")
+    files = [written(d, target, tmp_path, stage) for stage, d in drafted.items()]
+    draft = draft_of(file.stem, target, files, calls(declaration, sizes(declaration)))
+    assert await differences(worker, interpreter, [draft]) == {file.stem: []}
+    left = {call for d in drafted.values() for call in getattr(d, "calls", ())}
+    assert left == set(CALLS_LEFT.get(file.stem, ()))
