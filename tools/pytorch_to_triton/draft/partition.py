@@ -16,11 +16,13 @@ from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Cluster,
     Load,
+    Map,
     Reduce,
     Scan,
     Store,
     Value,
     axes_of,
+    named,
     op,
     walk,
 )
@@ -55,7 +57,7 @@ class _Partition:
         self.steps = program.steps
         called = {r for c in program.calls for r in c.reads}
         self.kept = {n for n in (outputs | called) if n in self.steps}
-        self.inlined_values: dict[str, Value] = {}
+        self.inlined_values: dict[tuple[str, frozenset[str]], Value] = {}
 
     def found(self) -> tuple[Group | Call, ...]:
         for step in self.steps.values():
@@ -108,23 +110,23 @@ class _Partition:
         read = {v.buffer.name for v in walk(step.tensor.value) if isinstance(v, Load)}
         return [n for n in self.steps if n in read and n not in self.kept]
 
-    def _inlined(self, name: str) -> Value:
-        if name not in self.inlined_values:
-            self.inlined_values[name] = self._computed(self.steps[name].tensor.value, frozenset())
-        return self.inlined_values[name]
+    def _inlined(self, name: str, also: frozenset[str] = frozenset()) -> Value:
+        """What the step computes, with what is not kept, or is stored on the way, computed in place."""
+        if (name, also) not in self.inlined_values:
+            self.inlined_values[name, also] = self._computed(self.steps[name], also - {name})
+        return self.inlined_values[name, also]
 
-    def _computed(self, value: Value, also: frozenset[str]) -> Value:
-        """The value with what is not kept, or is stored on the way, computed in place of being read."""
-
+    def _computed(self, step: Step, also: frozenset[str]) -> Value:
         def computed(v: Value) -> Value | None:
             if not isinstance(v, Load) or v.buffer.name not in self.steps:
                 return None
             name = v.buffer.name
             if name in self.kept and name not in also:
                 return None
-            return read_through(v, self.steps[name], self._inlined(name))
+            return read_through(v, self.steps[name], self._inlined(name, also))
 
-        return rewrite(value, computed)
+        value = rewrite(step.tensor.value, computed)
+        return named(step.name, value) if step.node.source_name else value
 
     def _group(self, steps: Sequence[Step]) -> Group:
         matched = self._matched(steps)
@@ -135,7 +137,8 @@ class _Partition:
         own = frozenset(s.name for s in steps[:-1])
         stores = []
         for s in steps:
-            value = self._computed(s.tensor.value, own)
+            value = self._inlined(s.name, own)
+            value = named(s.name, value) if isinstance(value, Map) else value
             stores.append(Store(s.buffer, s.tensor.indices, value))
         cluster = Cluster(steps[-1].name, tuple(stores))
         reasons = []
@@ -172,7 +175,7 @@ class _Partition:
             return False
         last = group.steps[-1]
         own = frozenset(s.name for s in group.steps)
-        reads = [v for v in walk(self._computed(step.tensor.value, frozenset())) if isinstance(v, Load)]
+        reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
         if not mine or set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step):
             return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
@@ -59,11 +58,9 @@ class PrintedKernel:
     """Fused multiply-adds would round one side of a difference and not the other."""
 
 
-def printed(
-    cluster: Cluster, schedule: Schedule, doc: str, reserved: Collection[str] = ()
-) -> PrintedKernel:
+def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:
     """Write the kernel."""
-    p = Printer(cluster, schedule, reserved)
+    p = Printer(cluster, schedule)
     p.scopes[0].lines += memory.grid_lines(p)
     for n in p.walks:  # The grid's indices first, as a reader looks for them there.
         if p.walks[n].how in ("grid", "whole") and n in p.axes:

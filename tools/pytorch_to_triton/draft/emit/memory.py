@@ -102,9 +102,14 @@ def bounds(p: Printer, layout: Iterable[str]) -> list[Value]:
 
 
 def _always_inside(p: Printer, n: str) -> bool:
-    """Whether the axis is as long as its block: a literal power of two."""
+    """Whether blocks fill the axis: its literal size is a multiple of all of them."""
     walk, size = p.walks[n], p.axes[n].size
-    return walk.how == "whole" and size.is_Integer and p.schedule.sized.get(walk.block or "") == str(size)
+    if not size.is_Integer:
+        return False
+    if walk.block in p.schedule.sized:
+        return p.schedule.sized[walk.block] == str(size)
+    blocks = {config.get(walk.block or "") for config in p.schedule.configs}
+    return bool(blocks) and all(b and int(size) % b == 0 for b in blocks)
 
 
 def conjunction(p: Printer, layout: tuple[str, ...], where: Value | None = None, of: str = "") -> Value | None:

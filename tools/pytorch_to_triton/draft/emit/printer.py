@@ -7,7 +7,7 @@ place afterwards. A tile's dimensions are the blocked axes of a value, in the sc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
@@ -75,7 +75,7 @@ class Scope:
 class Printer:
     """The kernel that is being written."""
 
-    def __init__(self, cluster: Cluster, schedule: Schedule, reserved: Collection[str] = ()) -> None:
+    def __init__(self, cluster: Cluster, schedule: Schedule) -> None:
         check(cluster)
         self.cluster, self.schedule = schedule.applied(cluster), schedule
         check(self.cluster)
@@ -101,7 +101,7 @@ class Printer:
         dims = {n for a in self.axes.values() for n in sizes.names(a.size)}
         given = {v.name for v in self.cluster.values() if isinstance(v, Argument)}
         dims |= set(self.size_names.values())
-        self.taken = {"start", "pid", "tl", "triton", "libdevice", *reserved, *dims, *given}
+        self.taken = {"start", "pid", "tl", "triton", "libdevice", *dims, *given}
 
     # Layouts -----------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ def constant(x: Number) -> str:
     return repr(x)
 
 
-FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols"}
+FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads"}
 """What the sizes of axes are called that stand for several."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -54,8 +54,6 @@ def launches(
     stage: Stage,
     tuned: Mapping[str, Config],
     allocated: Mapping[str, str],
-    reserved: Collection[str],
-    declared: Sequence[Mapping[str, int]] = (),
 ) -> Launches:
     """Kernels and launches of a group; `allocated` says in which dtype each of its buffers is made."""
     chain = chosen(group, stage)
@@ -63,15 +61,17 @@ def launches(
     branches: list[tuple[str, tuple[str, ...]]] = []
     for number, alternative in enumerate(chain):
         name = base if number == 0 else f"{base}_{alternative.name}"
-        made = _kernels(alternative, name, reserved, stage, several=len(chain) > 1)
+        made = _kernels(alternative, name, stage)
         kernels += made
         lines: list[str] = []
         own = {s.name for s in group.steps}
         for kernel in made:
+            lines += [f"{n} = {text}" for n, text in kernel.printed.size_sources.items()]
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
-                    lines.append(allocation(buffer, f"torch.{buffer.dtype}"))
+                    lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
             lines += launch(kernel, stage, tuned)
+        lines = list(dict.fromkeys(lines))
         branches.append((alternative.condition, tuple(lines)))
     before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
     return Launches(tuple(kernels), (*before, *decided(branches)))
@@ -101,13 +101,11 @@ def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
     return lines
 
 
-def _kernels(
-    alternative: Alternative, name: str, reserved: Collection[str], stage: Stage, *, several: bool
-) -> list[Kernel]:
+def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster.name, number)}"
-        result = printed(replace(cluster, name=own), schedule, "DOC", reserved)
+        result = printed(replace(cluster, name=own), schedule, "DOC")
         passes = max(1, sum(line.startswith(f"{INDENT}for ") for line in result.lines))
         doc = documented(result, passes)
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
@@ -151,9 +149,10 @@ def autotuned(kernel: PrintedKernel) -> tuple[str, ...]:
     return (*lines, "    ],", f"    key=[{keys}],", ")")
 
 
-def allocation(buffer: Buffer, dtype: str) -> str:
+def allocation(buffer: Buffer, dtype: str, names: Mapping[str, str] | None = None) -> str:
     """A new tensor. A size such as `M - 1` is empty, not negative, where M is 0."""
-    texts = [sizes.text(s) for s in buffer.shape]
+    known = {text: name for name, text in (names or {}).items()}
+    texts = [known.get(sizes.text(s), sizes.text(s)) for s in buffer.shape]
     shape = ", ".join(f"max({t}, 0)" if "-" in t else t for t in texts)
     shape = f"({shape}{',' if len(texts) == 1 else ''})"
     return f"{buffer.name} = torch.empty({shape}, device=device, dtype={dtype})"
@@ -166,7 +165,7 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
     config: dict[str, object] = {} if at_run_time else dict(tuned.get(kernel.name, schedule.configs[0]))
     if not at_run_time and kernel.name not in tuned:
         config |= schedule.untuned
-    lines = [f"{name} = {text}" for name, text in made.size_sources.items()]
+    lines: list[str] = []
     tuned_blocks = {b for c in schedule.configs for b in c} if at_run_time else set[str]()
     values: dict[str, str] = {}
     for block, text in {**schedule.sized, **{k: str(v) for k, v in config.items()}}.items():

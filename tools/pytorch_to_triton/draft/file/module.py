@@ -122,7 +122,7 @@ def _part(
             s.name: output_dtypes[outputs[s.name]] if s.name in outputs else intermediate(s.tensor.dtype)
             for s in item.steps
         }
-        made = launches(item, base, stage, tuned, dtypes, program_names(program))
+        made = launches(item, base, stage, tuned, dtypes)
         kernels += made.kernels
         statements.append(made.lines)
     return Part(program, items, tuple(kernels), tuple(statements))
@@ -138,11 +138,6 @@ def best_by_library(node: Node) -> str | None:
     if node.op != "aten.convolution.default":
         return None
     return "the library's convolution is faster"
-
-
-def program_names(program: Program) -> frozenset[str]:
-    """Names that `run` gives to tensors."""
-    return frozenset((*program.graph.parameters, *program.steps))
 
 
 def intermediate(dtype: str) -> str:

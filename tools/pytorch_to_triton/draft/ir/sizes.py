@@ -106,9 +106,11 @@ def text(expression: Size) -> str:
 def _written(e: Size) -> str:
     if e.is_Integer or e.is_Symbol:
         return str(e)
-    parts = [f"({_written(a)})" for a in _ordered(e)]
     if isinstance(e, sympy.Add):
-        return " + ".join(parts).replace("+ (-", "+ (-")
+        first, *rest = _ordered(e)
+        signed = (f"- ({_written(-a)})" if _negative(a) else f"+ ({_written(a)})" for a in rest)
+        return " ".join([f"({_written(first)})", *signed])
+    parts = [f"({_written(a)})" for a in e.args]
     if isinstance(e, sympy.Mul):
         return " * ".join(parts)
     if isinstance(e, sympy.Pow):
@@ -123,10 +125,8 @@ def _written(e: Size) -> str:
 
 
 def _ordered(e: Size) -> tuple[Size, ...]:
-    """Arguments as a person orders them: names before numbers in a sum, numbers first in a product."""
-    if isinstance(e, sympy.Add):
-        return tuple(sorted(e.args, key=lambda a: (a.is_number, _negative(a), str(a))))
-    return tuple(e.args)
+    """Terms as a person orders them: what is added first, names before numbers."""
+    return tuple(sorted(e.args, key=lambda a: (_negative(a), a.is_number, str(a))))
 
 
 def _negative(e: Size) -> bool:

@@ -86,7 +86,7 @@ def in_chunks(
     """Chunks of rows to partial results, then those."""
     cluster = fuse("row", cluster.reduces()[0].axes)(cluster)
     (over,) = cluster.reduces()[0].axes
-    first, rest = split(cluster, over, "CHUNK")
+    first, rest = split(cluster, over, CHUNK)
     rewrites = (*((fuse("outer", outer),) if outer else ()), rename({col: "col"}))
     grid = {"outer": Walk("grid")} if outer else {}
     partial = Schedule(
@@ -94,7 +94,6 @@ def in_chunks(
         ("i", "col"),
         LOOPS,
         rewrites,
-        {"CHUNK": str(CHUNK)},
     )
     final = Schedule(
         {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}, ("part", "col"), LOOPS, rewrites

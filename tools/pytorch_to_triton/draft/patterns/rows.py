@@ -130,7 +130,7 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     reduced = cluster.reduces()[0].axes
     cluster = fuse("col", reduced)(cluster)
     (over,) = cluster.reduces()[0].axes
-    first, rest = split(cluster, over, "CHUNK")
+    first, rest = split(cluster, over, CHUNK)
     rows = tuple(a for a in first.free() if a.name != "part")
     fused = (fuse("row", rows),) if rows else ()
     grid = {"row": Walk("grid")} if rows else {}
@@ -139,7 +139,6 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
         ("i",),
         tuple({**c} for c in LOOPS[:3]),
         fused,
-        {"CHUNK": str(CHUNK)},
     )
     final_rows = tuple(a for a in rest.free())
     final = Schedule(

@@ -70,12 +70,12 @@ def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
     return found
 
 
-def split(cluster: Cluster, over: Axis, chunk: str) -> Kernels:
-    """Partial results of chunks of `chunk` elements (a size's name) along `over`; then those of all chunks.
+def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
+    """Partial results of chunks of `chunk` elements along `over`; then those of all chunks.
 
     Every reduction of the cluster is over that one axis, and none is inside another.
     """
-    length = sizes.symbol(chunk)
+    length = sizes.size(chunk)
     parts = sizes.FloorDiv(over.size + length - 1, length)
     part, i = Axis("part", parts), Axis("i", length)
     at = plus(times(Index(part), length), Index(i))
