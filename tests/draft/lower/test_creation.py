@@ -1,0 +1,58 @@
+"""Tensors made from nothing hold what PyTorch's hold."""
+
+import pytest
+import torch
+
+from pytorch_to_triton.draft.lower.row import Refused
+
+from ..lowering import agrees, lowered
+
+X = torch.randn(3, 4, 5)
+WHOLE = torch.tensor([[0, 2, 1], [4, 3, 0]])
+DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool)
+
+
+def test_constants_have_every_shape_and_dtype() -> None:
+    for dtype in DTYPES:
+        agrees("aten.full.default", [3, 1, 2], 1, dtype=dtype)
+        agrees("aten.full_like.default", X, 2.0, dtype=dtype)
+        agrees("aten.new_full.default", X, [2], 0, dtype=dtype)
+        agrees("aten.scalar_tensor.default", 1, dtype=dtype)
+        for name in ("zeros", "ones"):
+            agrees(f"aten.{name}.default", [2, 3], dtype=dtype)
+            agrees(f"aten.{name}_like.default", X, dtype=dtype)
+            agrees(f"aten.new_{name}.default", WHOLE, [4], dtype=dtype)
+    agrees("aten.full.default", [2], -1.5)
+    agrees("aten.full.default", [], True)
+    agrees("aten.full_like.default", X, float("-inf"))
+    with pytest.raises(Refused, match="complex64"):
+        lowered("aten.zeros.default", [2], dtype=torch.complex64)
+
+
+def test_ranges_start_and_step_as_asked() -> None:
+    agrees("aten.arange.default", 7)
+    agrees("aten.arange.default", 7, dtype=torch.float32)
+    agrees("aten.arange.default", 1)
+    agrees("aten.arange.start", 3, 9)
+    agrees("aten.arange.start", -2.5, 3)
+    agrees("aten.arange.start_step", 10, -3, -2)
+    agrees("aten.arange.start_step", 0.5, 3, 0.25)
+    for steps in (1, 2, 5, 6):
+        agrees("aten.linspace.default", -1, 2.5, steps, tolerance=1e-6)
+
+
+def test_diagonals_and_triangles_are_cut_where_asked() -> None:
+    agrees("aten.eye.default", 4)
+    agrees("aten.eye.m", 3, 5, dtype=torch.int64)
+    agrees("aten.eye.m", 1, 5, dtype=torch.bool)
+    for name in ("tril", "triu"):
+        for diagonal in (0, 1, -1, 3, -4, 9):
+            for x in (X, WHOLE, X[0] > 0, X[:, :1]):
+                agrees(f"aten.{name}.default", x, diagonal)
+
+
+def test_one_hot_marks_the_class() -> None:
+    agrees("aten.one_hot.default", WHOLE, 5)
+    agrees("aten.one_hot.default", torch.zeros(3, dtype=torch.int64), 1)
+    with pytest.raises(Refused, match="depends on the values"):
+        lowered("aten.one_hot.default", WHOLE)

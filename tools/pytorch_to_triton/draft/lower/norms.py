@@ -1,0 +1,173 @@
+"""Normalizations over the last dimensions or groups of channels: layer, RMS, group and instance norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.values import op
+from pytorch_to_triton.draft.lower.activations import along_channels
+from pytorch_to_triton.draft.lower.formulas import Formula, mapped
+from pytorch_to_triton.draft.lower.reductions import average
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, row
+from pytorch_to_triton.draft.lower.spread import moments
+from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
+
+Statistics = tuple[Tensor, Tensor, Tensor]
+SMALLEST_STEP = {"float64": 2.220446049250313e-16}
+FLOAT32_STEP = 1.1920928955078125e-07
+"""What rms_norm adds where no eps is given, for all dtypes that are computed in float32."""
+
+
+def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> Statistics:
+    """x with mean 0 and variance 1 over dimensions; its mean and 1 / its deviation, with these kept."""
+    centered, mean, var = moments(ctx, x, dims)
+    rstd = reciprocal_root(ctx, var, eps)
+    return mapped(ctx, lambda c, r: op("mul", c, r), centered, rstd, dtype=x.dtype), mean, rstd
+
+
+def reciprocal_root(ctx: Context, var: Tensor, eps: Operand) -> Tensor:
+    """1 / sqrt(var + eps)."""
+    return mapped(ctx, lambda v, e: op("rsqrt", op("add", v, e), name="rstd"), var, eps, dtype=var.dtype)
+
+
+def affine(ctx: Context, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """x times the weight plus the bias, where there are any."""
+    given: list[tuple[str, Tensor | None]] = [("mul", weight), ("add", bias)]
+    for fn, operand in given:
+        if operand is not None:
+            x = mapped(ctx, _called(fn), x, operand, dtype=x.dtype)
+    return x
+
+
+def _called(fn: str) -> Formula:
+    return lambda a, b: op(fn, a, b)
+
+
+def statistic(x: Tensor) -> Tensor:
+    """A statistic of halves is float32."""
+    return replace(x, dtype=x.dtype if x.dtype == "float64" else "float32")
+
+
+@row("aten.native_layer_norm.default")
+def native_layer_norm(
+    ctx: Context,
+    input: Tensor,
+    normalized_shape: Sequence[Any],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: Operand,
+) -> Statistics:
+    out, mean, rstd = normalized(ctx, input, _last(input, normalized_shape), eps)
+    return affine(ctx, out, weight, bias), statistic(mean), statistic(rstd)
+
+
+@row("aten.layer_norm.default")
+def layer_norm(
+    ctx: Context,
+    input: Tensor,
+    normalized_shape: Sequence[Any],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: Operand = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    return native_layer_norm(ctx, input, normalized_shape, weight, bias, eps)[0]
+
+
+def _last(x: Tensor, shape: Sequence[Any]) -> range:
+    return range(len(x) - len(shape), len(x))
+
+
+@row("aten._fused_rms_norm.default")
+def fused_rms_norm(
+    ctx: Context,
+    input: Tensor,
+    normalized_shape: Sequence[Any],
+    weight: Tensor | None,
+    eps: Operand | None,
+) -> tuple[Tensor, Tensor]:
+    squares = mapped(ctx, lambda v: op("square", v), input, dtype=input.dtype)
+    mean = average(ctx, squares, _last(input, normalized_shape), keepdim=True, name="mean_square")
+    step = SMALLEST_STEP.get(input.dtype, FLOAT32_STEP)
+    rstd = reciprocal_root(ctx, mean, step if eps is None else eps)
+    out = mapped(ctx, lambda v, r: op("mul", v, r), input, rstd, dtype=input.dtype)
+    return affine(ctx, out, weight, None), statistic(rstd)
+
+
+@row("aten.rms_norm.default")
+def rms_norm(
+    ctx: Context,
+    input: Tensor,
+    normalized_shape: Sequence[Any],
+    weight: Tensor | None = None,
+    eps: Operand | None = None,
+) -> Tensor:
+    return fused_rms_norm(ctx, input, normalized_shape, weight, eps)[0]
+
+
+@row("aten.native_group_norm.default")
+def native_group_norm(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: Any,
+    C: Any,
+    HxW: Any,
+    group: int,
+    eps: Operand,
+) -> Statistics:
+    return _grouped(ctx, input, group, weight, bias, eps)
+
+
+@row("aten.group_norm.default")
+def group_norm(
+    ctx: Context,
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: Operand = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    return _grouped(ctx, input, num_groups, weight, bias, eps)[0]
+
+
+def _grouped(
+    ctx: Context, x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, eps: Operand
+) -> Statistics:
+    """The channels of a group are normalized together, with all that lies below them."""
+    batch, channels, *space = x.shape
+    each: Size = sizes.FloorDiv(channels, sizes.size(groups))
+    if not sizes.equal(each * groups, channels):
+        raise Refused(f"its channels are not known to fall into {groups} groups")
+    split = reshaped(ctx.names, x, (batch, sizes.size(groups), each, *space))
+    out, mean, rstd = normalized(ctx, split, range(2, len(split)), eps)
+    joined = replace(out, dims=(out.dims[0], out.dims[1] + out.dims[2], *out.dims[3:]))
+    scales = (None if p is None else along_channels(p, len(x)) for p in (weight, bias))
+    per_group = (statistic(replace(s, dims=s.dims[:2])) for s in (mean, rstd))
+    return (affine(ctx, joined, *scales), *per_group)  # type: ignore[return-value]
+
+
+@row("aten.instance_norm.default")
+def instance_norm(
+    ctx: Context,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: Operand,
+    cudnn_enabled: bool,
+) -> Tensor:
+    if not use_input_stats or running_mean is not None:
+        raise Refused("it keeps running statistics")
+    out, _, _ = normalized(ctx, input, range(2, len(input)), eps)
+    scales = (None if p is None else along_channels(p, len(input)) for p in (weight, bias))
+    return affine(ctx, out, *scales)
