@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from pytorch_to_triton.draft.lower.row import Refused
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.evaluate import evaluate
+from pytorch_to_triton.draft.ir.values import Buffer, Cluster, Store
+from pytorch_to_triton.draft.lower.pools import max_pool
+from pytorch_to_triton.draft.lower.row import Context, Refused
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, source
 
 from ..lowering import agrees, lowered
 
@@ -81,10 +87,10 @@ def test_a_mean_of_whole_numbers_stays_with_pytorch() -> None:
         lowered("aten.avg_pool2d.default", torch.ones(1, 4, 4, dtype=torch.int64), [2, 2])
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (7, 9), (3, 3), (2, 5), (5, 4), (10, 4)])
-def test_windows_are_as_even_as_can_be(sizes: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [(1, 1), (7, 9), (3, 3), (2, 5), (5, 4), (10, 4)])
+def test_windows_are_as_even_as_can_be(size: tuple[int, int]) -> None:
     for operator in ("adaptive_avg_pool2d", "_adaptive_avg_pool2d", "adaptive_max_pool2d"):
-        agrees(f"aten.{operator}.default", IMAGES[2], list(sizes))
+        agrees(f"aten.{operator}.default", IMAGES[2], list(size))
 
 
 def test_adaptive_windows_have_one_or_three_dimensions_too() -> None:
@@ -99,3 +105,17 @@ def test_one_image_needs_no_batch() -> None:
     agrees("aten.max_pool2d.default", IMAGES[2][0], [2, 2])
     agrees("aten.avg_pool1d.default", IMAGES[1][0], [3], [2], [1])
     agrees("aten.adaptive_avg_pool2d.default", IMAGES[2][0], [2, 2])
+
+
+def test_a_padded_window_may_look_at_gathered_elements() -> None:
+    names = Names()
+    table = source(names, "table", (sizes.size(6),), "float32")
+    ids = source(names, "ids", (sizes.size(1), sizes.size(5)), "int64")
+    gathered = Tensor(ids.dims, table.at(ids.value), "float32")
+    shape = (sizes.size(1), sizes.size(5))
+    found = max_pool(Context(names, shape, "float32", "out"), gathered, [3], [1], [1])
+    assert isinstance(found, Tensor)
+    arrays = {"table": np.arange(6.0) ** 2, "ids": np.array([[4, 1, 0, 2, 5]])}
+    store = Store(Buffer("out", shape, "float32"), found.indices, found.value)
+    evaluate(Cluster("one", (store,)), arrays, {})
+    assert arrays["out"].tolist() == [[16, 16, 4, 25, 25]]

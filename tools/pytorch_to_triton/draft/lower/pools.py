@@ -7,7 +7,7 @@ from functools import reduce
 
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
 from pytorch_to_triton.draft.ir.monoids import ARGMAX, LARGEST, MAX, SUM
-from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
+from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Const, Get, Number, Reduce, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
@@ -20,6 +20,7 @@ from pytorch_to_triton.draft.lower.windows import (
     adaptive,
     every,
     for_each,
+    outputs,
     seen,
     sliding,
     taps,
@@ -126,13 +127,6 @@ def slides(
     ]
 
 
-def outputs(size: Size, slide: Slide) -> Size:
-    """How many windows there are; the last one starts before the padding at the end."""
-    last = size + slide.padding + slide.beyond - (slide.taps - 1) * slide.dilation - 1
-    starts = size + slide.padding - 1
-    return FloorDiv(starts if (last - starts).is_positive else last, sized(slide.stride)) + 1
-
-
 def slid(ctx: Context, x: Tensor, moves: Sequence[Slide]) -> list[Window]:
     """A window along each of the last dimensions."""
     rank = len(moves)
@@ -148,7 +142,10 @@ def spread(ctx: Context, x: Tensor, output_size: Sequence[int | Size]) -> list[t
 
 
 def largest(x: Tensor, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
-    """The maxima, and where in the image, counted in memory order, each first stands."""
+    """The maxima, and where in the image, counted in memory order, each first stands.
+
+    Of several NaN, too, the place is the first one's, where PyTorch gives the last one's.
+    """
     lead, axes = x.dims[: -len(windows)], taps(windows)
     values = seen(x, [*map(position, lead)], windows, lowest(x.dtype))
     place: Value = Const(0)

@@ -55,6 +55,13 @@ def sliding(ctx: Context, letter: str, size: Size, out: Size, slide: Slide) -> W
     return Window(o, k, at, every(conditions))
 
 
+def outputs(size: Size, slide: Slide) -> Size:
+    """How many windows there are; the last one starts before the padding at the end."""
+    last = size + slide.padding + slide.beyond - (slide.taps - 1) * slide.dilation - 1
+    starts = size + slide.padding - 1
+    return FloorDiv(starts if (last - starts).is_positive else last, sized(slide.stride)) + 1
+
+
 def dim(ctx: Context, hint: str, size: Size) -> Dim:
     """A new axis; none for a size of 1."""
     return () if size == 1 else (ctx.axis(hint, size),)

@@ -1,0 +1,99 @@
+"""Interpolation, padding and pixels that change places, as in PyTorch."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from pytorch_to_triton.draft.lower.row import Refused
+
+from ..lowering import agrees, lowered
+
+ROW, IMAGE, VOLUME = torch.randn(2, 3, 7), torch.randn(2, 3, 5, 6), torch.randn(1, 2, 3, 4, 5)
+BYTES = torch.randint(0, 255, (1, 2, 4, 5), dtype=torch.uint8)
+WHOLE = torch.randint(-9, 9, (2, 4, 5))
+CALLS: dict[str, tuple[Any, ...]] = {
+    "constant": ("aten.constant_pad_nd.default", IMAGE, [1, 2, 0, 3], 1.5),
+    "constant that cuts off": ("aten.constant_pad_nd.default", IMAGE, [-1, 2, 3, -2]),
+    "constant that only cuts off": ("aten.constant_pad_nd.default", IMAGE, [-1, 0]),
+    "constant in a dimension of size 1": (
+        "aten.constant_pad_nd.default",
+        IMAGE[:, :1],
+        [0, 0, 0, 0, 1, 1],
+        2.0,
+    ),
+    "constant among whole numbers": ("aten.constant_pad_nd.default", WHOLE, [1, 1], 3),
+    "constant among truths": ("aten.constant_pad_nd.default", WHOLE > 0, [1, 1], 1),
+    "infinite": ("aten.constant_pad_nd.default", IMAGE, [1, 1], -torch.inf),
+    "none given": ("aten.pad.default", IMAGE, [1, 0, 2, 1]),
+    "given": ("aten.pad.default", IMAGE, [1, 0, 2, 1], "constant", 2.5),
+    "reflecting": ("aten.pad.default", IMAGE, [1, 4, 3, 0], "reflect"),
+    "reflecting a row": ("aten.reflection_pad1d.default", ROW, [6, 5]),
+    "reflecting an image": ("aten.reflection_pad2d.default", IMAGE[0], [1, 2, 3, 4]),
+    "reflecting a volume": ("aten.reflection_pad3d.default", VOLUME, [1, 2, 3, 0, 1, 1]),
+    "repeating": ("aten.pad.default", IMAGE, [1, 0, 3, 9], "replicate"),
+    "repeating a row": ("aten.replication_pad1d.default", ROW, [6, 9]),
+    "repeating an image": ("aten.replication_pad2d.default", IMAGE, [1, 2, 3, 4]),
+    "repeating a volume": ("aten.replication_pad3d.default", VOLUME, [1, 2, 3, 0, 1, 1]),
+    "circular": ("aten.pad.default", IMAGE, [1, 6, 5, 0], "circular"),
+    "circular row": ("aten._pad_circular.default", ROW, [3, 7]),
+    "pixel shuffle": ("aten.pixel_shuffle.default", torch.randn(2, 18, 4, 5), 3),
+    "pixel shuffle to one channel": ("aten.pixel_shuffle.default", torch.randn(4, 1, 5), 2),
+    "pixel unshuffle": ("aten.pixel_unshuffle.default", torch.randn(2, 3, 4, 6), 2),
+    "channel shuffle": ("aten.channel_shuffle.default", torch.randn(2, 6, 3, 5), 3),
+    "columns": ("aten.im2col.default", IMAGE, [3, 2], [1, 1], [0, 0], [1, 1]),
+    "columns with all options": ("aten.im2col.default", IMAGE, [3, 2], [1, 2], [2, 1], [2, 3]),
+    "columns of one image": ("aten.im2col.default", IMAGE[0], [2, 2], [1, 1], [1, 1], [2, 2]),
+}
+RESIZED: dict[str, tuple[Any, ...]] = {
+    "twice": ([10, 12], None),
+    "by 2": (None, [2.0, 2.0]),
+    "by 3 and 1": (None, [3.0, 1.0]),
+    "by fractions": (None, [1.7, 2.5]),
+    "by fractions below 1": (None, [0.7, 0.5]),
+    "to other sizes": ([7, 4], None),
+    "to one element": ([1, 1], None),
+    "to the same size": ([5, 6], None),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_elements_come_from_where_pytorch_takes_them(name: str) -> None:
+    agrees(*CALLS[name])
+
+
+@pytest.mark.parametrize("operator", ["upsample_nearest2d", "_upsample_nearest_exact2d"])
+@pytest.mark.parametrize("name", RESIZED)
+def test_the_nearest_element_is_pytorchs(name: str, operator: str) -> None:
+    agrees(f"aten.{operator}.vec", IMAGE, *RESIZED[name])
+    agrees(f"aten.{operator}.vec", BYTES, *RESIZED[name])
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("name", RESIZED)
+def test_interpolation_is_pytorchs(name: str, align_corners: bool) -> None:
+    size, scales = RESIZED[name]
+    agrees("aten.upsample_bilinear2d.vec", IMAGE, size, align_corners, scales)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_one_or_three_dimensions_are_interpolated_too(align_corners: bool) -> None:
+    agrees("aten.upsample_linear1d.default", ROW, [11], align_corners)
+    agrees("aten.upsample_bilinear2d.default", IMAGE, [11, 3], align_corners, 2.3, 0.5)
+    agrees("aten.upsample_trilinear3d.default", VOLUME, [5, 3, 9], align_corners)
+    agrees("aten.upsample_linear1d.vec", ROW[:, :, :1], [4], align_corners, None)
+
+
+@pytest.mark.parametrize("family", ["upsample_nearest", "_upsample_nearest_exact"])
+def test_one_or_three_dimensions_have_nearest_elements_too(family: str) -> None:
+    agrees(f"aten.{family}1d.default", ROW, [21], 3.0)
+    agrees(f"aten.{family}1d.vec", ROW, [10], None)
+    agrees(f"aten.{family}2d.default", IMAGE, [11, 3], 2.3, 0.5)
+    agrees(f"aten.{family}3d.default", VOLUME, [6, 2, 7], None, None, None)
+
+
+def test_what_pytorch_rounds_or_cuts_in_its_own_way_stays_with_it() -> None:
+    with pytest.raises(Refused, match="whole numbers"):
+        lowered("aten.upsample_bilinear2d.vec", BYTES, [8, 8], False, None)
+    with pytest.raises(Refused, match="below zero"):
+        lowered("aten.pad.default", ROW, [-1, 2], "circular")

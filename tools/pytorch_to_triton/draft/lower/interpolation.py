@@ -1,0 +1,276 @@
+"""Images made larger or smaller: the nearest element, or a line between the two nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from pytorch_to_triton.draft.ir.indices import extent, plus, quotient, times
+from pytorch_to_triton.draft.ir.sizes import Size, equal, text
+from pytorch_to_triton.draft.ir.sizes import size as sized
+from pytorch_to_triton.draft.ir.values import Argument, Const, Value, named, op
+from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, position
+from pytorch_to_triton.draft.lower.windows import LETTERS, dim
+
+Scales = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where along one dimension an output is read."""
+
+    at: Value
+    following: Value | None = None
+    """The element after it, if that has a share of the output too."""
+    share: Value | None = None
+    """How much of the output is the following element's."""
+
+
+@dataclass(frozen=True)
+class Resized:
+    """One dimension before and after."""
+
+    letter: str
+    size: Size
+    out: Size
+    scale: float | None
+    """How much larger the call says that it gets; None: as the sizes say."""
+
+    @property
+    def ratio(self) -> Size:
+        """How many outputs an input has."""
+        return self.out / self.size if self.scale is None else sympy.Rational(self.scale)
+
+    @property
+    def step(self) -> Value:
+        """How far the input moves from one output to the next."""
+        if self.scale is not None:
+            return Const(1.0 / self.scale)
+        return self.quotient(self.size, self.out)
+
+    @property
+    def step_between_corners(self) -> Value:
+        """The same, where the first and the last outputs are the first and the last inputs."""
+        return self.quotient(self.size - 1, sympy.Max(self.out - 1, 1))
+
+    def quotient(self, a: Size, b: Size) -> Value:
+        """A ratio of sizes as a number, which `run` computes where dims are in it."""
+        if a.is_Integer and b.is_Integer:
+            return Const(int(a) / int(b))
+        return Argument(f"step_{self.letter}", f"({text(a)}) / ({text(b)})")
+
+
+Placed = Callable[[Value, Resized], Place]
+
+
+@row("aten.upsample_nearest1d.default")
+def nearest1d(
+    ctx: Context, input: Tensor, output_size: Sequence[int | Size], scales: float | None = None
+) -> Tensor:
+    return resized(ctx, input, [scales], nearest)
+
+
+@row("aten.upsample_nearest2d.default")
+def nearest2d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    return resized(ctx, input, [scales_h, scales_w], nearest)
+
+
+@row("aten.upsample_nearest3d.default")
+def nearest3d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    return resized(ctx, input, [scales_d, scales_h, scales_w], nearest)
+
+
+@row("aten.upsample_nearest1d.vec", "aten.upsample_nearest2d.vec", "aten.upsample_nearest3d.vec")
+def nearest_vec(
+    ctx: Context, input: Tensor, output_size: Sequence[int | Size] | None, scale_factors: Scales | None
+) -> Tensor:
+    return resized(ctx, input, scale_factors or [None] * (len(input) - 2), nearest)
+
+
+@row(
+    "aten._upsample_nearest_exact1d.vec",
+    "aten._upsample_nearest_exact2d.vec",
+    "aten._upsample_nearest_exact3d.vec",
+)
+def nearest_exact_vec(
+    ctx: Context, input: Tensor, output_size: Sequence[int | Size] | None, scale_factors: Scales | None
+) -> Tensor:
+    return resized(ctx, input, scale_factors or [None] * (len(input) - 2), nearest_exact)
+
+
+@row("aten._upsample_nearest_exact1d.default")
+def nearest_exact1d(
+    ctx: Context, input: Tensor, output_size: Sequence[int | Size], scales: float | None = None
+) -> Tensor:
+    return resized(ctx, input, [scales], nearest_exact)
+
+
+@row("aten._upsample_nearest_exact2d.default")
+def nearest_exact2d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    return resized(ctx, input, [scales_h, scales_w], nearest_exact)
+
+
+@row("aten._upsample_nearest_exact3d.default")
+def nearest_exact3d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    return resized(ctx, input, [scales_d, scales_h, scales_w], nearest_exact)
+
+
+@row("aten.upsample_linear1d.default")
+def linear1d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    align_corners: bool,
+    scales: float | None = None,
+) -> Tensor:
+    return linear(ctx, input, [scales], align_corners=align_corners)
+
+
+@row("aten.upsample_bilinear2d.default")
+def bilinear2d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    return linear(ctx, input, [scales_h, scales_w], align_corners=align_corners)
+
+
+@row("aten.upsample_trilinear3d.default")
+def trilinear3d(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size],
+    align_corners: bool,
+    scales_d: float | None = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Tensor:
+    return linear(ctx, input, [scales_d, scales_h, scales_w], align_corners=align_corners)
+
+
+@row("aten.upsample_linear1d.vec", "aten.upsample_bilinear2d.vec", "aten.upsample_trilinear3d.vec")
+def linear_vec(
+    ctx: Context,
+    input: Tensor,
+    output_size: Sequence[int | Size] | None,
+    align_corners: bool,
+    scale_factors: Scales | None,
+) -> Tensor:
+    scales = scale_factors or [None] * (len(input) - 2)
+    return linear(ctx, input, scales, align_corners=align_corners)
+
+
+def linear(ctx: Context, x: Tensor, scales: Scales, *, align_corners: bool) -> Tensor:
+    """Each output on the lines between its neighbours."""
+    if x.kind != "float":
+        raise Refused("it interpolates between whole numbers")
+    return resized(ctx, x, scales, between_corners if align_corners else between_centres)
+
+
+def resized(ctx: Context, x: Tensor, scales: Scales, placed: Placed) -> Tensor:
+    """The last dimensions in the result's size, each output read where it is placed."""
+    rank = len(scales)
+    along = [
+        Resized(*each) for each in zip(LETTERS[rank], x.shape[-rank:], ctx.shape[-rank:], scales, strict=True)
+    ]
+    outs = [dim(ctx, f"o{r.letter}", r.out) for r in along]
+    places = [_placed(position(o), r, placed) for o, r in zip(outs, along, strict=True)]
+    lead = x.dims[:-rank]
+    return ctx.tensor((*lead, *outs), blended(x, [*map(position, lead)], places))
+
+
+def _placed(out: Value, r: Resized, placed: Placed) -> Place:
+    if r.size == 1:
+        return Place(Const(0))
+    if equal(r.size, r.out) and r.scale in (None, 1.0):
+        return Place(out)
+    return placed(out, r)
+
+
+def blended(x: Tensor, index: list[Value], places: Sequence[Place]) -> Value:
+    """The elements at the places, by their shares."""
+    if not places:
+        return x.at(*index)
+    place, *rest = places
+    here = blended(x, [*index, place.at], rest)
+    if place.following is None or place.share is None:
+        return here
+    there = blended(x, [*index, place.following], rest)
+    kept = op("sub", 1.0, place.share)
+    return op("add", op("mul", here, kept), op("mul", there, place.share))
+
+
+def nearest(out: Value, r: Resized) -> Place:
+    """The input at or before the output's position."""
+    ratio = r.ratio
+    # PyTorch divides in float32, which gives other elements from a ratio of 41 on.
+    if ratio.is_Integer and ratio <= 40:
+        return Place(quotient(out, ratio))
+    if (1 / ratio).is_Integer:
+        return Place(times(out, 1 / ratio))
+    return Place(whole(r, op("mul", as_kind(out, "float"), r.step)))
+
+
+def nearest_exact(out: Value, r: Resized) -> Place:
+    """The input that holds the output's centre."""
+    ratio = r.ratio
+    if ratio.is_Integer:
+        return Place(quotient(out, ratio))
+    if (1 / ratio).is_Integer:
+        return Place(plus(times(out, 1 / ratio), extent(sized(int(1 / ratio) // 2))))
+    return Place(whole(r, op("mul", op("add", as_kind(out, "float"), 0.5), r.step)))
+
+
+def between_corners(out: Value, r: Resized) -> Place:
+    """The first and the last outputs are the first and the last inputs."""
+    return between(r, op("mul", as_kind(out, "float"), r.step_between_corners, name=f"source_{r.letter}"))
+
+
+def between_centres(out: Value, r: Resized) -> Place:
+    """The centres of the elements are what is scaled; before the first centre all is the first element."""
+    centre = op("mul", op("add", as_kind(out, "float"), 0.5), r.step)
+    return between(r, op("larger", op("sub", centre, 0.5), 0.0, name=f"source_{r.letter}"))
+
+
+def between(r: Resized, source: Value) -> Place:
+    """The two inputs around a position."""
+    at = whole(r, source)
+    following = op("smaller", op("add", at, 1), extent(r.size - 1))
+    return Place(at, following, op("sub", source, as_kind(at, "float"), name=f"share_{r.letter}"))
+
+
+def whole(r: Resized, source: Value) -> Value:
+    """The input at or before a position, which rounding may have put after the last one."""
+    return named(f"i{r.letter}", op("smaller", op("to_int32", source), extent(r.size - 1)))
