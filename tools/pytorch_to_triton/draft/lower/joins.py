@@ -22,11 +22,6 @@ def as_size(given: int | Size) -> Size:
     return sizes.size(given) if isinstance(given, int) else given
 
 
-def zero(x: Tensor) -> Const:
-    """Zero, of the tensor's kind."""
-    return Const({"float": 0.0, "int": 0, "bool": False}[x.kind])
-
-
 def between(index: Value, start: Size, end: Size, size: Size) -> Value:
     """Whether start <= index < end, for an index below `size`."""
     if sizes.equal(start + 1, end):
@@ -40,10 +35,11 @@ def between(index: Value, start: Size, end: Size, size: Size) -> Value:
 
 @row("aten.cat.default")
 def cat(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    return _joined(ctx, tensors, dim % len(ctx.shape))
+    return joined(ctx, tensors, dim % len(ctx.shape))
 
 
-def _joined(ctx: Context, tensors: Sequence[Tensor], at: int) -> Tensor:
+def joined(ctx: Context, tensors: Sequence[Tensor], at: int) -> Tensor:
+    """The tensors one behind the other in dimension `at`, in the dtype of the call."""
     parts = [cast(t, ctx.dtype) for t in tensors if t.shape != (ZERO,)]
     parts = [t for t in parts if t.shape[at] != ZERO] or parts
     if len(parts) < 2:
@@ -75,7 +71,7 @@ def _chosen(parts: Sequence[Tensor], index: Sequence[Value], at: int) -> Value:
 @row("aten.stack.default")
 def stack(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     at = dim % len(ctx.shape)
-    return _joined(ctx, [_with_one(t, at) for t in tensors], at)
+    return joined(ctx, [_with_one(t, at) for t in tensors], at)
 
 
 def _with_one(x: Tensor, at: int) -> Tensor:
@@ -165,26 +161,30 @@ def diagonal(ctx: Context, input: Tensor, offset: int = 0, dim1: int = 0, dim2: 
 
 @row("aten.diag_embed.default")
 def diag_embed(ctx: Context, input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    return on_diagonal(ctx, input, (offset, dim1, dim2), None)
+    return with_diagonal(zeros(ctx, input), input, offset, dim1, dim2)
 
 
-def on_diagonal(ctx: Context, x: Tensor, place: tuple[int, int, int], around: Tensor | None) -> Tensor:
-    """The last dimension laid along a diagonal (its offset and two dimensions) of `around`, or of zeros."""
-    offset, dim1, dim2 = place
-    down, right = dim1 % (len(x) + 1), dim2 % (len(x) + 1)
-    dims = ctx.names.dims(ctx.shape) if around is None else around.dims
-    i, j = position(dims[down]), position(dims[right])
+def zeros(ctx: Context, like: Tensor) -> Tensor:
+    """Zeros in the shape of the call's result, of the kind of another tensor."""
+    zero = {"float": 0.0, "int": 0, "bool": False}[like.kind]
+    return ctx.tensor(ctx.names.dims(ctx.shape), Const(zero))
+
+
+def with_diagonal(x: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    """x, with the last dimension of `src` along a diagonal of two dimensions."""
+    down, right = dim1 % len(x), dim2 % len(x)
+    i, j = x.indices[down], x.indices[right]
     hit = op("eq", plus(i, Const(offset)), j) if offset >= 0 else op("eq", i, plus(j, Const(-offset)))
-    others = [position(d) for at, d in enumerate(dims) if at not in (down, right)]
-    value = guarded(x.at(*others, i if offset >= 0 else j), hit)
-    return ctx.tensor(dims, op("where", hit, value, zero(x) if around is None else around.value))
+    others = [place for at, place in enumerate(x.indices) if at not in (down, right)]
+    value = guarded(src.at(*others, i if offset >= 0 else j), hit)
+    return replace(x, value=op("where", hit, value, x.value))
 
 
 @row("aten.diagonal_scatter.default")
 def diagonal_scatter(
     ctx: Context, input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
-    return on_diagonal(ctx, src, (offset, dim1, dim2), input)
+    return with_diagonal(input, src, offset, dim1, dim2)
 
 
 @row("aten.unfold.default")

@@ -40,30 +40,38 @@ def copy(ctx: Context, input: Tensor, src: Tensor, non_blocking: bool = False) -
 
 @row("aten.select_scatter.default")
 def select_scatter(ctx: Context, input: Tensor, src: Tensor, dim: int, index: Any) -> Tensor:
-    at = dim % len(input)
-    places = list(input.indices)
-    inside = op("eq", places.pop(at), extent(from_start(index, input.shape[at])))
-    return replace(input, value=op("where", inside, guarded(src.at(*places), inside), input.value))
+    return with_selected(input, src, dim % len(input), index)
+
+
+def with_selected(x: Tensor, src: Tensor, at: int, index: Any) -> Tensor:
+    """x, with `src` at one index of a dimension."""
+    places = list(x.indices)
+    inside = op("eq", places.pop(at), extent(from_start(index, x.shape[at])))
+    return replace(x, value=op("where", inside, guarded(src.at(*places), inside), x.value))
 
 
 @row("aten.slice_scatter.default")
 def slice_scatter(
     ctx: Context, input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Tensor:
-    at = dim % len(input)
-    size, count = input.shape[at], src.shape[at]
+    return with_slice(input, src, dim % len(input), start, step)
+
+
+def with_slice(x: Tensor, src: Tensor, at: int, start: Any, step: int) -> Tensor:
+    """x, with `src` from `start` on in a dimension; where it ends, the size of `src` says."""
+    size, count = x.shape[at], src.shape[at]
     if sizes.equal(count, size) or count == ZERO:
-        return input if count == ZERO else src
+        return x if count == ZERO else src
     first = from_start(start, size)
     if first.is_negative:
         first = ZERO
-    places = list(input.indices)
+    places = list(x.indices)
     inside = between(places[at], first, first + (count - 1) * step + 1, size)
     past = minus(places[at], extent(first))
     if step != 1:
         inside = op("and", inside, op("eq", remainder(past, sizes.size(step)), 0))
     places[at] = quotient(past, sizes.size(step))
-    return replace(input, value=op("where", inside, guarded(src.at(*places), inside), input.value))
+    return replace(x, value=op("where", inside, guarded(src.at(*places), inside), x.value))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,231 @@
+"""Gradients of pointwise functions and of softmax, which only backward graphs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi, sqrt
+from typing import Any
+
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.values import Operand, Value, op
+from pytorch_to_triton.draft.lower.joins import joined
+from pytorch_to_triton.draft.lower.row import Context, as_kind, cast, row
+from pytorch_to_triton.draft.lower.tensor import Tensor, broadcast
+from pytorch_to_triton.draft.lower.views import cut
+
+
+def formula(ctx: Context, fn: Callable[..., Value], *operands: Tensor) -> Tensor:
+    """A formula of the elements of tensors that broadcast, as floats."""
+    dims, values = broadcast(operands)
+    return ctx.tensor(dims, fn(*(as_kind(v, "float") for v in values)), ctx.dtype or operands[0].dtype)
+
+
+def less(a: Operand, b: Operand) -> Value:
+    """The difference."""
+    return op("sub", a, b)
+
+
+def product(first: Operand, *others: Operand) -> Value:
+    """The product of all."""
+    for x in others:
+        first = op("mul", first, x)
+    assert isinstance(first, Value)
+    return first
+
+
+def either(a: Value, b: Value) -> Value:
+    """Whether one of the two holds."""
+    return op("or", a, b)
+
+
+@row("aten.tanh_backward.default")
+def tanh_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
+    return formula(ctx, lambda g, y: product(g, less(1.0, op("square", y))), grad_output, output)
+
+
+@row("aten.sigmoid_backward.default")
+def sigmoid_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
+    return formula(ctx, lambda g, y: product(g, less(1.0, y), y), grad_output, output)
+
+
+@row("aten.threshold_backward.default")
+def threshold_backward(ctx: Context, grad_output: Tensor, input: Tensor, threshold: Any) -> Tensor:
+    return formula(ctx, lambda g, x: op("where", op("le", x, float(threshold)), 0.0, g), grad_output, input)
+
+
+@row("aten.gelu_backward.default")
+def gelu_backward(ctx: Context, grad_output: Tensor, input: Tensor, *, approximate: str = "none") -> Tensor:
+    slope = _gelu_slope if approximate == "none" else _gelu_tanh_slope
+    return formula(ctx, lambda g, x: product(g, slope(x)), grad_output, input)
+
+
+def _gelu_slope(x: Value) -> Value:
+    cdf = op("mul", 0.5, op("add", 1.0, op("erf", product(sqrt(0.5), x))), name="cdf")
+    pdf = op("mul", 1 / sqrt(2 * pi), op("exp", product(-0.5, op("square", x))), name="pdf")
+    return op("add", cdf, product(x, pdf))
+
+
+def _gelu_tanh_slope(x: Value) -> Value:
+    beta, kappa = sqrt(2 / pi), 0.044715
+    inner = product(beta, op("add", x, product(kappa, op("cube", x))))
+    tanh = op("tanh", inner, name="tanh_inner")
+    inner_slope = product(beta, op("add", 1.0, product(3 * kappa, op("square", x))))
+    right = product(0.5, x, less(1.0, op("square", tanh)), inner_slope)
+    return op("add", product(0.5, op("add", 1.0, tanh)), right)
+
+
+@row("aten.silu_backward.default")
+def silu_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
+    def slope(g: Value, x: Value) -> Value:
+        sigmoid = op("sigmoid", x, name="sigmoid")
+        return product(g, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.mish_backward.default")
+def mish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
+    def slope(g: Value, x: Value) -> Value:
+        tanh = op("tanh", op("softplus", x), name="tanh_softplus")
+        return product(g, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.leaky_relu_backward.default")
+def leaky_relu_backward(
+    ctx: Context, grad_output: Tensor, input: Tensor, negative_slope: Any, self_is_result: bool
+) -> Tensor:
+    return formula(
+        ctx,
+        lambda g, x: op("where", op("gt", x, 0.0), g, product(g, float(negative_slope))),
+        grad_output,
+        input,
+    )
+
+
+@row("aten.elu_backward.default")
+def elu_backward(
+    ctx: Context,
+    grad_output: Tensor,
+    alpha: Any,
+    scale: Any,
+    input_scale: Any,
+    is_result: bool,
+    self_or_result: Tensor,
+) -> Tensor:
+    low = float(alpha * scale)
+
+    def slope(g: Value, x: Value) -> Value:
+        scaled = product(x, float(input_scale))
+        below = op("add", x, low) if is_result else product(low, op("exp", scaled))
+        return op("where", op("le", x, 0.0), product(g, float(input_scale), below), product(g, float(scale)))
+
+    return formula(ctx, slope, grad_output, self_or_result)
+
+
+@row("aten.hardtanh_backward.default")
+def hardtanh_backward(ctx: Context, grad_output: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
+    def slope(g: Value, x: Value) -> Value:
+        return op("where", either(op("le", x, float(min_val)), op("ge", x, float(max_val))), 0.0, g)
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.hardsigmoid_backward.default")
+def hardsigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
+    def slope(g: Value, x: Value) -> Value:
+        inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
+        return op("where", inside, product(g, 1 / 6), 0.0)
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.hardswish_backward.default")
+def hardswish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
+    def slope(g: Value, x: Value) -> Value:
+        between = product(g, op("add", op("div", x, 3.0), 0.5))
+        return op("where", op("le", x, -3.0), 0.0, op("where", op("lt", x, 3.0), between, g))
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.softshrink_backward.default")
+def softshrink_backward(ctx: Context, grad_output: Tensor, input: Tensor, lambd: Any) -> Tensor:
+    return _shrunk(ctx, grad_output, input, float(lambd))
+
+
+@row("aten.hardshrink_backward.default")
+def hardshrink_backward(ctx: Context, grad_out: Tensor, input: Tensor, lambd: Any) -> Tensor:
+    return _shrunk(ctx, grad_out, input, float(lambd))
+
+
+def _shrunk(ctx: Context, grad: Tensor, x: Tensor, lambd: float) -> Tensor:
+    return formula(ctx, lambda g, x: op("where", op("le", op("abs", x), lambd), 0.0, g), grad, x)
+
+
+@row("aten.softplus_backward.default")
+def softplus_backward(ctx: Context, grad_output: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
+    def slope(g: Value, x: Value) -> Value:
+        scaled = x if beta == 1 else product(x, float(beta))
+        return op("where", op("gt", scaled, float(threshold)), g, product(g, op("sigmoid", scaled)))
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.log_sigmoid_backward.default")
+def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
+    # The buffer is exp(-abs(x)) on a CPU and empty on a GPU.
+    return formula(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
+
+
+@row("aten.logit_backward.default")
+def logit_backward(ctx: Context, grad_output: Tensor, input: Tensor, eps: float | None = None) -> Tensor:
+    low, beyond = (0.0, float("nan")) if eps is None else (eps, 0.0)
+
+    def slope(g: Value, x: Value) -> Value:
+        outside = either(op("lt", x, low), op("gt", x, 1 - low))
+        return op("where", outside, beyond, op("div", g, product(x, less(1.0, x))))
+
+    return formula(ctx, slope, grad_output, input)
+
+
+@row("aten.glu_backward.default")
+def glu_backward(ctx: Context, grad_output: Tensor, input: Tensor, dim: int) -> Tensor:
+    at = dim % len(input)
+    half = grad_output.shape[at]
+    a, b = (cut(ctx, input, at, start, half) for start in (0 * half, half))
+
+    def of_gate(g: Value, a: Value, b: Value) -> Value:
+        gate = op("sigmoid", b, name="gate")
+        return product(g, a, gate, less(1.0, gate))
+
+    left = formula(ctx, lambda g, b: product(g, op("sigmoid", b)), grad_output, b)
+    return joined(ctx, [left, formula(ctx, of_gate, grad_output, a, b)], at)
+
+
+@row("aten.native_dropout_backward.default")
+def native_dropout_backward(ctx: Context, grad_output: Tensor, mask: Tensor, scale: Any) -> Tensor:
+    return formula(ctx, lambda g, kept: product(g, kept, scale), grad_output, mask)
+
+
+@row("aten._softmax_backward_data.default")
+def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    weighted = formula(ctx, product, grad_output, output)
+    total = ctx.reduce(SUM, weighted, [dim], keepdim=True, name="total")
+    return _as(ctx, formula(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total))
+
+
+@row("aten._log_softmax_backward_data.default")
+def log_softmax_backward(
+    ctx: Context, grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Tensor:
+    total = ctx.reduce(SUM, grad_output, [dim], keepdim=True, name="total")
+    return _as(
+        ctx,
+        formula(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total),
+    )
+
+
+def _as(ctx: Context, x: Tensor) -> Tensor:
+    return cast(x, ctx.dtype)
