@@ -1,6 +1,6 @@
 """Is a drafted file right? Its `run` beside the problem's `Model`, by nothing but torch.
 
-    python check.py PROBLEM DRAFTED [--small] [--device cuda]
+    python check.py PROBLEM DRAFTED [--small] [--device cuda] [--evaluated]
 
 Prints one line of JSON. Nothing of the project's validation judges here. On the CPU the kernels run under
 Triton's interpreter; the project's worker, which corrects the interpreter, takes this file as a job.
@@ -45,15 +45,15 @@ class TooLarge(Exception):
     """The smallest sizes that the draft takes are too large for the interpreter."""
 
 
-def work(report: Any, problem: str, drafted: str, *, small: bool, device: str, training: bool) -> Any:
-    """The comparison as a job of the worker: `status` is `right`, `wrong` or `too_large`, with `why`."""
+def work(report: Any, problem: str, drafted: str, *, small: bool, device: str, evaluated: bool) -> Any:
+    """The comparison as a job of the worker: `status` is `right`, `wrong`, `random` or `too_large`."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     text = Path(drafted).read_text(encoding="utf-8")
     run = loaded(drafted).run
     with torch.no_grad():
         contents = loaded(problem)
-        model = modelled(contents, device, training=training)
+        model = modelled(contents, device, evaluated=evaluated)
         moved_off_initial_values(model)
         if not small:
             inputs = given(contents, device)
@@ -67,12 +67,14 @@ def work(report: Any, problem: str, drafted: str, *, small: bool, device: str, t
 def at_small_sizes(run: Any, model: torch.nn.Module, text: Mapping[str, Any], device: str) -> Any:
     """The comparison at the smallest sizes that both sides take, on values of one sign and of both."""
     refused = ""
+    state = state_of(model)
     for dims in small_points(text.get("DIMS", {}), text.get("REQUIRES", [])):
+        elements = count(generated(text["INPUTS"], state, dims, torch.rand, "meta"))
+        if elements > MOST_ELEMENTS and device == "cpu":
+            raise TooLarge(refused or f"{elements:,} elements" + f" at {dict(dims)}" * bool(dims))
         found = []
         for values in (torch.rand, torch.randn):
-            inputs = generated(text["INPUTS"], state_of(model), dims, values, device)
-            if count(inputs) > MOST_ELEMENTS and device == "cpu":
-                raise TooLarge(refused or f"{count(inputs):,} elements at {dict(dims)}")
+            inputs = generated(text["INPUTS"], state, dims, values, device)
             try:
                 found.append(compared(run, model, inputs))
             except Exception as error:  # a size that eager or a guard of `run` refuses: a larger one may do
@@ -80,7 +82,7 @@ def at_small_sizes(run: Any, model: torch.nn.Module, text: Mapping[str, Any], de
                 break
         if len(found) == 2:
             worst = next((f for f in found if f["status"] != "right"), found[0])
-            return {**worst, "dims": dict(dims), "elements": count(inputs), "refused": refused}
+            return {**worst, "dims": dict(dims), "elements": elements, "refused": refused}
     return {"status": "wrong", "why": f"no small sizes that both sides take; the last: {refused}"}
 
 
@@ -152,8 +154,11 @@ def loaded(path: str) -> Any:
     return module
 
 
-def modelled(contents: Any, device: str, *, training: bool) -> torch.nn.Module:
-    """The problem's Model, the same at each call. A Model whose constructor needs the CPU is moved."""
+def modelled(contents: Any, device: str, *, evaluated: bool) -> torch.nn.Module:
+    """The problem's Model, the same at each call; `evaluated`: in eval(), else as its file leaves it.
+
+    One whose constructor needs the CPU is moved.
+    """
     torch.manual_seed(SEED)
     arguments = contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
     made = (lambda: contents.Model(**arguments)) if isinstance(arguments, dict) else None
@@ -165,7 +170,7 @@ def modelled(contents: Any, device: str, *, training: bool) -> torch.nn.Module:
         torch.manual_seed(SEED)
         model = made()
     module: torch.nn.Module = model.to(device)
-    return module.train() if training else module.eval()
+    return module.eval() if evaluated else module
 
 
 def given(contents: Any, device: str) -> list[Any]:
@@ -182,10 +187,10 @@ def given(contents: Any, device: str) -> list[Any]:
 
 def moved_off_initial_values(model: torch.nn.Module) -> None:
     """Weights of one and statistics of zero would hide that a draft leaves them out."""
-    generator = torch.Generator().manual_seed(SEED)
+    torch.manual_seed(SEED)
     for tensor in (*model.parameters(), *model.buffers()):
         if tensor.is_floating_point():
-            noise = torch.rand(tensor.shape, generator=generator).to(tensor.device, tensor.dtype)
+            noise = torch.rand_like(tensor)
             tensor.copy_(tensor * (1 + 0.2 * noise) + 0.05 * noise)
 
 
@@ -205,8 +210,8 @@ def bound(run: Any, inputs: list[Any], state: Mapping[str, torch.Tensor]) -> dic
 def compared(run: Any, model: torch.nn.Module, inputs: list[Any]) -> dict[str, Any]:
     """`right` or `wrong`, with the largest difference from eager. Whatever either side raises is raised."""
     state = {name: tensor.clone() for name, tensor in state_of(model).items()}
-    expected = list(leaves(model(*inputs)))
-    found = list(leaves(run(**bound(run, inputs, state))))
+    expected = outputs_of(lambda: model(*inputs))
+    found = outputs_of(lambda: run(**bound(run, inputs, state)))
     if len(found) != len(expected):
         return {"status": "wrong", "why": f"{len(found)} outputs, not {len(expected)}"}
     largest = 0.0
@@ -218,8 +223,16 @@ def compared(run: Any, model: torch.nn.Module, inputs: list[Any]) -> dict[str, A
         largest = max(largest, difference)
         if failing:
             why = f"output {at}: {failing:,} of {ours.numel():,} elements differ, by up to {difference:.3g}"
+            if differences(outputs_of(lambda: model(*inputs), SEED + 1)[at], theirs)[0]:
+                return {"status": "random", "why": f"{why}; eager differs from itself with another seed"}
             return {**beside_float64(model, inputs, at, ours, theirs, why), "largest_difference": difference}
     return {"status": "right", "why": "", "largest_difference": largest}
+
+
+def outputs_of(call: Any, seed: int = SEED) -> list[torch.Tensor]:
+    """What the call returns where random numbers, such as dropout's, start from the seed."""
+    torch.manual_seed(seed)
+    return list(leaves(call()))
 
 
 def beside_float64(
@@ -243,8 +256,8 @@ def differences(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, float]:
     tolerance = TOLERANCE.get(theirs.dtype, 0.0)
     failing, largest = 0, 0.0
     # A view, or a copy where it has to be one, chunk by chunk: whole differences may not fit into memory.
-    pairs = zip(ours.reshape(-1).split(CHUNK), theirs.reshape(-1).split(CHUNK), strict=True)
-    for one, other in pairs:
+    flat = (ours.reshape(-1), theirs.reshape(-1))
+    for one, other in zip(*(torch.split(tensor, CHUNK) for tensor in flat), strict=True):
         if tolerance:
             close = torch.isclose(one, other.to(one.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
         else:
@@ -278,7 +291,7 @@ def main() -> None:
     parser.add_argument("drafted")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--training", action="store_true", help="leave the model as its file makes it")
+    parser.add_argument("--evaluated", action="store_true", help="the draft is of the model in eval()")
     given = parser.parse_args()
     answer = work(
         None,
@@ -286,7 +299,7 @@ def main() -> None:
         given.drafted,
         small=given.small,
         device=given.device,
-        training=given.training,
+        evaluated=given.evaluated,
     )
     print(json.dumps(answer))
 

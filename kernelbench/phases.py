@@ -128,19 +128,19 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         "dims": origin.source.declared.get("DIMS") or {},
         "requires": list(origin.source.declared.get("REQUIRES") or ()),
         # The drafted `reference` says in which mode the module was traced.
-        "training": "class Model" in text and ".eval()" not in text,
+        "evaluated": ".eval()" in text,
     }
 
 
 async def check_problem(setting: Setting, problem: Problem) -> Record:
-    """`right`, `wrong` or `too_large`, by check.py."""
+    """`right`, `wrong`, `random` or `too_large`, by check.py."""
     draft = setting.draft(problem)
     arguments = {
         "problem": str(problem.path),
         "drafted": str(setting.out / draft["file"]),
         "small": setting.small,
         "device": "cpu" if setting.runtime.interpreter else "cuda",
-        "training": draft["training"],
+        "evaluated": draft["evaluated"],
     }
     return await setting.ask(CHECK, arguments)
 
@@ -199,18 +199,16 @@ def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str,
     draft = setting.draft(problem)
     return {
         "what": what,
-        "caches": str(setting.out / "caches"),
         "problem": str(problem.path),
         "drafted": str(setting.out / draft["file"]) if draft else None,
-        "training": bool(draft.get("training")),
+        "evaluated": bool(draft.get("evaluated")),
         "compile_seconds": setting.seconds / 2,
     }
 
 
 async def measure_machine(setting: Setting) -> Record:
     """The record of this machine: what it is, and its copy bandwidth."""
-    arguments = {"what": "machine", "caches": str(setting.out / "caches")}
-    found = await setting.ask(TIMING, arguments, setting.needs)
+    found = await setting.ask(TIMING, {"what": "machine"}, setting.needs)
     named = {"problem": MACHINE, "phase": "machine", "where": setting.where("machine")}
     return {**named, "needs": setting.needs, **found}
 

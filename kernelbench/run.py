@@ -28,8 +28,10 @@ DEVICE_ONLY = ("compile", "time")
 WITHOUT_DRAFT = ("draft", *DEVICE_ONLY)
 """Phases for problems that are not drafted, too: eager and torch.compile are timed all the same."""
 RESULTS = Path("benchmarks/kernelbench")
-COMPILED_AHEAD = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+IMPORTED_AHEAD = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """The fork server imports torch.compile: neither a pool of processes nor a CUDA context may start with it."""
+CACHES = {"TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
+"""Folders of the results in which compiled code is kept from phase to phase."""
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -123,8 +125,14 @@ async def do_phase(
     setting: Setting, given: argparse.Namespace, problems: Sequence[Problem], phase: str
 ) -> None:
     """One phase of all problems that need it, side by side but for timings; each is recorded as it ends."""
-    waiting = deque(problem for problem in problems if is_needed(setting, problem, phase, given.again))
-    total = len(waiting)
+    needed = [problem for problem in problems if is_needed(setting, problem, phase, given.again)]
+    crowded = await in_lanes(setting, needed, phase, lanes(setting, given, phase))
+    await in_lanes(setting, crowded, phase, 1)
+
+
+async def in_lanes(setting: Setting, problems: Sequence[Problem], phase: str, count: int) -> list[Problem]:
+    """The phase of these problems, `count` at once; those that found too little memory beside others."""
+    waiting, crowded = deque(problems), []
     began = time.monotonic()
 
     async def lane() -> None:
@@ -132,11 +140,14 @@ async def do_phase(
             problem = waiting.popleft()
             record = await record_of(setting, problem, phase)
             setting.records.add(record)
+            if "out of memory" in str(record.get("why")).lower():
+                crowded.append(problem)
             print(f"{time.monotonic() - began:6.1f} s  {line_of(record)}  ({len(waiting)} wait)", flush=True)
 
     async with anyio.create_task_group() as group:
-        for _ in range(min(total, lanes(setting, given, phase))):
+        for _ in range(min(len(problems), count)):
             group.start_soon(lane)
+    return crowded if count > 1 else []
 
 
 def is_needed(setting: Setting, problem: Problem, phase: str, again: str | None) -> bool:
@@ -155,7 +166,8 @@ def lanes(setting: Setting, given: argparse.Namespace, phase: str) -> int:
     if phase == "time":
         return 1
     on_device = phase != "draft" and not setting.runtime.interpreter
-    return max(1, given.device_jobs if on_device else given.jobs)
+    count: int = given.device_jobs if on_device else given.jobs
+    return max(1, count)
 
 
 def line_of(record: Record) -> str:
@@ -176,15 +188,20 @@ def shown(implementation: Record) -> str:
 
 def main() -> int:
     """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
-    os.environ.update({name: os.environ.get(name, value) for name, value in COMPILED_AHEAD.items()})
+    given = arguments()
+    caches = {name: str(given.out.resolve() / "caches" / folder) for name, folder in CACHES.items()}
+    for name, value in {**IMPORTED_AHEAD, **caches}.items():
+        os.environ.setdefault(name, value)
     try:
-        return anyio.run(run, arguments())
+        return anyio.run(run, given)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2
     except Refusal as refusal:
         print(refusal, file=sys.stderr)
         return refusal.exit_code
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -33,13 +32,11 @@ AGREES = 0.02
 Call = Callable[[], Any]
 
 
-def work(report: Any, what: str, caches: str, **problem: Any) -> Any:
+def work(report: Any, what: str, **problem: Any) -> Any:
     """`machine`: what the device copies. `fill_caches`: compile all. `time`: the medians."""
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{caches}/inductor"
-    os.environ["TRITON_CACHE_DIR"] = f"{caches}/triton"
     if what == "machine":
         return machine()
-    inductor = importlib.import_module("torch._inductor.config")
+    inductor: Any = importlib.import_module("torch._inductor.config")
     inductor.compile_threads = 1  # starting its pool takes longer than most of these compilations
     inductor.autotune_local_cache = False  # chosen among other processes, a configuration may be a bad one
     with torch.no_grad():
@@ -72,13 +69,13 @@ def machine() -> dict[str, Any]:
 class Implementations:
     """The calls of one problem on the same inputs, as far as each of them works."""
 
-    def __init__(self, problem: str, drafted: str | None, *, training: bool, compile_seconds: float) -> None:
+    def __init__(self, problem: str, drafted: str | None, *, evaluated: bool, compile_seconds: float) -> None:
         check = sibling("check")
         contents = check.loaded(problem)
         self.leaves, self.compile_seconds = check.leaves, compile_seconds
-        self.model = check.modelled(contents, "cuda", training=training)
+        self.model = check.modelled(contents, "cuda", evaluated=evaluated)
         self.inputs = check.given(contents, "cuda")
-        compiled = torch.compile(self.model)
+        compiled: Call = torch.compile(self.model)
         self.calls: dict[str, Call] = {
             "eager": lambda: self.model(*self.inputs),
             "compile": lambda: compiled(*self.inputs),
@@ -110,7 +107,7 @@ class Implementations:
     def bytes(self) -> int:
         """What any implementation has to move: inputs, parameters and buffers, outputs, once each."""
         state = [*self.model.parameters(), *self.model.buffers()]
-        return sum(t.nbytes for t in (*self.leaves(self.inputs), *state)) + self.output_bytes
+        return self.output_bytes + sum(int(t.nbytes) for t in (*self.leaves(self.inputs), *state))
 
     def timings(self) -> dict[str, dict[str, Any]]:
         """Those of the implementations whose first call did not fail."""
@@ -168,8 +165,12 @@ def planned(call: Call, flush: Flush) -> tuple[int, int]:
     return max(FEWEST, min(MOST, int(SECONDS / (taken + flushes * flush.seconds)))), flushes
 
 
+def event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
 def between_events(call: Call) -> tuple[torch.cuda.Event, torch.cuda.Event]:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start, end = event(), event()
     start.record()
     call()
     end.record()
