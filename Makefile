@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-corpora test-tritons check browser setup clean
+.PHONY: demo test test-corpora test-tritons kernelbench check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -31,6 +31,11 @@ test-tritons: $(READY) $(TRITONS:%=.tritons/%/ready)
 	$(PYTHON) -m venv .tritons/$*
 	.tritons/$*/bin/pip install --quiet --disable-pip-version-check triton==$*
 	@touch $@
+
+# KB is a checkout of KernelBench; ARGS are options of kernelbench/run.py. Run again, it goes on where it ended.
+kernelbench: $(READY)
+	@test -n "$(KB)" || { echo "Name a checkout of KernelBench: make kernelbench KB=path/to/KernelBench" >&2; exit 2; }
+	$(BIN)/python -m kernelbench.run "$(KB)" $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check

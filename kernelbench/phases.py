@@ -1,0 +1,233 @@
+"""What is done with one problem: drafted, checked, validated, compiled ahead, timed. Each gives a record."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from kernelbench.drafting import drafted, origin_of, refusal_of
+from kernelbench.problems import Problem
+from kernelbench.records import MACHINE, Record, Records
+from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.places import write_atomically
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
+
+HERE = Path(__file__).resolve().parent
+CHECK, TIMING = str(HERE / "check.py"), str(HERE / "timing.py")
+NEEDS = ("torch._dynamo", "torch._inductor.compile_fx")
+"""What torch.compile imports at its first call: seconds, which the fork server spends once."""
+SEED = 20
+LONGEST = 1000
+"""Characters of a message in a record."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How all problems are treated."""
+
+    worker: WorkerClient
+    runtime: Runtime
+    records: Records
+    out: Path
+    """The results folder; paths in records are relative to it."""
+    stage: Stage
+    small: bool
+    """Whether problems are checked and validated at small sizes, not at those that they declare."""
+    seconds: float
+    """How long one phase of one problem may take."""
+    needs: tuple[str, ...] = NEEDS
+
+    def where(self, phase: str) -> str:
+        """Sizes and device, by which results of a phase are told apart."""
+        if phase == "draft":
+            return ""
+        device = "interpreter" if self.runtime.interpreter else "device"
+        return f"{'small' if self.small else 'declared'}, {device}" if phase in SIZED else device
+
+    def draft(self, problem: Problem) -> Record:
+        """The problem's draft; empty where it has none."""
+        found = self.records.draft(problem.key) or {}
+        return found if found.get("status") == "drafted" else {}
+
+    async def ask(self, kind: str, arguments: Mapping[str, Any], needs: tuple[str, ...] = ()) -> Record:
+        """What one of the files beside this answers; or how it ended instead."""
+        job = Job(kind=kind, arguments=arguments, needs=needs)
+        outcome = await self.worker.ask(job, self.runtime, seconds=self.seconds)
+        return outcome.answer if outcome.answer is not None else ended(outcome)
+
+
+SIZED = ("check", "validate")
+"""Phases that small sizes will do for."""
+
+Phase = Callable[[Setting, Problem], Awaitable[Record]]
+
+
+async def record_of(setting: Setting, problem: Problem, phase: str) -> Record:
+    """The record of one phase of one problem, whatever happens in it."""
+    began = time.perf_counter()
+    try:
+        # The worker ends jobs that take too long; this bounds what goes on between them.
+        with anyio.fail_after(setting.seconds * 1.1 + 5):
+            found = await PHASES[phase](setting, problem)
+    except TimeoutError:
+        found = {"status": "timed_out", "why": f"not done within {setting.seconds:g} s"}
+    except Refusal as refusal:
+        found = {"status": "refused", "why": refusal.message[:LONGEST], "hint": refusal.hint[:LONGEST]}
+    except Exception as error:  # a defect costs one row
+        found = {"status": "raised", "why": f"{type(error).__name__}: {error}"[:LONGEST]}
+    digest = {} if phase == "draft" else {"digest": setting.draft(problem).get("digest")}
+    seconds = round(time.perf_counter() - began, 3)
+    named = {"problem": problem.key, "name": problem.name, "phase": phase, "where": setting.where(phase)}
+    return {**named, **digest, "seconds": seconds, **found}
+
+
+async def draft_problem(setting: Setting, problem: Problem) -> Record:
+    """`drafted` with its file, or `refused`; `traced` says how far it came."""
+    began = time.perf_counter()
+    try:
+        origin = await origin_of(
+            setting.worker, Target(path=problem.path), setting.runtime, seconds=setting.seconds
+        )
+    except Refusal as refusal:
+        return {"status": "refused", "traced": False, "refusal": refusal_of(refusal)}
+    traced_at = time.perf_counter()
+    try:
+        found = await drafted(origin, setting.stage)
+    except anyio.BrokenWorkerProcess as error:
+        return {"status": "crashed", "traced": True, "why": str(error)}
+    seconds = {
+        "trace_seconds": round(traced_at - began, 3),
+        "draft_seconds": round(time.perf_counter() - traced_at, 3),
+    }
+    if "refusal" in found:
+        return {"status": "refused", "traced": True, **seconds, **found}
+    text = found.pop("text")
+    file = f"drafts/level{problem.level}/{problem.name}.py"
+    await anyio.to_thread.run_sync(write_atomically, setting.out / file, text)
+    return {
+        "status": "drafted",
+        "traced": True,
+        **seconds,
+        **found,
+        "stage": setting.stage,
+        "digest": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "file": file,
+        "inputs": origin.inputs,
+        "dims": origin.source.declared.get("DIMS") or {},
+        "requires": list(origin.source.declared.get("REQUIRES") or ()),
+        # The drafted `reference` says in which mode the module was traced.
+        "evaluated": ".eval()" in text,
+    }
+
+
+async def check_problem(setting: Setting, problem: Problem) -> Record:
+    """`right`, `wrong`, `random` or `too_large`, by check.py."""
+    draft = setting.draft(problem)
+    arguments = {
+        "problem": str(problem.path),
+        "drafted": str(setting.out / draft["file"]),
+        "small": setting.small,
+        "device": "cpu" if setting.runtime.interpreter else "cuda",
+        "evaluated": draft["evaluated"],
+    }
+    return await setting.ask(CHECK, arguments)
+
+
+async def validate_problem(setting: Setting, problem: Problem) -> Record:
+    """`passed`, `failed` or `undecided`, by the project's `validate`."""
+    draft = setting.draft(problem)
+    request = ValidationRequest(
+        candidate=Target(path=setting.out / draft["file"]),
+        reference=Target(path=problem.path),
+        options=small_options(setting, problem, draft) if setting.small else NO_OPTIONS,
+        allow_torch=frozenset(draft["calls"]),
+        seed=SEED,
+        seconds=setting.seconds,
+        require_int64_offsets=True,
+        require_mixed_dtypes=True,
+    )
+    verdict = await validate(setting.worker, request, setting.runtime)
+    return {
+        "status": verdict.verdict,
+        "why": "" if verdict.verdict == "passed" else verdict.summary[:LONGEST],
+        "cases": len(verdict.cases),
+        "skipped": [f"{skip.what}: {skip.why}" for skip in verdict.skipped if skip.declared],
+        "replay": verdict.replay,
+    }
+
+
+def small_options(setting: Setting, problem: Problem, draft: Record) -> Options:
+    """The draft's dims at the sizes that check.py found to be taken by both sides."""
+    checked = setting.records.of(problem.key, "check", setting.where("check")) or {}
+    if not checked.get("dims"):
+        return NO_OPTIONS
+    dims = {name: [size] for name, size in checked["dims"].items()}
+    return Options(inputs=draft["inputs"], dims=dims, requires=tuple(draft["requires"]))
+
+
+async def compile_problem(setting: Setting, problem: Problem) -> Record:
+    """`compiled`: torch.compile's and Triton's caches hold what a timing needs."""
+    return await setting.ask(TIMING, timing_arguments(setting, problem, "fill_caches"), setting.needs)
+
+
+async def time_problem(setting: Setting, problem: Problem) -> Record:
+    """`measured`, with bytes and timings. A draft that takes the process with it costs its own alone."""
+    arguments = timing_arguments(setting, problem, "time")
+    found = await setting.ask(TIMING, arguments, setting.needs)
+    if found["status"] == "measured" or arguments["drafted"] is None:
+        return found
+    others = await setting.ask(TIMING, {**arguments, "drafted": None}, setting.needs)
+    if others["status"] != "measured":
+        return found
+    failed = {"error": f"{found['status']}: {found['why']}"}
+    return {**others, "implementations": {**others["implementations"], "drafted": failed}}
+
+
+def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str, Any]:
+    draft = setting.draft(problem)
+    return {
+        "what": what,
+        "problem": str(problem.path),
+        "drafted": str(setting.out / draft["file"]) if draft else None,
+        "evaluated": bool(draft.get("evaluated")),
+        "compile_seconds": setting.seconds / 2,
+    }
+
+
+async def measure_machine(setting: Setting) -> Record:
+    """The record of this machine: what it is, and its copy bandwidth."""
+    found = await setting.ask(TIMING, {"what": "machine"}, setting.needs)
+    named = {"problem": MACHINE, "phase": "machine", "where": setting.where("machine")}
+    return {**named, "needs": setting.needs, **found}
+
+
+def ended(outcome: Outcome) -> dict[str, Any]:
+    """How a job ended that gave no answer."""
+    if outcome.failure is not None:
+        failure = outcome.failure
+        place = f" ({Path(failure.file).name}, line {failure.line})" if failure.file else ""
+        return {"status": "raised", "why": f"{failure.named}{place}"[:LONGEST]}
+    said = f": {outcome.log.strip().splitlines()[-1]}" if outcome.log.strip() else ""
+    return {"status": outcome.status, "why": f"{outcome.detail}{said}"[:LONGEST]}
+
+
+PHASES: Mapping[str, Phase] = {
+    "draft": draft_problem,
+    "check": check_problem,
+    "validate": validate_problem,
+    "compile": compile_problem,
+    "time": time_problem,
+}
+"""In the order in which they are done."""

@@ -1,0 +1,208 @@
+"""Draft, check, validate and time KernelBench's problems: `python -m kernelbench.run FOLDER`.
+
+Results are kept as they come. Run again, it goes on where it ended, be it by a crash, a time limit or Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from kernelbench.phases import PHASES, Setting, measure_machine, record_of
+from kernelbench.problems import Problem, chosen, problems_in
+from kernelbench.records import Record, Records
+from kernelbench.table import recorded, write_tables
+from pytorch_to_triton.errors import MissingRequirement, Refusal
+from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton_server.machine import choose_runtime
+
+DEVICE_ONLY = ("compile", "time")
+WITHOUT_DRAFT = ("draft", *DEVICE_ONLY)
+"""Phases for problems that are not drafted, too: eager and torch.compile are timed all the same."""
+RESULTS = Path("benchmarks/kernelbench")
+IMPORTED_AHEAD = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""The fork server imports torch.compile: neither a pool of processes nor a CUDA context may start with it."""
+CACHES = {"TRITON_CACHE_DIR": "triton", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
+"""Folders of the results in which compiled code is kept from phase to phase."""
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line. Its `phase` holds the phases in their order; `all` is left to the machine."""
+    parser = argparse.ArgumentParser(prog="kernelbench", description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="a checkout of KernelBench")
+    parser.add_argument("--levels", default="1,2", type=numbers, help="default: 1,2")
+    parser.add_argument("--problems", default=(), type=words, help="patterns such as 1/19,2/*, not levels")
+    parser.add_argument("--out", default=RESULTS, type=Path, help=f"the results folder; default: {RESULTS}")
+    parser.add_argument("--phase", default=(), type=phases, help=f"of {', '.join(PHASES)}; or all")
+    parser.add_argument("--small", action="store_true", help="small sizes, as always without a GPU")
+    parser.add_argument("--device", default="auto", choices=("auto", "cuda", "interpreter"))
+    parser.add_argument("--jobs", default=os.cpu_count() or 1, type=int, help="problems at once on the CPU")
+    parser.add_argument("--device-jobs", default=4, type=int, help="on the GPU; one is timed at a time")
+    parser.add_argument("--seconds-per-problem", default=120.0, type=float, help="for each phase")
+    parser.add_argument("--deadline", type=float, help="end cleanly after so many seconds")
+    parser.add_argument("--stage", default=3, type=int, choices=(1, 2, 3))
+    parser.add_argument(
+        "--again", nargs="?", const="all", choices=("all", "failed"), help="do what is done, or what failed"
+    )
+    return parser.parse_args(given)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def phases(text: str) -> tuple[str, ...]:
+    named = words(text)
+    if unknown := set(named) - {*PHASES, "all"}:
+        raise argparse.ArgumentTypeError(f"no phase is called {', '.join(sorted(unknown))}")
+    return () if "all" in named else tuple(phase for phase in PHASES if phase in named)
+
+
+async def run(given: argparse.Namespace) -> int:
+    """Do the phases one after the other; the exit status. Raises a Refusal for what the machine lacks."""
+    problems = chosen(problems_in(given.folder), given.levels, given.problems)
+    if not problems:
+        print("No problem has such a level or name.", file=sys.stderr)
+        return 2
+    out = given.out.resolve()
+    records = Records(out / "records.jsonl")
+    async with open_client() as worker:
+        # Within the client's block: what is cancelled here, the client still ends in an orderly way.
+        with anyio.move_on_after(given.deadline) as limit:
+            setting = await setting_of(given, worker, records, out)
+            for phase in given.phase or available(setting):
+                if phase in DEVICE_ONLY:
+                    setting = await on_measured_machine(setting)
+                await do_phase(setting, given, problems, phase)
+    table = write_tables(out, records, recorded(records))
+    if limit.cancelled_caught:
+        print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
+    print(f"{table} and rows.jsonl beside it are written.")
+    return 0
+
+
+async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: Records, out: Path) -> Setting:
+    runtime = await choose_runtime(worker, given.device)
+    small = given.small or runtime.interpreter
+    return Setting(worker, runtime, records, out, given.stage, small, given.seconds_per_problem)
+
+
+def available(setting: Setting) -> tuple[str, ...]:
+    """All phases that this machine can do."""
+    return tuple(phase for phase in PHASES if phase not in DEVICE_ONLY or not setting.runtime.interpreter)
+
+
+async def on_measured_machine(setting: Setting) -> Setting:
+    """The setting, once its machine is measured and known to run what timings import.
+
+    Raises MissingRequirement where nothing can be timed.
+    """
+    if setting.runtime.interpreter:
+        raise MissingRequirement("Timing needs a GPU.", "Leave out the phases compile and time.")
+    found: Record = {}
+    for needs in (setting.needs, ()):
+        setting = replace(setting, needs=needs)
+        found = await measure_machine(setting)
+        if found["status"] == "measured":
+            setting.records.add(found)
+            return setting
+    raise MissingRequirement(f"The GPU cannot be measured: {found['why']}.", "See whether torch can use it.")
+
+
+async def do_phase(
+    setting: Setting, given: argparse.Namespace, problems: Sequence[Problem], phase: str
+) -> None:
+    """One phase of all problems that need it, side by side but for timings; each is recorded as it ends."""
+    needed = [problem for problem in problems if is_needed(setting, problem, phase, given.again)]
+    crowded = await in_lanes(setting, needed, phase, lanes(setting, given, phase))
+    await in_lanes(setting, crowded, phase, 1)
+
+
+async def in_lanes(setting: Setting, problems: Sequence[Problem], phase: str, count: int) -> list[Problem]:
+    """The phase of these problems, `count` at once; those that found too little memory beside others."""
+    waiting, crowded = deque(problems), []
+    began = time.monotonic()
+
+    async def lane() -> None:
+        while waiting:
+            problem = waiting.popleft()
+            record = await record_of(setting, problem, phase)
+            setting.records.add(record)
+            if "out of memory" in str(record.get("why")).lower():
+                crowded.append(problem)
+            print(f"{time.monotonic() - began:6.1f} s  {line_of(record)}  ({len(waiting)} wait)", flush=True)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(min(len(problems), count)):
+            group.start_soon(lane)
+    return crowded if count > 1 else []
+
+
+def is_needed(setting: Setting, problem: Problem, phase: str, again: str | None) -> bool:
+    """Whether the phase can be done with the problem, and has not been yet."""
+    draft = setting.records.draft(problem.key) or {}
+    if phase not in WITHOUT_DRAFT and draft.get("status") != "drafted":
+        return False
+    if again == "all" or (phase == "draft" and draft.get("stage", setting.stage) != setting.stage):
+        return True
+    where = setting.where(phase)
+    return not setting.records.is_done(problem.key, phase, where, retried=again == "failed")
+
+
+def lanes(setting: Setting, given: argparse.Namespace, phase: str) -> int:
+    """How many problems are dealt with at once."""
+    if phase == "time":
+        return 1
+    on_device = phase != "draft" and not setting.runtime.interpreter
+    count: int = given.device_jobs if on_device else given.jobs
+    return max(1, count)
+
+
+def line_of(record: Record) -> str:
+    """A record in a line: `validate  1/19  19_ReLU: passed`."""
+    refusal = record.get("refusal") or {}
+    said = str(record.get("why") or refusal.get("message") or "").partition("\n")[0]
+    found = [f"{len(record[what])} {what}" for what in ("kernels", "calls") if record.get(what)]
+    found += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
+    details = "; ".join([*found, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
+    return f"{record['phase']:8}  {record['problem']:>6}  {record['name']}: {record['status']} ({details})"
+
+
+def shown(implementation: Record) -> str:
+    if "median_ms" in implementation:
+        return f"{implementation['median_ms']:.4f} ms"
+    return "failed" if "error" in implementation else f"compiled in {implementation['first_seconds']:.1f} s"
+
+
+def main() -> int:
+    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
+    given = arguments()
+    caches = {name: str(given.out.resolve() / "caches" / folder) for name, folder in CACHES.items()}
+    for name, value in {**IMPORTED_AHEAD, **caches}.items():
+        os.environ.setdefault(name, value)
+    try:
+        return anyio.run(run, given)
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Refusal as refusal:
+        print(refusal, file=sys.stderr)
+        return refusal.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

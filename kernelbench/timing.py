@@ -1,0 +1,221 @@
+"""Eager PyTorch, torch.compile and a drafted file on one problem, timed in turn in one process of its own.
+
+A job of the worker. Nothing else may run on the device meanwhile, but for `fill_caches`, which times nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+FLUSH_BYTES = 256 * 2**20
+"""Written before each call: several times any L2 cache."""
+COPY_BYTES = 2**31
+SECONDS = 0.4
+"""Of one implementation's timed calls, flushes included."""
+FEWEST, MOST = 5, 200
+WARM_UP = 2
+MOST_FLUSHES = 16
+AGREES = 0.02
+"""Of the largest magnitude in eager's output. check.py judges; this only tells work from no work."""
+
+Call = Callable[[], Any]
+
+
+def work(report: Any, what: str, **problem: Any) -> Any:
+    """`machine`: what the device copies. `fill_caches`: compile all. `time`: the medians."""
+    if what == "machine":
+        return machine()
+    inductor: Any = importlib.import_module("torch._inductor.config")
+    inductor.compile_threads = 1  # starting its pool takes longer than most of these compilations
+    inductor.autotune_local_cache = False  # chosen among other processes, a configuration may be a bad one
+    with torch.no_grad():
+        found = Implementations(**problem)
+        first = {name: found.first(name) for name in tuple(found.calls)}
+        if what == "fill_caches":
+            return {"status": "compiled", "implementations": first}
+        timings = found.timings()
+        return {
+            "status": "measured",
+            "bytes": found.bytes(),
+            "implementations": {name: {**first[name], **timings.get(name, {})} for name in first},
+        }
+
+
+def machine() -> dict[str, Any]:
+    """The device's name, the versions, and its copy bandwidth in GB/s, read plus written."""
+    source = torch.rand(COPY_BYTES // 4, device="cuda")
+    target = torch.empty_like(source)
+    milliseconds = timed({"copy": lambda: target.copy_(source)})["copy"]["median_ms"]
+    return {
+        "status": "measured",
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": importlib.import_module("triton").__version__,
+        "copy_gb_per_s": 2 * COPY_BYTES / milliseconds / 1e6,
+    }
+
+
+class Implementations:
+    """The calls of one problem on the same inputs, as far as each of them works."""
+
+    def __init__(self, problem: str, drafted: str | None, *, evaluated: bool, compile_seconds: float) -> None:
+        check = sibling("check")
+        contents = check.loaded(problem)
+        self.leaves, self.compile_seconds = check.leaves, compile_seconds
+        self.model = check.modelled(contents, "cuda", evaluated=evaluated)
+        self.inputs = check.given(contents, "cuda")
+        compiled: Call = torch.compile(self.model)
+        self.calls: dict[str, Call] = {
+            "eager": lambda: self.model(*self.inputs),
+            "compile": lambda: compiled(*self.inputs),
+        }
+        if drafted:
+            run = check.loaded(drafted).run
+            arguments = check.bound(run, self.inputs, check.state_of(self.model))
+            self.calls["drafted"] = lambda: run(**arguments)
+        self.expected: list[torch.Tensor] | None = None
+        self.output_bytes = 0
+
+    def first(self, name: str) -> dict[str, Any]:
+        """The first call: what it took, and whether it agrees with eager's. One that fails is not timed."""
+        began = time.perf_counter()
+        try:
+            with time_limit(self.compile_seconds):
+                outputs = list(self.leaves(self.calls[name]()))
+            torch.cuda.synchronize()
+            found: dict[str, Any] = {"first_seconds": time.perf_counter() - began}
+            if name == "eager":
+                self.expected, self.output_bytes = outputs, sum(t.nbytes for t in outputs)
+            elif self.expected is not None:
+                found["agrees"] = agree(outputs, self.expected)
+            return found
+        except Exception as error:
+            del self.calls[name]
+            return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+    def bytes(self) -> int:
+        """What any implementation has to move: inputs, parameters and buffers, outputs, once each."""
+        state = [*self.model.parameters(), *self.model.buffers()]
+        return self.output_bytes + sum(int(t.nbytes) for t in (*self.leaves(self.inputs), *state))
+
+    def timings(self) -> dict[str, dict[str, Any]]:
+        """Those of the implementations whose first call did not fail."""
+        self.expected = None
+        torch.cuda.empty_cache()
+        return timed(self.calls)
+
+
+class Flush:
+    """Leaves the L2 cache full of other data; several keep the device busy while the host launches."""
+
+    def __init__(self) -> None:
+        self.data = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+        self(2)
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        self(4)
+        torch.cuda.synchronize()
+        self.seconds = (time.perf_counter() - began) / 4
+
+    def __call__(self, times: int) -> None:
+        for value in range(times):
+            self.data.fill_(value)
+
+
+def timed(calls: Mapping[str, Call]) -> dict[str, dict[str, Any]]:
+    """Milliseconds of each, call by call in turn, the L2 cache cold."""
+    flush = Flush()
+    plans = {name: planned(call, flush) for name, call in calls.items()}
+    events: dict[str, list[tuple[torch.cuda.Event, torch.cuda.Event]]] = {name: [] for name in calls}
+    for turn in range(max((count for count, _ in plans.values()), default=0)):
+        for name, (count, flushes) in plans.items():
+            if turn < count:
+                flush(flushes)
+                events[name].append(between_events(calls[name]))
+    torch.cuda.synchronize()
+    taken = {name: sorted(start.elapsed_time(end) for start, end in events[name]) for name in calls}
+    return {
+        name: {"median_ms": median(ms), "fastest_ms": ms[0], "slowest_ms": ms[-1], "calls": len(ms)}
+        for name, ms in taken.items()
+    }
+
+
+def planned(call: Call, flush: Flush) -> tuple[int, int]:
+    """How many calls take SECONDS, and how many flushes cover the host's launching of one; warms up first."""
+    for _ in range(WARM_UP):
+        call()
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    call()
+    launching = time.perf_counter() - began
+    torch.cuda.synchronize()
+    taken = time.perf_counter() - began
+    flushes = min(MOST_FLUSHES, 1 + math.ceil(launching / flush.seconds))
+    return max(FEWEST, min(MOST, int(SECONDS / (taken + flushes * flush.seconds)))), flushes
+
+
+def event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def between_events(call: Call) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+    start, end = event(), event()
+    start.record()
+    call()
+    end.record()
+    return start, end
+
+
+def agree(outputs: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
+    """Whether the outputs are roughly eager's."""
+    if [t.shape for t in outputs] != [t.shape for t in expected]:
+        return False
+    pairs = zip(outputs, expected, strict=True)
+    return all(near(ours.flatten(), theirs.flatten()) for ours, theirs in pairs)
+
+
+def near(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    """Compared on a million elements spread over the whole: differences of all may not fit into memory."""
+    step = max(1, theirs.numel() // 2**20)
+    one, other = (t[::step].double().nan_to_num() for t in (ours, theirs))
+    scale = float(other.abs().max()) if other.numel() else 0.0
+    return bool(((one - other).abs() <= AGREES * scale).all())
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in Python code that runs longer; what hangs in C is ended by the job's limit."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"not done within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def sibling(name: str) -> Any:
+    """Another file of this folder: a job is no member of a package."""
+    spec = importlib.util.spec_from_file_location(
+        f"kernelbench_{name}", Path(__file__).with_name(f"{name}.py")
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,101 @@
+"""The check beside eager tells right drafts from wrong ones, at sizes that the interpreter can do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelbench.phases import CHECK
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
+
+pytestmark = pytest.mark.anyio
+
+PROBLEM = """import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.Linear(width, 1, bias=False)
+
+    def forward(self, x):
+        return {value}
+
+
+def get_inputs():
+    return [torch.rand(4096, 393216)]
+
+
+def get_init_inputs():
+    return [33]
+"""
+DRAFT = """import torch
+import triton
+import triton.language as tl
+
+INPUTS = {{"x": "float32[{shape}]", "norm_weight": "float32[1, 33]"}}
+DIMS = {dims}
+REQUIRES = {requires}
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, count, BLOCK_SIZE: tl.constexpr):
+    i = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    x = tl.load(x_ptr + i, mask=i < count)
+    tl.store(out_ptr + i, {value}, mask=i < count)
+
+
+def run(x, norm_weight):
+    assert x.shape[1] > 6, "drafted for N > 6"
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK_SIZE=64)
+    return {returned}
+"""
+RIGHT = {
+    "shape": "M, N",
+    "dims": {"M": [4096], "N": [393216]},
+    "requires": ["M % 2 == 1"],
+    "value": "tl.maximum(x, 0.0)",
+    "returned": "out",
+}
+ROWS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "right": ({}, {}),
+    "wrong below zero": ({}, {"value": "x"}),
+    "one output too many": ({}, {"returned": "out, out"}),
+    "without its weight": ({"value": "torch.relu(x) * self.norm.weight.sum()"}, {}),
+    "in the weight's terms": (
+        {"value": "torch.relu(x) * self.norm.weight.sum()"},
+        {"returned": "out * norm_weight.sum()"},
+    ),
+    "random": ({"value": "torch.nn.functional.dropout(x)"}, {}),
+    "of fixed sizes": ({}, {"shape": "4096, 393216", "dims": {}, "requires": []}),
+}
+
+
+async def test_drafts_are_told_apart(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> None:
+    found: dict[str, Any] = {}
+    for number, (name, (problem, draft)) in enumerate(ROWS.items()):
+        texts = {
+            "problem": PROBLEM.format(**{"value": "torch.relu(x)", **problem}),
+            "drafted": DRAFT.format(**{**RIGHT, **draft}),
+        }
+        paths = {role: str(tmp_path / f"{role}{number}.py") for role in texts}
+        for role, text in texts.items():
+            Path(paths[role]).write_text(text, encoding="utf-8")
+        job = Job(kind=CHECK, arguments={**paths, "small": True, "device": "cpu", "evaluated": False})
+        outcome = await worker.ask(job, interpreter, seconds=60.0)
+        assert outcome.answer is not None, outcome
+        found[name] = outcome.answer
+    assert {name: answer["status"] for name, answer in found.items()} == {
+        "right": "right",
+        "wrong below zero": "wrong",
+        "one output too many": "wrong",
+        "without its weight": "wrong",
+        "in the weight's terms": "right",
+        "random": "random",
+        "of fixed sizes": "too_large",
+    }
+    assert found["right"]["dims"] == {"M": 5, "N": 7}
+    assert found["one output too many"]["why"] == "2 outputs, not 1"
