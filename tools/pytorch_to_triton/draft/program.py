@@ -12,7 +12,7 @@ from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
-from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load
+from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
 from pytorch_to_triton.schema.graph import (
@@ -155,7 +155,7 @@ class _Reading:
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """A view stays a view; a computed value becomes a step, which readers load."""
-        if isinstance(tensor.value, Load) and tensor.value.where is None and tensor.dtype == tensor.value.buffer.dtype:
+        if _is_view(tensor):
             return tensor
         step = Step(name, tensor, node)
         self.items.append(step)
@@ -234,6 +234,14 @@ def with_results_stored(program: Program) -> Program:
     return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
 
 
+def _is_view(tensor: Tensor) -> bool:
+    """Whether it only looks at a buffer: every element is one of it, and where it lies follows from no data."""
+    match tensor.value:
+        case Load(buffer=buffer, index=index, where=None):
+            return buffer.dtype == tensor.dtype and not any(isinstance(v, Load) for v in walk(*index))
+    return False
+
+
 def _is_plain(tensor: Tensor) -> bool:
     """Whether it is a buffer as it lies."""
     return isinstance(tensor.value, Load) and tensor.value.index == tensor.indices
@@ -241,8 +249,6 @@ def _is_plain(tensor: Tensor) -> bool:
 
 def buffers_of(tensor: Tensor) -> list[str]:
     """The buffers that a tensor's value reads."""
-    from pytorch_to_triton.draft.ir.values import walk
-
     return [v.buffer.name for v in walk(tensor.value) if isinstance(v, Load)]
 
 

@@ -257,8 +257,8 @@ def during(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
         return
     carried = Var(acc.text, kind=kind)
     taken = Var(f"({text})", kind=kind)
-    (combined,) = r.monoid.combine((carried,), (taken,))
-    inner.lines.append(f"{acc.text} = {combined(p, combined)}")
+    (both,) = r.monoid.combine((carried,), (taken,))
+    inner.lines.append(f"{acc.text} = {combined(p, both)}")
 
 
 def combined(p: Printer, v: Value) -> str:

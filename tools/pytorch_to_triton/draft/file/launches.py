@@ -65,13 +65,15 @@ def launches(
         kernels += made
         lines: list[str] = []
         own = {s.name for s in group.steps}
+        known: dict[str, str] = {}
         for kernel in made:
-            lines += [f"{n} = {text}" for n, text in kernel.printed.size_sources.items()]
+            fresh = {n: t for n, t in kernel.printed.size_sources.items() if known.get(n) != t}
+            lines += [f"{n} = {text}" for n, text in fresh.items()]
+            known |= fresh
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
                     lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
             lines += launch(kernel, stage, tuned)
-        lines = list(dict.fromkeys(lines))
         branches.append((alternative.condition, tuple(lines)))
     before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
     return Launches(tuple(kernels), (*before, *decided(branches)))

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Const, Kind, Monoid, Number, Reduce, Value, kind_of, named, op
+from pytorch_to_triton.draft.ir.values import Const, Extent, Kind, Monoid, Number, Reduce, Value, kind_of, named, op
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
 
 Operand = Tensor | Value | Number | Size
@@ -174,7 +174,7 @@ def kind_of_result(*values: Value) -> Kind:
 
 def as_kind(v: Value, kind: Kind) -> Value:
     """The value in that kind; literals are simply written so."""
-    if kind_of(v) == kind:
+    if kind_of(v) == kind or (isinstance(v, Extent) and kind == "float"):
         return v
     if isinstance(v, Const) and kind != "bool":
         return Const(float(v.value) if kind == "float" else int(v.value))
