@@ -10,8 +10,8 @@ from pytorch_to_triton.draft.ir.indices import bound, extent, plus
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Index, Value, op
-from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
-from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, position, reshaped
+from pytorch_to_triton.draft.lower.row import Context, Refused, row
+from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, broadcast, reshaped
 
 
 def apart(ctx: Context, x: Tensor, taken: Sequence[Dim]) -> Tensor:
@@ -100,12 +100,3 @@ def index(ctx: Context, input: Tensor, indices: Sequence[Tensor | None]) -> Tens
     for at, value in zip(given, values, strict=True):
         places[at] = wrapped(value, x.shape[at])
     return replace(x, dims=arranged(x, new, list(given)), value=x.at(*places))
-
-
-@row("aten.one_hot.default")
-def one_hot(ctx: Context, input: Tensor, num_classes: Any = -1) -> Tensor:
-    if num_classes == -1:
-        raise Refused("how many classes there are is only known from the data")
-    classes = () if ctx.shape[-1] == 1 else (ctx.axis("c", ctx.shape[-1]),)
-    hit = op("eq", input.value, position(classes))
-    return ctx.tensor((*input.dims, classes), as_kind(hit, "int"))
