@@ -13,6 +13,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.partition import Group
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
+from pytorch_to_triton.inputs.expression import holds
 
 Stage = Literal[1, 2, 3]
 WIDTH = 100
@@ -54,9 +55,14 @@ def launches(
     stage: Stage,
     tuned: Mapping[str, Config],
     allocated: Mapping[str, str],
+    points: Sequence[Mapping[str, int]],
 ) -> Launches:
-    """Kernels and launches of a group; `allocated` says in which dtype each of its buffers is made."""
-    chain = chosen(group, stage)
+    """Kernels and launches of a group.
+
+    `allocated` says in which dtype each of its buffers is made, `points` which sizes are declared: what is
+    better at none of them is left out.
+    """
+    chain = chosen(group, stage, points)
     kernels: list[Kernel] = []
     branches: list[tuple[str, tuple[str, ...]]] = []
     for number, alternative in enumerate(chain):
@@ -79,13 +85,17 @@ def launches(
     return Launches(tuple(kernels), (*before, *decided(branches)))
 
 
-def chosen(group: Group, stage: Stage) -> tuple[Alternative, ...]:
+def chosen(
+    group: Group, stage: Stage, points: Sequence[Mapping[str, int]]
+) -> tuple[Alternative, ...]:
     """The plain alternative; else the best ones, down to the first that may always be taken."""
     found = group.pattern.alternatives(group.cluster)
     if stage == 1:
         return found[:1]
     chain: list[Alternative] = []
     for alternative in reversed(found):
+        if alternative.condition and points and not any(holds(alternative.condition, p) for p in points):
+            continue
         chain.append(alternative)
         if not alternative.condition:
             break

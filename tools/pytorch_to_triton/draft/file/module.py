@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import sys
@@ -25,8 +26,11 @@ from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.graph.tracing import Branch
+from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.schema.graph import Graph, Node
 
+POINTS = 4096
+"""Declared sizes that are looked at."""
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
 RESERVED = frozenset(
     "tl triton torch libdevice reference run device pid start group group_size tile math meta partial num_warps "
@@ -84,8 +88,9 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     Raises NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
     """
     refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
-    main = _part(graph, source.output_dtypes, stage, tuned or {})
-    branches = [_branch(b, stage) for b in source.branches]
+    points = declared_points(source.declared)
+    main = _part(graph, source.output_dtypes, stage, tuned or {}, points)
+    branches = [_branch(b, stage, points) for b in source.branches]
     parts = [main, *branches]
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
@@ -103,6 +108,7 @@ def _part(
     output_dtypes: Mapping[str, str],
     stage: Stage,
     tuned: Mapping[str, Config],
+    points: Sequence[Mapping[str, int]],
     suffix: str = "",
 ) -> Part:
     program = with_results_stored(read_program(graph, RESERVED, best_by_library if stage > 1 else never))
@@ -122,7 +128,7 @@ def _part(
             s.name: output_dtypes[outputs[s.name]] if s.name in outputs else intermediate(s.tensor.dtype)
             for s in item.steps
         }
-        made = launches(item, base, stage, tuned, dtypes)
+        made = launches(item, base, stage, tuned, dtypes, points)
         kernels += made.kernels
         statements.append(made.lines)
     return Part(program, items, tuple(kernels), tuple(statements))
@@ -145,9 +151,17 @@ def intermediate(dtype: str) -> str:
     return "torch.float32" if dtype in ("float16", "bfloat16") else f"torch.{dtype}"
 
 
-def _branch(branch: Branch, stage: Stage) -> Part:
+def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
+    """The declared sizes, each with each."""
+    dims: Mapping[str, Sequence[int]] = declared.get("DIMS") or {}
+    points = (dict(zip(dims, sizes, strict=True)) for sizes in itertools.product(*dims.values()))
+    requires = declared.get("REQUIRES") or ()
+    return [p for p in itertools.islice(points, POINTS) if all(holds(text, p) for text in requires)]
+
+
+def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]]) -> Part:
     """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
-    part = _part(branch.graph, branch.output_dtypes, stage, {}, "_" + "_".join(branch.dtypes))
+    part = _part(branch.graph, branch.output_dtypes, stage, {}, points, "_" + "_".join(branch.dtypes))
     names = [f"torch.{dtype}" for dtype in branch.dtypes]
     test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
     kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)

@@ -25,7 +25,7 @@ def clone(ctx: Context, input: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @row("aten.contiguous.default")
-def contiguous(ctx: Context, input: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(ctx: Context, input: Tensor, memory_format: Any = 0) -> Tensor:
     return input
 
 
