@@ -100,8 +100,3 @@ def index(ctx: Context, input: Tensor, indices: Sequence[Tensor | None]) -> Tens
     for at, value in zip(given, values, strict=True):
         places[at] = wrapped(value, x.shape[at])
     return replace(x, dims=arranged(x, new, list(given)), value=x.at(*places))
-<<<<<<< HEAD
-
-
-=======
->>>>>>> rows_c
