@@ -19,7 +19,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -155,34 +155,28 @@ def loaded(path: str) -> Any:
 
 
 def modelled(contents: Any, device: str, *, evaluated: bool) -> torch.nn.Module:
-    """The problem's Model, the same at each call; `evaluated`: in eval(), else as its file leaves it.
-
-    One whose constructor needs the CPU is moved.
-    """
-    torch.manual_seed(SEED)
-    arguments = contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
-    made = (lambda: contents.Model(**arguments)) if isinstance(arguments, dict) else None
-    made = made or (lambda: contents.Model(*arguments))
-    try:
-        with torch.device(device):
-            model = made()
-    except (RuntimeError, TypeError):
-        torch.manual_seed(SEED)
-        model = made()
-    module: torch.nn.Module = model.to(device)
-    return module.eval() if evaluated else module
+    """The problem's Model, the same at each call; `evaluated`: in eval(), else as its file leaves it."""
+    given = contents.get_init_inputs() if hasattr(contents, "get_init_inputs") else []
+    args, kwargs = ((), given) if isinstance(given, dict) else (given, {})
+    model: torch.nn.Module = made_on(device, lambda: contents.Model(*args, **kwargs)).to(device)
+    return model.eval() if evaluated else model
 
 
 def given(contents: Any, device: str) -> list[Any]:
-    """get_inputs() on the device, made there where that can be: on the CPU, gigabytes take seconds."""
+    """What get_inputs() returns, on the device."""
+    inputs = made_on(device, contents.get_inputs)
+    return [value.to(device) if isinstance(value, torch.Tensor) else value for value in inputs]
+
+
+def made_on(device: str, make: Callable[[], Any]) -> Any:
+    """What `make` returns, made on the device where that can be: on the CPU, gigabytes take seconds."""
     torch.manual_seed(SEED)
     try:
         with torch.device(device):
-            inputs = list(contents.get_inputs())
+            return make()
     except (RuntimeError, TypeError):
         torch.manual_seed(SEED)
-        inputs = list(contents.get_inputs())
-    return [value.to(device) if isinstance(value, torch.Tensor) else value for value in inputs]
+        return make()
 
 
 def moved_off_initial_values(model: torch.nn.Module) -> None:
@@ -293,15 +287,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--evaluated", action="store_true", help="the draft is of the model in eval()")
     given = parser.parse_args()
-    answer = work(
-        None,
-        given.problem,
-        given.drafted,
-        small=given.small,
-        device=given.device,
-        evaluated=given.evaluated,
-    )
-    print(json.dumps(answer))
+    how = {"small": given.small, "device": given.device, "evaluated": given.evaluated}
+    print(json.dumps(work(None, given.problem, given.drafted, **how)))
 
 
 if __name__ == "__main__":

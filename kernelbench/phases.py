@@ -26,8 +26,6 @@ from pytorch_to_triton.validate.validate import validate
 
 HERE = Path(__file__).resolve().parent
 CHECK, TIMING = str(HERE / "check.py"), str(HERE / "timing.py")
-NEEDS = ("torch._dynamo", "torch._inductor.compile_fx")
-"""What torch.compile imports at its first call: seconds, which the fork server spends once."""
 SEED = 20
 LONGEST = 1000
 """Characters of a message in a record."""
@@ -47,7 +45,8 @@ class Setting:
     """Whether problems are checked and validated at small sizes, not at those that they declare."""
     seconds: float
     """How long one phase of one problem may take."""
-    needs: tuple[str, ...] = NEEDS
+    needs: tuple[str, ...] = ()
+    """Modules that timings import: the fork server does it once for all of them."""
 
     def where(self, phase: str) -> str:
         """Sizes and device, by which results of a phase are told apart."""
@@ -173,7 +172,7 @@ def small_options(setting: Setting, problem: Problem, draft: Record) -> Options:
     checked = setting.records.of(problem.key, "check", setting.where("check")) or {}
     if not checked.get("dims"):
         return NO_OPTIONS
-    dims = {name: [size] for name, size in checked["dims"].items()}
+    dims = {name: str(size) for name, size in checked["dims"].items()}
     return Options(inputs=draft["inputs"], dims=dims, requires=tuple(draft["requires"]))
 
 
@@ -206,11 +205,17 @@ def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str,
     }
 
 
+async def imports_of_timings(setting: Setting) -> tuple[str, ...]:
+    """Modules that each timing would import by itself; none where compiling fails, as timings will say."""
+    found = await setting.ask(TIMING, {"what": "imports"})
+    return tuple(found.get("imports", ()))
+
+
 async def measure_machine(setting: Setting) -> Record:
     """The record of this machine: what it is, and its copy bandwidth."""
     found = await setting.ask(TIMING, {"what": "machine"}, setting.needs)
     named = {"problem": MACHINE, "phase": "machine", "where": setting.where("machine")}
-    return {**named, "needs": setting.needs, **found}
+    return {**named, "imports": setting.needs, **found}
 
 
 def ended(outcome: Outcome) -> dict[str, Any]:
@@ -219,7 +224,7 @@ def ended(outcome: Outcome) -> dict[str, Any]:
         failure = outcome.failure
         place = f" ({Path(failure.file).name}, line {failure.line})" if failure.file else ""
         return {"status": "raised", "why": f"{failure.named}{place}"[:LONGEST]}
-    said = f": {outcome.log.strip().splitlines()[-1]}" if outcome.log.strip() else ""
+    said = f": {outcome.log.strip().splitlines()[-1][:200]}" if outcome.log.strip() else ""
     return {"status": outcome.status, "why": f"{outcome.detail}{said}"[:LONGEST]}
 
 

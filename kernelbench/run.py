@@ -16,9 +16,9 @@ from pathlib import Path
 
 import anyio
 
-from kernelbench.phases import PHASES, Setting, measure_machine, record_of
+from kernelbench.phases import PHASES, Setting, imports_of_timings, measure_machine, record_of
 from kernelbench.problems import Problem, chosen, problems_in
-from kernelbench.records import Record, Records
+from kernelbench.records import MACHINE, Record, Records
 from kernelbench.table import recorded, write_tables
 from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
@@ -105,19 +105,22 @@ def available(setting: Setting) -> tuple[str, ...]:
 
 
 async def on_measured_machine(setting: Setting) -> Setting:
-    """The setting, once its machine is measured and known to run what timings import.
+    """The setting with what timings import, once its machine is measured.
 
     Raises MissingRequirement where nothing can be timed.
     """
     if setting.runtime.interpreter:
         raise MissingRequirement("Timing needs a GPU.", "Leave out the phases compile and time.")
-    found: Record = {}
-    for needs in (setting.needs, ()):
-        setting = replace(setting, needs=needs)
-        found = await measure_machine(setting)
+    if setting.needs:
+        return setting
+    known = setting.records.of(MACHINE, "machine", setting.where("machine")) or {}
+    imports = tuple(known.get("imports", ())) or await imports_of_timings(setting)
+    # A device may not be usable in what is forked from a process that has imported some of them.
+    for ahead in (replace(setting, needs=imports), setting):
+        found = await measure_machine(ahead)
         if found["status"] == "measured":
             setting.records.add(found)
-            return setting
+            return ahead
     raise MissingRequirement(f"The GPU cannot be measured: {found['why']}.", "See whether torch can use it.")
 
 

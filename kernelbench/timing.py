@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import math
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,7 +34,11 @@ Call = Callable[[], Any]
 
 
 def work(report: Any, what: str, **problem: Any) -> Any:
-    """`machine`: what the device copies. `fill_caches`: compile all. `time`: the medians."""
+    """`imports`: what compiling imports. `machine`: what the device copies. `fill_caches`: compile all.
+    `time`: the medians.
+    """
+    if what == "imports":
+        return {"status": "compiled", "imports": imported_by_compiling()}
     if what == "machine":
         return machine()
     inductor: Any = importlib.import_module("torch._inductor.config")
@@ -64,6 +69,21 @@ def machine() -> dict[str, Any]:
         "triton": importlib.import_module("triton").__version__,
         "copy_gb_per_s": 2 * COPY_BYTES / milliseconds / 1e6,
     }
+
+
+def imported_by_compiling() -> list[str]:
+    """Modules that torch.compile imports at its first call, which takes seconds in each process."""
+    before = set(sys.modules)
+    inductor: Any = importlib.import_module("torch._inductor.config")
+    with inductor.patch(force_disable_caches=True):
+        torch.compile(compiled_once)(torch.rand(64, 64, device="cuda"))
+    # compile_tasks holds what was compiled.
+    added = [name for name in sys.modules if name not in before and ".compile_tasks." not in name]
+    return [name for name in added if name.startswith(("torch.", "triton."))]
+
+
+def compiled_once(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x @ x, -1).relu().sum(0)
 
 
 class Implementations:
