@@ -38,14 +38,12 @@ from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import refusal_of
+from pytorch_to_triton.targets.describe import EXPORT, refusal_of
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
 
 TRACE_SECONDS = 300.0
-NEEDS = ("torch.export._trace",)
-"""What torch.export.export imports at its first call: over a second."""
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 POINTS_TRIED = 20_000
 
@@ -122,7 +120,7 @@ class TargetTracer:
             "keep": list(KEPT),
         }
         outcome = await self.worker.ask(
-            Job(kind="trace", arguments=arguments, needs=NEEDS), self.runtime, seconds=self.seconds
+            Job(kind="trace", arguments=arguments, needs=EXPORT), self.runtime, seconds=self.seconds
         )
         if outcome.answer is None:
             raise _refusal(outcome, self.target)

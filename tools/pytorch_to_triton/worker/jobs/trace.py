@@ -103,7 +103,7 @@ def bytes_of(loaded: Loaded, inputs: list[wire.TracedInput]) -> int:
     """What real tensors of the traced sizes, and the module's state, hold."""
     sizes = (max(getattr(torch, name).itemsize for name in spec["dtypes"]) for spec in inputs)
     given = sum(size * math.prod(spec["traced"]) for size, spec in zip(sizes, inputs, strict=True))
-    return given + sum(tensor.nbytes for tensor in loaded.state.values())
+    return int(given + sum(tensor.nbytes for tensor in loaded.state.values()))
 
 
 def in_dtypes(inputs: list[wire.TracedInput], trace: int) -> list[dict[str, Any]]:

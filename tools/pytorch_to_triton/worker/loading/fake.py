@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..calls.call_inputs import named_inputs
@@ -16,9 +17,16 @@ RANGE = "drawn_from"
 """The attribute of a fake tensor that torch.randint made: its half-open range."""
 
 
+class OneFakeMode(FakeTensorMode):
+    """The only one of its tensors, also of those that a module copies as it is constructed."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OneFakeMode":
+        return self
+
+
 def fake_mode() -> FakeTensorMode:
     """Real tensors may take part in what is computed inside: a file may make some as it is imported."""
-    return FakeTensorMode(allow_non_fake_inputs=True)
+    return OneFakeMode(allow_non_fake_inputs=True)
 
 
 def load_fake(target: Mapping[str, Any], mode: FakeTensorMode) -> Loaded:
@@ -38,7 +46,7 @@ def example_inputs(loaded: Loaded, mode: FakeTensorMode) -> dict[str, Any]:
     Raises what get_inputs() raises.
     """
     try:
-        with mode, RangesNoted():
+        with mode, RangesNoted():  # type: ignore[no-untyped-call]
             given = named_inputs(loaded)
     except Exception:
         return named_inputs(loaded)
@@ -47,8 +55,13 @@ def example_inputs(loaded: Loaded, mode: FakeTensorMode) -> dict[str, Any]:
     return named_inputs(loaded) if unknown and held <= REAL_BYTES else given
 
 
+def fake_of(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
+    """The tensor itself where it is fake, else a fake one like it."""
+    return tensor if isinstance(tensor, FakeTensor) else mode.from_tensor(tensor)
+
+
 def tensors_of(given: Mapping[str, Any]) -> list[torch.Tensor]:
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(dict(given)) if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in pytree.tree_leaves(dict(given)) if isinstance(leaf, torch.Tensor)]
 
 
 def is_integer(tensor: torch.Tensor) -> bool:
@@ -68,7 +81,7 @@ def range_of(tensor: torch.Tensor) -> tuple[int | None, int | None]:
     return int(tensor.min()), int(tensor.max()) + 1
 
 
-class RangesNoted(TorchDispatchMode):
+class RangesNoted(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Inside, what torch.randint makes knows its range."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
