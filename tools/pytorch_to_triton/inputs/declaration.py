@@ -38,6 +38,8 @@ class Declaration(Value):
     """Conditions that every tried combination of sizes meets."""
     generated: dict[str, int] = Field(default_factory=dict)
     """The sizes that the file's get_inputs() gives the dims; empty where it has none, or has no dims."""
+    same_program: tuple[str, ...] = ()
+    """Conditions on the sizes of a trace, for it to be that of the sizes in `generated`."""
 
     def tensors(self) -> dict[str, TensorSpec]:
         """Every tensor by name; the items of a list as `name[i]`."""

@@ -74,6 +74,8 @@ class FreeSizes(Value):
     """Each dim at the size that get_inputs() gives it."""
     requires: tuple[str, ...]
     """Conditions on the dims under which the target runs, and computes the same."""
+    same_program: tuple[str, ...] = ()
+    """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
 
 
 class Description(Value):

@@ -103,7 +103,9 @@ def declaration_of(
         inputs, dims if taken or source.generates_inputs else {}, source.requires, options
     )
     if source.free is not None and not (options.inputs or options.dims):
-        declaration = declaration.model_copy(update={"generated": source.free.dims})
+        declaration = declaration.model_copy(
+            update={"generated": source.free.dims, "same_program": source.free.same_program}
+        )
     if declaration.inputs or not source.generates_inputs:
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))

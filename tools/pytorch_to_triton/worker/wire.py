@@ -440,6 +440,7 @@ class FreeSizes(TypedDict):
     shapes: dict[str, list[str]]
     dims: dict[str, int]
     requires: list[str]
+    same_program: list[str]
 
 
 class FreeSizesAnswer(TypedDict):

@@ -17,7 +17,7 @@ RANGE = "drawn_from"
 """The attribute of a fake tensor that torch.randint made: its half-open range."""
 
 
-class OneFakeMode(FakeTensorMode):
+class OneFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]
     """The only one of its tensors, also of those that a module copies as it is constructed."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OneFakeMode":

@@ -23,7 +23,7 @@ from .graph_writer import Sizes
 from .least_sizes import LeastSizes, Probe
 from .symbolic import sizes_stay_symbolic
 
-PLAIN = re.compile(r"[\w\s+*/%()<>!=-]+")
+PLAIN = re.compile(r"(?!.*\w\()[\w\s+*/%()<>!=-]+")
 """Conditions that REQUIRES can say."""
 DIVIDES = re.compile(r"\w+ % \d+ == 0")
 
@@ -104,7 +104,8 @@ class FixedProblem:
         dims = {names[symbol]: size for symbol, size in free.items()}
         specs = [{"shape": shape} for shape in shapes.values()]
         sizes = Sizes(list(self.inputs.values()), specs, dims, self.program.range_constraints)
-        return {"shapes": shapes, "dims": dims, "requires": sizes.guards()}
+        every = [text for text in sizes.every_guard() if PLAIN.fullmatch(text)]
+        return {"shapes": shapes, "dims": dims, "requires": sizes.guards(), "same_program": every}
 
 
 def exported(

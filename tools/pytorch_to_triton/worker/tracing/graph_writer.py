@@ -13,7 +13,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from .numbers_in_graph import Number, Numbers
-from .size_guards import conditions
+from .size_guards import conditions, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
@@ -114,6 +114,11 @@ class Sizes:
                 bounds.append(f"{name} <= {allowed.upper}")
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
         return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
+
+    def every_guard(self) -> list[str]:
+        """All that torch asked of the sizes, also what changes no result, as far as Python can say it."""
+        known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
+        return [] if self.free is None else texts_of(self.free, known)
 
 
 class NodeWriter:
