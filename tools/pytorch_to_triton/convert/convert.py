@@ -19,6 +19,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
@@ -182,7 +183,16 @@ def concluded(
         stages=stages,
         timing=table,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
-        notes=tuple(f"The trace holds only where {guard}." for guard in work.traced.graph.guards),
+        notes=notes_of(work.traced.graph),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, work.seed, None),
     )
+
+
+def notes_of(graph: Graph) -> tuple[str, ...]:
+    """What the trace holds for, and what the module does that no kernel of the draft does."""
+    holds = tuple(f"The trace holds only where {guard}." for guard in graph.guards)
+    updated = ", ".join(graph.updated)
+    if not updated:
+        return holds
+    return (*holds, f"The module in training also updates {updated}; only what it returns is converted.")

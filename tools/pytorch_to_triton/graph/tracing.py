@@ -32,20 +32,19 @@ from pytorch_to_triton.graph.skeleton import (
     without_followed_roundings,
 )
 from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import refusal_of
+from pytorch_to_triton.targets.describe import EXPORT, refusal_of
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
 
 TRACE_SECONDS = 300.0
-NEEDS = ("torch.export._trace",)
-"""What torch.export.export imports at its first call: over a second."""
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 POINTS_TRIED = 20_000
 
@@ -122,7 +121,7 @@ class TargetTracer:
             "keep": list(KEPT),
         }
         outcome = await self.worker.ask(
-            Job(kind="trace", arguments=arguments, needs=NEEDS), self.runtime, seconds=self.seconds
+            Job(kind="trace", arguments=arguments, needs=EXPORT), self.runtime, seconds=self.seconds
         )
         if outcome.answer is None:
             raise _refusal(outcome, self.target)
@@ -289,12 +288,17 @@ def trace_dims(declaration: Declaration) -> dict[str, int]:
     fixed = {int(e) for s in tensor_inputs(declaration).values() for e in s.shape if e.isdigit()}
     for point in islice(_points(len(names), declaration.requires), POINTS_TRIED):
         dims = dict(zip(names, point, strict=True))
-        if len(set(point)) == len(point) and not set(point) & fixed and declaration.violated(dims) is None:
+        distinct = len(set(point)) == len(point) and not set(point) & fixed
+        if distinct and declaration.violated(dims) is None and _same_program(declaration, dims):
             return dims
     raise NotConvertible(
         "No distinct sizes were found that meet all requirements, which the trace needs to distinguish dims.",
         "Loosen REQUIRES for the conversion, e.g. leave out equalities between dims.",
     )
+
+
+def _same_program(declaration: Declaration, dims: Mapping[str, int]) -> bool:
+    return all(holds(text, dims) for text in declaration.same_program)
 
 
 def _points(count: int, requires: Sequence[str]) -> Iterator[tuple[int, ...]]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from keyword import iskeyword
 
+from pydantic import Field
+
 from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument
 from pytorch_to_triton.inputs.expression import holds, names_in, parse_requirement
@@ -34,6 +36,10 @@ class Declaration(Value):
     """The sizes that each dimension should be tried at; never empty."""
     requires: tuple[str, ...] = ()
     """Conditions that every tried combination of sizes meets."""
+    generated: dict[str, int] = Field(default_factory=dict)
+    """The sizes that the file's get_inputs() gives the dims; empty where it has none, or has no dims."""
+    same_program: tuple[str, ...] = ()
+    """Conditions on the sizes of a trace, for it to be that of the sizes in `generated`."""
 
     def tensors(self) -> dict[str, TensorSpec]:
         """Every tensor by name; the items of a list as `name[i]`."""

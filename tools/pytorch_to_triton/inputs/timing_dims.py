@@ -17,8 +17,11 @@ def timing_dims(declaration: Declaration, *, at_least_bytes: int) -> dict[str, i
 
     Bytes are counted in the first declared dtypes. The doubled dimension is the first that no requirement
     mentions, else the first whose doubling keeps the requirements; where none can grow, the
-    inputs hold fewer bytes. Raises BadInput when they cannot be generated at any declared sizes.
+    inputs hold fewer bytes. Where a file generates its inputs itself, their sizes and no larger ones. Raises
+    BadInput when they cannot be generated at any declared sizes.
     """
+    if declaration.generated:
+        return dict(declaration.generated)
     point = _largest_valid(declaration)
     while _bytes(declaration, point) < at_least_bytes:
         larger = next(_doubled(declaration, point), None)

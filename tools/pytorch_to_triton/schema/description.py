@@ -65,6 +65,19 @@ class StateTensor(Value):
     """True for a parameter, False for a buffer."""
 
 
+class FreeSizes(Value):
+    """The sizes of get_inputs() that its target leaves free, as dims: it runs at others, too."""
+
+    shapes: dict[str, tuple[str, ...]]
+    """Each tensor's sizes, names of dims and numbers."""
+    dims: dict[str, int]
+    """Each dim at the size that get_inputs() gives it."""
+    requires: tuple[str, ...]
+    """Conditions on the dims under which the target runs, and computes the same."""
+    same_program: tuple[str, ...] = ()
+    """Conditions under which a trace has the operators that it has at the sizes of get_inputs()."""
+
+
 class Description(Value):
     """A loaded target."""
 
@@ -88,3 +101,5 @@ class Description(Value):
     """Parameters and buffers of a module; empty for a function."""
     examples: tuple[Example, ...] | None
     """What get_inputs() returns; None where the file has none."""
+    free: FreeSizes | None = None
+    """Of a reference with get_inputs() alone; None where all sizes are fixed."""

@@ -144,6 +144,8 @@ class Graph(Value):
     guards: tuple[str, ...]
     """Conditions on dims that torch.export found, as expressions, e.g. `N % 2 == 0`."""
     choices: tuple[DtypeChoice, ...] = ()
+    updated: tuple[str, ...] = ()
+    """State that the module, in training, also writes to, such as running statistics; no node computes it."""
     alike: tuple[tuple[str, ...], ...] = ()
     """Inputs that have one dtype in every call: torch refuses mixtures."""
 

@@ -9,9 +9,10 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options, parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of_exception
-from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.description import Description, Example, FreeSizes
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
+from pytorch_to_triton.targets.small_sizes import sizes_to_try
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
@@ -36,6 +37,8 @@ HINTS = {
 """By the exceptions of worker/loading/target.py and worker/jobs/describe.py."""
 ABSENT = ("TargetMissing", "NameMissing")
 EXAMPLES_CASE = "get_inputs()"
+EXPORT = ("torch.export._trace",)
+"""What torch.export.export imports at its first call: over a second."""
 
 
 async def describe(
@@ -46,7 +49,22 @@ async def describe(
     outcome = await worker.ask(Job(kind="describe", arguments=arguments), runtime, seconds=seconds)
     if outcome.answer is None:
         raise refusal_of(outcome, target)
-    return Description.model_validate(outcome.answer)
+    description = Description.model_validate(outcome.answer)
+    if role == "reference" and description.examples and description.inputs is None:
+        free = await free_sizes(worker, target, runtime, seconds=seconds)
+        return description.model_copy(update={"free": free})
+    return description
+
+
+async def free_sizes(
+    worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float
+) -> FreeSizes | None:
+    """Which sizes of the target's get_inputs() may be others; None where that cannot be found out."""
+    arguments: wire.FreeSizesArguments = {"target": target.as_json()}
+    job = Job(kind="free_sizes", arguments=arguments, needs=EXPORT)
+    outcome = await worker.ask(job, runtime, seconds=seconds)
+    found = outcome.answer["free"] if outcome.answer else None
+    return FreeSizes.model_validate(found) if found else None
 
 
 def refusal_of(outcome: Outcome, target: Target) -> Refusal:
@@ -75,7 +93,7 @@ def declaration_of(
     candidate's. A module's parameters and buffers are no inputs. Raises BadDeclaration where something cannot
     be read, TargetBroken where it does not fit a signature.
     """
-    source = declaring(reference, candidate)
+    source = with_small_sizes(declaring(reference, candidate))
     inputs = inputs_of(source, reference)
     taken = {**inputs, **options.inputs}
     dims = {
@@ -84,6 +102,10 @@ def declaration_of(
     declaration = parse_declaration(
         inputs, dims if taken or source.generates_inputs else {}, source.requires, options
     )
+    if source.free is not None and not (options.inputs or options.dims):
+        declaration = declaration.model_copy(
+            update={"generated": source.free.dims, "same_program": source.free.same_program}
+        )
     if declaration.inputs or not source.generates_inputs:
         refuse_misfit(reference, declaration, state=())
         refuse_misfit(candidate, declaration, state=state_passed(reference, candidate))
@@ -105,7 +127,7 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     if source.generates_inputs:
         return {}
     if source.inputs is None:
-        return {example.name: declared(example) for example in source.examples or ()}
+        return {e.name: declared(e, source.free) for e in source.examples or ()}
     state = {tensor.name for tensor in reference.state}
     known = {parameter.name for parameter in reference.parameters}
     one_of_many = reference.target.name is not None and not any(p.variadic for p in reference.parameters)
@@ -113,14 +135,26 @@ def inputs_of(source: Description, reference: Description) -> dict[str, object]:
     return {name: source.inputs[name] for name in kept}
 
 
-def declared(example: Example) -> object:
-    """What get_inputs() showed, as a declaration of it."""
+def declared(example: Example, free: FreeSizes | None) -> object:
+    """What get_inputs() showed, as a declaration of it, over the dims where sizes are free."""
     if example.form == "constant":
         return f'"{example.value}"' if isinstance(example.value, str) else example.value
     if example.form == "list":
-        return [declared(item) for item in example.items]
-    values = f" in {example.low}..{example.high}" if example.low is not None else ""
-    return f"{example.dtype}[{', '.join(map(str, example.shape))}]{values}"
+        return [declared(item, None) for item in example.items]
+    shape = free.shapes[example.name] if free else tuple(map(str, example.shape))
+    # Integers up to a size are indices along it.
+    dims = {size: name for name, size in free.dims.items() if name not in shape} if free else {}
+    high = dims.get(example.high or 0, example.high)
+    values = f" in {example.low}..{high}" if example.low is not None else ""
+    return f"{example.dtype}[{', '.join(shape)}]{values}"
+
+
+def with_small_sizes(source: Description) -> Description:
+    """The description with free sizes of get_inputs() as DIMS and REQUIRES, small ones beside the file's."""
+    if source.free is None:
+        return source
+    requires = [*source.requires, *source.free.requires]
+    return source.model_copy(update={"dims": sizes_to_try(source.free), "requires": requires})
 
 
 def used(dim: str, inputs: Mapping[str, object]) -> bool:

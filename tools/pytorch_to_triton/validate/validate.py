@@ -186,7 +186,8 @@ def planned(
 ) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
 
-    That call is then the declared one, and cases of the same shapes with other values are generated ones.
+    That call is then the declared one, and cases of the same shapes with other values, and of other sizes,
+    are generated ones. Where it is too large, the small sizes stand in for it.
     """
     plan = plan_cases(
         declaration,
@@ -204,11 +205,16 @@ def planned(
         return CasePlan(
             cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
         )
-    generated = (
-        case.model_copy(update={"group": "special"}) for case in plan.cases if case.group == "declared"
+    return CasePlan(
+        cases=(own, *(beside_own(case, declaration) for case in plan.cases)), skipped=plan.skipped
     )
-    others = (case for case in plan.cases if case.group != "declared")
-    return CasePlan(cases=(own, *generated, *others), skipped=plan.skipped)
+
+
+def beside_own(case: Case, declaration: Declaration) -> Case:
+    """A case beside the call of get_inputs(): other values at its sizes, or sizes that it does not have."""
+    if case.group != "declared":
+        return case
+    return case.model_copy(update={"group": "special" if case.dims == declaration.generated else "beyond"})
 
 
 def chosen(

@@ -422,12 +422,30 @@ class CompileAnswer(TypedDict):
     """What ended the call early."""
 
 
-# Jobs `describe`, `first_call` and `trace`.
+# Jobs `describe`, `free_sizes`, `first_call` and `trace`.
 
 
 class DescribeArguments(TypedDict):
     target: Target
     role: Literal["reference", "candidate"]
+
+
+class FreeSizesArguments(TypedDict):
+    target: Target
+
+
+class FreeSizes(TypedDict):
+    """FreeSizes of schema/description.py."""
+
+    shapes: dict[str, list[str]]
+    dims: dict[str, int]
+    requires: list[str]
+    same_program: list[str]
+
+
+class FreeSizesAnswer(TypedDict):
+    free: FreeSizes | None
+    """None: all sizes are numbers."""
 
 
 class FirstCallArguments(TypedDict):

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from .. import wire
-from ..calls.call_inputs import named_inputs, trained
+from ..calls.call_inputs import trained
 from ..job_report import JobReport
+from ..loading.fake import example_inputs, fake_mode, load_fake, range_of
 from ..loading.target import Loaded, Role, TargetError, load
 
 Plain = Any
@@ -27,9 +29,10 @@ class WorkUnusable(TargetError):
 
 
 def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
-    """Load the target and describe it, without calling it."""
+    """Load the target and describe it, without calling it, a reference without its memory."""
     report.during("load")
-    loaded = load(target, role)
+    mode = fake_mode()
+    loaded = load_fake(target, mode) if role == "reference" else load(target, role)
     report.during("describe")
     contents = loaded.contents
     parameters = trained(loaded)
@@ -49,7 +52,7 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
             {**tensor_facts(value), "name": name, "trained": name in parameters}
             for name, value in loaded.state.items()
         ],
-        "examples": examples(loaded),
+        "examples": examples(loaded, mode),
     }
 
 
@@ -89,31 +92,17 @@ def expression(contents: Any, name: str) -> str | None:
     raise WorkUnusable(f"{name} is {value!r}, which is no expression over the dims")
 
 
-def examples(loaded: Loaded) -> list[dict[str, Any]] | None:
+def examples(loaded: Loaded, mode: FakeTensorMode) -> list[dict[str, Any]] | None:
     """What get_inputs() returns, named after forward's parameters; None where the file has no get_inputs."""
     if loaded.kind == "kernel_file" or not hasattr(loaded.contents, "get_inputs"):
         return None
-    given = example_inputs(loaded)
-    return [described_example(name, value) for name, value in given.items()]
-
-
-def example_inputs(loaded: Loaded) -> dict[str, Any]:
-    """get_inputs() by name, on the meta device where that is enough: benchmarks create gigabytes."""
     try:
-        try:
-            with torch.device("meta"):
-                given = named_inputs(loaded)
-        except Exception:
-            return named_inputs(loaded)
-        return given if all(is_floating(value) for value in given.values()) else named_inputs(loaded)
+        given = example_inputs(loaded, mode)
     except Exception as error:
         raise ExamplesFailed(
             f"get_inputs() in {loaded.file} raised {type(error).__name__}: {error}"
         ) from error
-
-
-def is_floating(value: Any) -> bool:
-    return not isinstance(value, torch.Tensor) or value.dtype.is_floating_point
+    return [described_example(name, value) for name, value in given.items()]
 
 
 def described_example(name: str, value: Any) -> dict[str, Any]:
@@ -127,13 +116,12 @@ def described_example(name: str, value: Any) -> dict[str, Any]:
 
 def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
     """dtype and shape; of an integer tensor also the half-open range of its values."""
-    integer = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
-    known = integer and tensor.numel() > 0 and not tensor.is_meta
+    low, high = range_of(tensor)
     return {
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "shape": list(tensor.shape),
-        "low": int(tensor.min()) if known else None,
-        "high": int(tensor.max()) + 1 if known else None,
+        "low": low,
+        "high": high,
     }
 
 

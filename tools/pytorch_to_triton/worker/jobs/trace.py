@@ -1,8 +1,9 @@
 """Job `trace`: run torch.export on the target; its operators come back as schema/graph.py has them."""
 
-import dataclasses
-import types
-from collections.abc import Callable, Mapping
+import contextlib
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -11,8 +12,17 @@ from torch.export import Dim, ExportedProgram
 from .. import wire
 from ..calls.exchange import following
 from ..job_report import JobReport
+from ..loading.fake import REAL_BYTES, fake_mode, load_fake
 from ..loading.target import Loaded, load
-from ..tracing.graph_writer import NodeWriter, NotRepresentable, Sizes, lifted_scalars, named_outputs
+from ..tracing.exported_call import ExportedCall, copies_of, updatable, written_copies
+from ..tracing.graph_writer import (
+    NodeWriter,
+    NotRepresentable,
+    Sizes,
+    behind_outputs,
+    lifted_scalars,
+    named_outputs,
+)
 from ..tracing.source_names import SourceNames, name_nodes
 from ..tracing.symbolic import sizes_stay_symbolic
 
@@ -50,17 +60,50 @@ def work(
     dims: dict[str, int],
     keep: list[str],
 ) -> wire.TraceAnswer:
-    """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`."""
+    """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`.
+
+    They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
+    """
     report.during("load")
-    loaded = load(target, "reference")
+    mode = fake_mode()
+    loaded = load_fake(target, mode)
     report.during("trace")
+    try:
+        return traced(loaded, mode, inputs, constants, dims, keep)
+    except (MutatesArguments, DependsOnValues):
+        raise
+    except Exception:
+        if bytes_of(loaded, inputs) > REAL_BYTES:
+            raise
+        real = load(target, "reference")
+        return traced(real, contextlib.nullcontext(), inputs, constants, dims, keep)
+
+
+def traced(
+    loaded: Loaded,
+    mode: AbstractContextManager[object],
+    inputs: list[wire.TracedInput],
+    constants: wire.Json,
+    dims: dict[str, int],
+    keep: list[str],
+) -> wire.TraceAnswer:
+    """The answer for a loaded target; the tensors to trace with are made in `mode`."""
     count = max((len(spec["dtypes"]) for spec in inputs), default=1)
-    first, *others = (ExportTracer(loaded, in_dtypes(inputs, i), dims, frozenset(keep)) for i in range(count))
+    with mode:
+        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), dims, frozenset(keep)) for i in range(count)]
+    first, *others = tracers
     graph = first.trace(constants)
     return {
         "graph": bound(first, graph, constants),
         "traces": [succeeded(graph), *(tried(tracer, constants) for tracer in others)],
     }
+
+
+def bytes_of(loaded: Loaded, inputs: list[wire.TracedInput]) -> int:
+    """What real tensors of the traced sizes, and the module's state, hold."""
+    sizes = (max(getattr(torch, name).itemsize for name in spec["dtypes"]) for spec in inputs)
+    given = sum(size * math.prod(spec["traced"]) for size, spec in zip(sizes, inputs, strict=True))
+    return int(given + sum(tensor.nbytes for tensor in loaded.state.values()))
 
 
 def in_dtypes(inputs: list[wire.TracedInput], trace: int) -> list[dict[str, Any]]:
@@ -120,10 +163,11 @@ class ExportTracer:
         self.examples = [*given.values(), *state.values()]
         self.dims = dims
         self.keep = keep
+        self.buffers = updatable(loaded)
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """One trace, as the JSON of schema/graph.py's Graph but for `fixed`."""
-        program = self._export(constants)
+        program, updated = self._export(constants)
         signature = program.graph_signature
         given = set(signature.user_inputs)
         placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
@@ -135,7 +179,10 @@ class ExportTracer:
         sizes = Sizes(tensors, self.inputs, self.dims, program.range_constraints)
         names = SourceNames(self.loaded.file)
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
-        nodes = [writer.write(node) for node in program.graph.nodes if writer.is_operator(node)]
+        copies = copies_of(program, known) if self.buffers else {}
+        writer.known.update(copies)
+        wanted = behind_outputs(program) - {n for n in program.graph.nodes if n.name in copies}
+        nodes = [writer.write(n) for n in program.graph.nodes if n in wanted and writer.is_operator(n)]
         name_nodes(nodes, names)
         structure, outputs = named_outputs(program, writer)
         return {
@@ -149,10 +196,13 @@ class ExportTracer:
             "structure": structure,
             "dims": self.dims,
             "guards": sizes.guards(),
+            "updated": updated,
         }
 
-    def _export(self, constants: Mapping[str, Any]) -> ExportedProgram:
-        module = ExportedCall(self.loaded, [spec["name"] for spec in self.inputs], constants)
+    def _export(self, constants: Mapping[str, Any]) -> tuple[ExportedProgram, list[str]]:
+        """The program in core operators, and the buffers that it writes to."""
+        names = [spec["name"] for spec in self.inputs]
+        module = ExportedCall(self.loaded, names, constants, self.buffers)
         shapes = tuple(
             {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
             for spec in self.inputs
@@ -166,39 +216,11 @@ class ExportTracer:
             for op in [op for op in table if str(op) in self.keep]:
                 del table[op]
             decomposed: ExportedProgram = program.run_decompositions(table)
-            return decomposed
+            return decomposed, [names[place] for place in written_copies(program)]
         except Exception as problem:
             text = str(problem).strip().splitlines() or [type(problem).__name__]
             kind = DependsOnValues if type(problem).__name__ in OF_VALUES else TraceFailed
             raise kind(text[0]) from problem
-
-
-class ExportedCall(torch.nn.Module):
-    """The target with tensors as positional arguments and constants bound, as torch.export wants it."""
-
-    def __init__(self, loaded: Loaded, names: list[str], constants: Mapping[str, Any]) -> None:
-        super().__init__()
-        # Registered, so that export takes its parameters for parameters and not for stray constants.
-        self.module = loaded.module
-        self.loaded = dataclasses.replace(loaded, call=traceable(loaded.call))
-        self.names = names
-        self.constants = constants
-
-    def forward(self, *tensors: torch.Tensor) -> Any:
-        given = dict(zip(self.names, tensors, strict=True))
-        state = {name: given.pop(name) for name in self.loaded.state}
-        in_order = {n: v for n, v in {**given, **self.constants}.items() if n in self.loaded.parameters}
-        return self.loaded({**in_order, **given, **self.constants}, state)
-
-
-def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function under the name `forward`: the only frames whose lines torch.export records."""
-    if not isinstance(call, types.FunctionType):
-        return call
-    code = call.__code__.replace(co_name="forward")
-    copy = types.FunctionType(code, call.__globals__, "forward", call.__defaults__, call.__closure__)
-    copy.__kwdefaults__ = call.__kwdefaults__
-    return copy
 
 
 def described(name: str, tensor: torch.Tensor) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,8 @@ NAMES_BY_ROLE: dict[str, tuple[str, str]] = {
 }
 """The name in a target without one: the first in a kernel file, else the second."""
 INITIAL_SEED = 20250117
+AS_IT_IS: AbstractContextManager[object] = nullcontext()
+"""A module is constructed on real tensors."""
 
 
 class TargetError(Exception):
@@ -150,30 +153,48 @@ class ModuleCall:
         return torch.func.functional_call(self.module, state, args, kwargs)
 
 
-def load(target: Mapping[str, Any], role: Role, staged: Mapping[str, str] | None = None) -> Loaded:
+def load(
+    target: Mapping[str, Any],
+    role: Role,
+    staged: Mapping[str, str] | None = None,
+    constructing: AbstractContextManager[object] = AS_IT_IS,
+) -> Loaded:
     """Import the target's file, and load what its name, or without one its role, refers to.
 
     `target` is the JSON of schema/target.py. `staged` are the copies to import instead of originals, by the
-    originals' absolute paths, from now on in this process. Raises a TargetError.
+    originals' absolute paths, from now on in this process. A module is constructed inside of `constructing`.
+    Raises a TargetError.
     """
     if staged:
         redirect(staged)
     with as_on_a_gpu():
-        return load_role(Path(target["path"]), target["name"], role, target.get("init", ()))
+        contents = load_file(Path(target["path"]))
+        found = Found(Path(target["path"]), contents, tuple(target.get("init", ())), constructing)
+        return load_role(found, target["name"], role)
 
 
-def load_role(path: Path, name: str | None, role: Role, init: Sequence[str] = ()) -> Loaded:
-    """`init` are arguments of a module class as `name=value`."""
-    contents = load_file(path)
+@dataclass(frozen=True)
+class Found:
+    """An imported file, and how its classes of modules are constructed."""
+
+    path: Path
+    contents: ModuleType
+    init: tuple[str, ...] = ()
+    """Arguments of a module class as `name=value`."""
+    constructing: AbstractContextManager[object] = AS_IT_IS
+
+
+def load_role(found: Found, name: str | None, role: Role) -> Loaded:
+    path, contents = found.path, found.contents
     if name is not None:
         if not hasattr(contents, name):
             raise NameMissing(f"{path} has no `{name}`; {suggestion(name, public_names(contents))}")
-        return loaded(path, contents, name, init)
+        return loaded(found, name)
     function_name, class_name = NAMES_BY_ROLE[role]
     if hasattr(contents, function_name):
-        return dataclasses.replace(loaded(path, contents, function_name, init), kind="kernel_file")
+        return dataclasses.replace(loaded(found, function_name), kind="kernel_file")
     if hasattr(contents, class_name):
-        return dataclasses.replace(loaded(path, contents, class_name, init), kind="model_file")
+        return dataclasses.replace(loaded(found, class_name), kind="model_file")
     raise NameMissing(
         f"{path} has neither `{function_name}` (kernel file) nor `{class_name}` to serve as the {role}; "
         f"it defines {listed(public_names(contents))}"
@@ -234,14 +255,16 @@ def import_alone(path: Path) -> ModuleType:
     return module
 
 
-def loaded(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()) -> Loaded:
+def loaded(found: Found, name: str) -> Loaded:
     """What `name` in the file is: a function, a module, or a class of modules to construct."""
+    path, contents = found.path, found.contents
     value = getattr(contents, name)
     if isinstance(value, type) and issubclass(value, nn.Module):
-        value = construct(path, contents, name, init)
+        value = construct(found, name)
     if isinstance(value, nn.Module):
-        # Dropout off and running statistics fixed: what an inference kernel computes.
-        value.eval()
+        if not is_fixed_problem(contents, name):
+            # Dropout off and running statistics fixed: what an inference kernel computes.
+            value.eval()
         return Loaded("module", name, path, contents, signature_of(value.forward), ModuleCall(value), value)
     if type(value).__module__.startswith("triton."):
         raise NotCallable(f"`{name}` is a @triton.jit kernel; name the Python function that launches it")
@@ -250,14 +273,25 @@ def loaded(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()
     return Loaded("function", name, path, contents, signature_of(value), value)
 
 
-def construct(path: Path, contents: ModuleType, name: str, init: Sequence[str] = ()) -> nn.Module:
+def is_fixed_problem(contents: ModuleType, name: str) -> bool:
+    """Whether the file says all about its module, its mode (training or not) too: get_inputs() calls it.
+
+    A ModelNew that declares nothing answers such a file.
+    """
+    answers = name == NAMES_BY_ROLE["candidate"][1] and not hasattr(contents, "INPUTS")
+    return answers or hasattr(contents, "get_inputs")
+
+
+def construct(found: Found, name: str) -> nn.Module:
     """The module from `init`, or from the file's get_init_inputs(): positional (list) or keyword (dict)."""
+    path, contents = found.path, found.contents
     torch.manual_seed(INITIAL_SEED)
     try:
-        given: Any = dict(literal(text) for text in init) or initial_inputs(contents)
-        cls = getattr(contents, name)
-        module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
-        return module
+        with found.constructing:
+            given: Any = dict(literal(text) for text in found.init) or initial_inputs(contents)
+            cls = getattr(contents, name)
+            module: nn.Module = cls(**given) if isinstance(given, dict) else cls(*given)
+            return module
     except Exception as error:
         kind = ModuleUnconstructed if isinstance(error, TypeError) else TargetLoadFailed
         raise kind(

@@ -8,11 +8,12 @@ from typing import Any
 import sympy
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
 from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from .numbers_in_graph import Number, Numbers
-from .size_guards import conditions
+from .size_guards import conditions, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
@@ -114,6 +115,11 @@ class Sizes:
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
         return [*fixed, *(bounds if self.free is None else conditions(self.free, known, bounds))]
 
+    def every_guard(self) -> list[str]:
+        """All that torch asked of the sizes, also what changes no result, as far as Python can say it."""
+        known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
+        return [] if self.free is None else texts_of(self.free, known)
+
 
 class NodeWriter:
     """Writes the nodes of one exported program; `known` maps torch's node names to the graph's."""
@@ -201,8 +207,7 @@ def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:
 
 def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, list[dict[str, str]]]:
     """What the function returns: the kind of container, and each tensor's path and node."""
-    (output,) = [n for n in program.graph.nodes if n.op == "output"]
-    nodes = list(output.args[0])
+    nodes = returned_nodes(program)
     result = pytree.tree_unflatten(nodes, program.call_spec.out_spec)
     flat, _ = pytree.tree_flatten_with_path(result)
     outputs = []
@@ -215,6 +220,25 @@ def named_outputs(program: ExportedProgram, writer: NodeWriter) -> tuple[str, li
         outputs.append({"path": path_of(path), "name": reference["name"]})
     kinds: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict"}
     return kinds.get(type(result), "single"), outputs
+
+
+def returned_nodes(program: ExportedProgram) -> list[Any]:
+    """What the function itself returns, in order: the new values of tensors that it writes to left out."""
+    (output,) = [n for n in program.graph.nodes if n.op == "output"]
+    kinds = [spec.kind for spec in program.graph_signature.output_specs]
+    return [node for node, kind in zip(output.args[0], kinds, strict=True) if kind is OutputKind.USER_OUTPUT]
+
+
+def behind_outputs(program: ExportedProgram) -> set[Node]:
+    """The nodes that what it returns is computed from."""
+    found: set[Node] = set()
+    waiting = [node for node in returned_nodes(program) if isinstance(node, Node)]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.all_input_nodes
+    return found
 
 
 def path_of(path: tuple[Any, ...]) -> str:

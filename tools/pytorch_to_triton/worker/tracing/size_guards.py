@@ -31,6 +31,12 @@ def conditions(
     return independent([*sorted(texts, key=len), *bounds], names)
 
 
+def texts_of(size: torch.SymInt, symbols: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
+    """All conditions of the trace of `size` that have a text, each once."""
+    texts = (text(guard.expr, symbols) for guard in size.node.shape_env.guards)
+    return list(dict.fromkeys(t for t in texts if t is not None))
+
+
 def matters(guard: Any) -> bool:
     """Whether it may change a result: an equation, or the caller's own question; torch asks itself others."""
     if isinstance(guard.expr, sympy.Eq):

@@ -54,7 +54,9 @@ class Comparison:
         self.arguments = {f"{name}{AFTER_THE_CALL}": name for name in self.inputs}
         """The names of arguments by the paths that they have as outputs."""
         self.budget = budget
-        self.candidate = {**self.unwritten_arguments(), **candidate}
+        passed_over = {f"{name}{AFTER_THE_CALL}" for name in truth.updated}
+        returned = {path: output for path, output in candidate.items() if path not in passed_over}
+        self.candidate = {**self.unwritten_arguments(), **returned}
 
     def unwritten_arguments(self) -> Outputs:
         """Arguments that the reference writes to, as they were before the call."""

@@ -50,6 +50,8 @@ class Truth:
     """The same for inputs, and with arithmetic, moved by one rounding error."""
     precision: str
     """What `precise` was computed in: `float64`, `float32`, `own`."""
+    updated: tuple[str, ...] = ()
+    """State that the reference, in training, writes to: a candidate may, and need not."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +63,8 @@ class ReferenceRun:
     """The arguments that it wrote to."""
     aliases: list[tuple[str, str]]
     """Outputs, each with the input or output whose memory it shares."""
+    updated: tuple[str, ...]
+    """The state that a module in training wrote to: no output."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,24 +85,30 @@ class Oracle:
         """
         run = self.run_as_it_is(case_id, seed)
         with contextlib.suppress(Exception, NotFollowed):
-            return Truth(run.outputs, *self.followed(case_id, run, seed), "float64")
+            return Truth(run.outputs, *self.followed(case_id, run, seed), "float64", run.updated)
         steps = self.steps(case_id, "own", seed)
         for precision in ("float64", "float32"):
             with contextlib.suppress(Exception):
                 if same_steps(self.steps(case_id, precision, seed), steps):
-                    return Truth(
-                        run.outputs, *self.precisely(case_id, precision, run.written, seed), precision
-                    )
-        return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own")
+                    found = self.precisely(case_id, precision, run.written, seed)
+                    return Truth(run.outputs, *found, precision, run.updated)
+        return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own", run.updated)
 
     def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
         """Run at the case's own dtypes."""
         call = self.exchange.call(case_id, self.device)
         returned = self.run(self.reference, call, seed)
-        written = written_to(call, self.exchange.call(case_id, self.device))
+        changed = written_to(call, self.exchange.call(case_id, self.device))
+        updated = tuple(name for name in changed if name in call.state) if self.in_training else ()
+        written = [name for name in changed if name not in updated]
         found = aliases(returned.items(), call.tensors().items())
         shared = [(alias["output"], alias["of"]) for alias in found]
-        return ReferenceRun(kept(all_outputs(returned, call, written)), written, shared)
+        return ReferenceRun(kept(all_outputs(returned, call, written)), written, shared, updated)
+
+    @property
+    def in_training(self) -> bool:
+        """Whether the reference is a module that may update its own state."""
+        return self.reference.module is not None and self.reference.module.training
 
     def followed(self, case_id: str, own: ReferenceRun, seed: int) -> tuple[Outputs, Outputs]:
         """In float64 and nearby, on tensors that report the case's own dtypes.

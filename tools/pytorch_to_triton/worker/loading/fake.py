@@ -1,0 +1,93 @@
+"""A target on fake tensors, which have shapes and dtypes but no memory: looked at, never called."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..calls.call_inputs import named_inputs
+from .target import Loaded, ModuleUnconstructed, TargetLoadFailed, load
+
+REAL_BYTES = 2**30
+"""Up to this many bytes real tensors may stand in for fake ones, just to look at a target."""
+RANGE = "drawn_from"
+"""The attribute of a fake tensor that torch.randint made: its half-open range."""
+
+
+class OneFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]
+    """The only one of its tensors, also of those that a module copies as it is constructed."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OneFakeMode":
+        return self
+
+
+def fake_mode() -> FakeTensorMode:
+    """Real tensors may take part in what is computed inside: a file may make some as it is imported."""
+    return OneFakeMode(allow_non_fake_inputs=True)
+
+
+def load_fake(target: Mapping[str, Any], mode: FakeTensorMode) -> Loaded:
+    """The reference, its module on fake tensors, or on real ones where its constructor needs values.
+
+    Raises a TargetError.
+    """
+    try:
+        return load(target, "reference", constructing=mode)
+    except (TargetLoadFailed, ModuleUnconstructed):
+        return load(target, "reference")
+
+
+def example_inputs(loaded: Loaded, mode: FakeTensorMode) -> dict[str, Any]:
+    """get_inputs() by name: fake tensors, or real ones where it needs values or hides the range of integers.
+
+    Raises what get_inputs() raises.
+    """
+    try:
+        with mode, RangesNoted():  # type: ignore[no-untyped-call]
+            given = named_inputs(loaded)
+    except Exception:
+        return named_inputs(loaded)
+    unknown = any(is_integer(t) and not hasattr(t, RANGE) for t in tensors_of(given))
+    held = sum(tensor.nbytes for tensor in tensors_of(given))
+    return named_inputs(loaded) if unknown and held <= REAL_BYTES else given
+
+
+def fake_of(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
+    """The tensor itself where it is fake, else a fake one like it."""
+    return tensor if isinstance(tensor, FakeTensor) else mode.from_tensor(tensor)
+
+
+def tensors_of(given: Mapping[str, Any]) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(dict(given)) if isinstance(leaf, torch.Tensor)]
+
+
+def is_integer(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+
+
+def range_of(tensor: torch.Tensor) -> tuple[int | None, int | None]:
+    """The half-open range of an integer tensor's values: that it was drawn from, else what it holds.
+
+    None twice where neither is known.
+    """
+    if not is_integer(tensor) or tensor.numel() == 0:
+        return None, None
+    if isinstance(tensor, FakeTensor) or tensor.is_meta:
+        low, high = getattr(tensor, RANGE, (None, None))
+        return low, high
+    return int(tensor.min()), int(tensor.max()) + 1
+
+
+class RangesNoted(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Inside, what torch.randint makes knows its range."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket is torch.ops.aten.randint:
+            names = [argument.name for argument in func._schema.arguments]
+            given = {**dict(zip(names, args, strict=False)), **(kwargs or {})}
+            setattr(result, RANGE, (int(given.get("low", 0)), int(given["high"])))
+        return result

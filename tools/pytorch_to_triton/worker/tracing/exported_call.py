@@ -1,0 +1,85 @@
+"""A target as torch.export wants it, and which of a module's buffers it writes to on its way."""
+
+import dataclasses
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from ..calls.call_inputs import trained
+from ..loading.target import Loaded
+
+COPY = torch.ops.aten.clone.default
+STATISTICS = {"batch_norm": "training", "instance_norm": "use_input_stats"}
+"""Operators that write to running statistics where this argument is true; their schemas do not say so."""
+
+
+class ExportedCall(torch.nn.Module):
+    """The target with tensors as positional arguments and constants bound, as torch.export wants it."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        names: Sequence[str],
+        constants: Mapping[str, Any],
+        copied: Collection[str] = (),
+    ) -> None:
+        """`copied` are passed as copies: torch.export cannot decompose what writes to its arguments."""
+        super().__init__()
+        # Registered, so that export takes its parameters for parameters and not for stray constants.
+        self.module = loaded.module
+        self.loaded = dataclasses.replace(loaded, call=traceable(loaded.call))
+        self.names = names
+        self.constants = constants
+        self.copied = copied
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        given = dict(zip(self.names, tensors, strict=True))
+        state = {name: given.pop(name) for name in self.loaded.state}
+        state.update({name: state[name].clone() for name in self.copied})
+        in_order = {n: v for n, v in {**given, **self.constants}.items() if n in self.loaded.parameters}
+        return self.loaded({**in_order, **given, **self.constants}, state)
+
+
+def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function under the name `forward`: the only frames whose lines torch.export records."""
+    if not isinstance(call, types.FunctionType):
+        return call
+    code = call.__code__.replace(co_name="forward")
+    copy = types.FunctionType(code, call.__globals__, "forward", call.__defaults__, call.__closure__)
+    copy.__kwdefaults__ = call.__kwdefaults__
+    return copy
+
+
+def updatable(loaded: Loaded) -> frozenset[str]:
+    """The buffers that a module in training may write to, such as running statistics."""
+    training = loaded.module is not None and loaded.module.training
+    return frozenset(loaded.state) - trained(loaded) if training else frozenset()
+
+
+def copies_of(program: ExportedProgram, known: Mapping[str, str]) -> dict[str, str]:
+    """The nodes that copy an input, each with the name in `known` of that input."""
+    nodes = (node for node in program.graph.nodes if node.target is COPY)
+    return {node.name: known[node.args[0].name] for node in nodes if node.args[0].name in known}
+
+
+def written_copies(program: ExportedProgram) -> list[int]:
+    """The places of the arguments whose copies the program, not yet decomposed, writes to."""
+    given = list(program.graph_signature.user_inputs)
+    copied = {node: node.args[0].name for node in program.graph.nodes if node.target is COPY}
+    written = {copied[node] for node in _written(program) if node in copied}
+    return [place for place, name in enumerate(given) if name in written]
+
+
+def _written(program: ExportedProgram) -> Iterator[Any]:
+    """What operators write to."""
+    for node in program.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload):
+            schema = node.target._schema
+            names = [argument.name for argument in schema.arguments]
+            given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+            yield from (given.get(a.name) for a in schema.arguments if a.is_write)
+            if given.get(STATISTICS.get(schema.name.removeprefix("aten::"), "")):
+                yield from (given.get("running_mean"), given.get("running_var"))
