@@ -95,7 +95,9 @@ class Printer:
         """Operands of tl.dot, in the dtype that they are stored in."""
         self.count = itertools.count()
         buffers = {v.buffer for v in self.cluster.loads()} | {s.buffer for s in self.cluster.stores}
-        double = any(b.dtype == "float64" for b in buffers)
+        double = any(b.dtype == "float64" for b in buffers) or any(
+            isinstance(v, Map) and v.fn == "to_double" for v in self.cluster.values()
+        )
         self.compute = "tl.float64" if double else "tl.float32"
         self.size_names = axis_size_names(tuple(self.axes.values()))
         dims = {n for a in self.axes.values() for n in sizes.names(a.size)}

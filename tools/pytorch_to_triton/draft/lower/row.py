@@ -185,7 +185,7 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     """The tensor in another dtype, as `x.to(dtype)`."""
     if dtype == x.dtype:
         return x
-    if dtype in ("float32", "float64") and x.kind == "float":
+    if dtype == "float32" and x.kind == "float":
         return replace(x, dtype=dtype)
     if dtype == "bool" and x.kind == "bool":
         return replace(x, dtype=dtype)
