@@ -9,8 +9,8 @@ from typing import Any, cast
 import anyio.to_process
 
 from pytorch_to_triton.convert.convert import source_of
-from pytorch_to_triton.convert.draft.kernel import Stage
-from pytorch_to_triton.convert.draft.module import Source, draft
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS

@@ -14,7 +14,7 @@ import anyio
 from kernelbench.drafting import drafted, origin_of, refusal_of
 from kernelbench.problems import Problem
 from kernelbench.records import MACHINE, Record, Records
-from pytorch_to_triton.convert.draft.kernel import Stage
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
 from pytorch_to_triton.jobs.client import WorkerClient

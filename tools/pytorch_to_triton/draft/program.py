@@ -96,8 +96,8 @@ class Program:
         return tuple(i for i in self.items if isinstance(i, Call))
 
 
-Library = Callable[[Node], str | None]
-"""Why a call stays PyTorch's though a row could lower it; None where it does not."""
+Library = Callable[[Node, Mapping[str, Shape]], str | None]
+"""Why a call stays PyTorch's though a row could lower it, or None; it is given the shapes of all tensors."""
 
 
 def read_program(graph: Graph, reserved: frozenset[str], library: Library) -> Program:
@@ -117,6 +117,9 @@ class _Reading:
     def __init__(self, graph: Graph, names: Mapping[str, str], library: Library) -> None:
         self.graph, self.library = graph, library
         self.named: dict[str, str] = dict(names)
+        self.shapes = {i.name: i.shape for i in graph.inputs} | {
+            n.name: n.shape for n in graph.nodes if n.shape is not None
+        }
         self.axes = Names()
         self.items: list[Step | Call] = []
         self.parts: dict[str, tuple[Tensor, ...]] = {}
@@ -138,7 +141,7 @@ class _Reading:
             self._call(node, str(refused))
 
     def _lower(self, node: Node) -> None:
-        if why := self.library(node):
+        if why := self.library(node, self.shapes):
             raise Refused(why)
         if node.op not in ROWS:
             raise Refused("no row lowers it")

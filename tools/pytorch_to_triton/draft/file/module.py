@@ -18,6 +18,7 @@ from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
 from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.library import best_by_library, never
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.partition import Group, partition
@@ -27,7 +28,7 @@ from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.inputs.expression import holds
-from pytorch_to_triton.schema.graph import Graph, Node
+from pytorch_to_triton.schema.graph import Graph
 
 POINTS = 4096
 """Declared sizes that are looked at."""
@@ -111,7 +112,7 @@ def _part(
     points: Sequence[Mapping[str, int]],
     suffix: str = "",
 ) -> Part:
-    program = with_results_stored(read_program(graph, RESERVED, best_by_library if stage > 1 else never))
+    program = programmed(graph, stage)
     outputs = {n: r.path for r in reversed(program.results) for n in [runs.result_text(program, r.node, ())]}
     items = partition(program, [n for n in outputs if n in program.steps], plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
@@ -134,16 +135,13 @@ def _part(
     return Part(program, items, tuple(kernels), tuple(statements))
 
 
-def never(node: Node) -> str | None:
-    """Stage 1 has a kernel for all that a row lowers."""
-    return None
-
-
-def best_by_library(node: Node) -> str | None:
-    """Why a call is left to PyTorch's libraries where speed counts, or None."""
-    if node.op != "aten.convolution.default":
-        return None
-    return "the library's convolution is faster"
+def programmed(graph: Graph, stage: Stage) -> Program:
+    """The program as the stage computes it: with the libraries' calls from stage 2 on, unless nothing else is left."""
+    if stage > 1:
+        program = with_results_stored(read_program(graph, RESERVED, best_by_library))
+        if program.steps:
+            return program
+    return with_results_stored(read_program(graph, RESERVED, never))
 
 
 def intermediate(dtype: str) -> str:

@@ -50,11 +50,11 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
         case Index(axis=axis):
             new = to[axis]
         case Reduce(axes=axes):
-            inner, renamed = _unbound(to, axes)
+            inner, renamed = _unbound(to, axes, v.args)
             args = tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args)
             new = replace(v, args=args, axes=tuple(renamed.get(a, a) for a in axes))
         case Scan(axis=axis):
-            inner, renamed = _unbound(to, (axis,))
+            inner, renamed = _unbound(to, (axis,), v.args)
             args = tuple(substitute(substitute(a, _indices(renamed)), inner) for a in v.args)
             new = replace(v, args=args, axis=renamed.get(axis, axis), at=_substituted(v.at, to, done))
         case _:
@@ -70,9 +70,10 @@ def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:
 
 
 def _unbound(
-    to: Mapping[Axis, Value], axes: tuple[Axis, ...]
+    to: Mapping[Axis, Value], axes: tuple[Axis, ...], args: tuple[Value, ...]
 ) -> tuple[dict[Axis, Value], dict[Axis, Axis]]:
     """What is replaced below a binder, and what its axes have to be called there."""
-    inner = {a: x for a, x in to.items() if a not in axes}
+    varying = frozenset[Axis]().union(*map(axes_of, args))
+    inner = {a: x for a, x in to.items() if a not in axes and a in varying}
     mentioned = frozenset[Axis]().union(*(axes_of(x) for x in inner.values()))
     return inner, {a: Axis(f"{a.name}_", a.size) for a in axes if a in mentioned}

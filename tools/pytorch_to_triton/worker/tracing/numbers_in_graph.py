@@ -40,6 +40,14 @@ COMPUTED = {
 """Operators on numbers as Python computes them."""
 
 
+JOINED = frozenset({
+    "aten.addmm.default", "aten.bmm.default", "aten.cat.default", "aten.convolution.default",
+    "aten.linear.default", "aten.matmul.default", "aten.mm.default", "aten.stack.default",
+    "aten.scaled_dot_product_attention.default",
+})  # fmt: skip
+"""Operators that take tensors for their shapes too: a number would not say where it stands."""
+
+
 @dataclass(frozen=True)
 class Number:
     """A number as text, and its value in this trace; a `literal` has the same value in every trace."""
@@ -74,7 +82,7 @@ class Numbers:
         held = node.meta.get("val")
         if isinstance(held, int | float | torch.SymInt | torch.SymFloat):
             return self.size(held)
-        if node.op != "call_function" or not isinstance(held, torch.Tensor):
+        if node.op != "call_function" or not isinstance(held, torch.Tensor) or is_joined(node):
             return None
         name = str(node.target)
         if name in FILLED:
@@ -85,6 +93,12 @@ class Numbers:
         if name in COMPUTED and not node.kwargs and all(operands):
             return rounded(computed(COMPUTED[name], [o for o in operands if o]), held.dtype)
         return None
+
+
+def is_joined(node: Node) -> bool:
+    """Whether an operator takes the tensor, or a view of it, for its shape."""
+    users = [(user, str(user.target)) for user in node.users]
+    return any(name in JOINED or (name in MOVED and is_joined(user)) for user, name in users)
 
 
 def computed(template: str, operands: list[Number]) -> Number | None:
