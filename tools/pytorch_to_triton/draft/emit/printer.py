@@ -38,7 +38,7 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
-ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64"})
+ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index"})
 """Arithmetic on indices that is written where it is used."""
 HINTS: Mapping[str, str] = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "and": "mask", "lt": "inside",
@@ -103,7 +103,7 @@ class Printer:
         dims = {n for a in self.axes.values() for n in sizes.names(a.size)}
         given = {v.name for v in self.cluster.values() if isinstance(v, Argument)}
         dims |= set(self.size_names.values())
-        self.taken = {"start", "pid", "tl", "triton", "libdevice", *dims, *given}
+        self.taken = {"start", "pid", "INDEX", "tl", "triton", "libdevice", *dims, *given}
 
     # Layouts -----------------------------------------------------------------------------------------
 

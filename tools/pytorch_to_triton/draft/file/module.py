@@ -36,9 +36,15 @@ STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
 RESERVED = frozenset(
     "tl triton torch libdevice reference run device pid start group group_size tile math meta partial num_warps "
     "row col i k query key d e head batch outer part n_elements n_rows n_cols inside mask carry is_last "
-    "new_max shift p rescale tile_n tile_mean deviation delta share block_m block_n block_k block_d block_e".split()
+    "index_dtype INDEX new_max shift p rescale tile_n tile_mean deviation delta share block_m block_n block_k block_d block_e".split()
 )
 """Names that kernels and launches use themselves."""
+
+
+INDEX_DTYPE = '''\
+def index_dtype(*tensors):
+    """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
+    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32'''
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ def _part(
     kernels: list[Kernel] = []
     for item in items:
         if isinstance(item, Call):
-            target = ", ".join(item.names) if item.node.shape is not None else f"({', '.join(item.names)},)"
+            target = ", ".join(item.names) if item.node.shape is not None else f"{', '.join(item.names)}, *_"
             statements.append(wrapped(f"{target} = {call_text(program, item.node)}"))
             continue
         base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
@@ -177,6 +183,8 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     helpers = [helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())]
     assert used <= {h.split("(")[0].split()[-1] for h in helpers} or not used
     bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
+    if any("INDEX" in k.printed.blocks for k in kernels):
+        bodies.append(INDEX_DTYPE)
     locals_ = {step for part in parts for step in part.program.steps}
     checked = checks(parts[0].program.graph, source.reference, locals_)
     run = "\n".join(_run(parts, checked, source))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, quotient, remainder, times
-from pytorch_to_triton.draft.ir.rewriting import substitute
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Kind, Load, Number, Value, kind_of, op
+from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Kind, Load, Number, Value, axes_of, kind_of, op
 
 Dim = tuple[Axis, ...]
 """The axes of one dimension, outer ones first; () for a dimension of size 1."""
@@ -72,11 +72,11 @@ ZEROS: Mapping[Kind, Number] = {"float": 0.0, "int": 0, "bool": False}
 
 
 def guarded(value: Value, inside: Value) -> Value:
-    """The value, whose loads read only where `inside`."""
-    from pytorch_to_triton.draft.ir.rewriting import rewrite
+    """The value, whose loads read only where `inside`; what does not vary with that is there anyway."""
+    varying = axes_of(inside)
 
     def limited(v: Value) -> Value | None:
-        if not isinstance(v, Load):
+        if not isinstance(v, Load) or not axes_of(v) & varying:
             return None
         if v.where is None:
             return replace(v, where=inside, other=ZEROS[v.buffer.kind])
