@@ -75,14 +75,14 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         block = f"triton.next_power_of_2(max({sizes.text(length)}, 1))"
         if length.is_Integer:
             block = str(1 << max(int(length) - 1, 0).bit_length())
-        whole = Schedule({**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": block})
+        whole = Schedule(
+            {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": block}
+        )
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)
 
 
-def in_chunks(
-    cluster: Cluster, outer: tuple[Axis, ...], col: Axis
-) -> list[tuple[Cluster, Schedule]]:
+def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tuple[Cluster, Schedule]]:
     """Chunks of rows to partial results, then those."""
     cluster = fuse("row", cluster.reduces()[0].axes)(cluster)
     (over,) = cluster.reduces()[0].axes
@@ -96,6 +96,9 @@ def in_chunks(
         rewrites,
     )
     final = Schedule(
-        {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}, ("part", "col"), LOOPS, rewrites
+        {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")},
+        ("part", "col"),
+        LOOPS,
+        rewrites,
     )
     return [(first, partial), (rest, final)]

@@ -1,4 +1,4 @@
-"""Reductions along the axes in which neighbours lie in memory: softmax, norms, losses of logits, sums of rows.
+"""Reductions along the axes in which neighbours lie in memory: softmax, norms, losses, sums of rows.
 
 `in_passes`: a loop for each statistic. `online`: one loop for those that belong together. `in_registers`: no
 loop, for rows that fit. `staged`: for few and very long rows, each statistic by two kernels over chunks.
@@ -6,7 +6,7 @@ loop, for rows that fit. `staged`: for few and very long rows, each statistic by
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.online import is_online, online
@@ -43,8 +43,6 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def _axes(load: object) -> set[Axis]:
-    from pytorch_to_triton.draft.ir.values import Load, axes_of
-
     assert isinstance(load, Load)
     return set(axes_of(load))
 

@@ -8,9 +8,7 @@ from pytorch_to_triton.draft.ir.values import Cluster, Reduce
 from pytorch_to_triton.draft.schedule.axes import fuse
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
-EXAMPLES = (
-    "def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",
-)
+EXAMPLES = ("def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",)
 BLOCKS = tuple({"BLOCK": b, "num_warps": 4} for b in (256, 128, 512, 1024))
 LARGEST_UNROLLED = 32
 
@@ -37,5 +35,3 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 def _is_small(r: Reduce) -> bool:
     size = product(a.size for a in r.axes)
     return bool(size.is_Integer) and int(size) <= LARGEST_UNROLLED
-
-

@@ -103,7 +103,7 @@ def _shared(cluster: Cluster) -> Cluster:
         match v:
             case Reduce(monoid=m, args=(x,), axes=axes) if m == PEAK and (x, axes) in softmaxes:
                 return Get(softmaxes[x, axes], 0, name=v.name)
-            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), field=1) if (
+            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), part=1) if (
                 m == ONLINE_SOFTMAX and softmaxes[x, axes].monoid == WEIGHTED_SOFTMAX
             ):
                 return Get(softmaxes[x, axes], 1, name=v.name)
