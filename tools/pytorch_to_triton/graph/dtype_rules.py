@@ -90,12 +90,21 @@ def rules(names: Sequence[str]) -> Iterator[DtypeRule]:
 
 def dtype_source(found: Sequence[DType], given: Sequence[Dtypes]) -> str | None:
     """The dtype that was `found` for each combination, as source; None where nothing explains it."""
-    explaining = [
-        r for r in rules(list(given[0])) if all(r.of(g) == f for f, g in zip(found, given, strict=True))
-    ]
-    if len(set(found)) == 1 and not (explaining and len(explaining[0].names) == 1):
+    explaining = (
+        r for r in rules(told_apart(given)) if all(r.of(g) == f for f, g in zip(found, given, strict=True))
+    )
+    rule = next(explaining, None)
+    if len(set(found)) == 1 and not (rule and len(rule.names) == 1):
         return f"torch.{found[0]}"
-    return str(explaining[0]) if explaining else None
+    return str(rule) if rule else None
+
+
+def told_apart(given: Sequence[Dtypes]) -> list[str]:
+    """The first of the tensors that have the same dtype in every combination: the others say no more."""
+    found: dict[tuple[DType, ...], str] = {}
+    for name in given[0]:
+        found.setdefault(tuple(dtypes[name] for dtypes in given), name)
+    return list(found.values())
 
 
 def chosen_by(parts: Sequence[Sequence[Dtypes]]) -> tuple[DtypeRule, list[tuple[DType, ...]]] | None:

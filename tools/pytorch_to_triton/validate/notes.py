@@ -43,3 +43,14 @@ def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
     if strict := [name for name in strict if name not in loose]:
         notes.append(f"As exact as PyTorch, but outside the strict tolerance: {shortened(strict, SHOWN)}.")
     return tuple(notes)
+
+
+def notes_on_truth(results: Iterable[CaseResult]) -> tuple[str, ...]:
+    """Which cases were compared with something else than float64."""
+    names = [result.name for result in results if result.truth == "own"]
+    if not names:
+        return ()
+    return (
+        "Compared with PyTorch at the case's own dtypes, as float64 is too large there or does not run: "
+        f"{shortened(names, SHOWN)}.",
+    )

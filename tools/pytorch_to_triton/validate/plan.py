@@ -74,6 +74,8 @@ class CaseSizeLimits:
 
     elements: int
     span_bytes: int | None
+    own_elements: int = 0
+    """Of the call that a file with get_inputs() makes: it may be larger than all others."""
 
 
 class PlanBuilder:

@@ -28,7 +28,12 @@ from pytorch_to_triton.validate.exchange_folder import exchange_folder
 from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
-from pytorch_to_triton.validate.notes import note_on_confirmed, notes_on_configurations, notes_on_values
+from pytorch_to_triton.validate.notes import (
+    note_on_confirmed,
+    notes_on_configurations,
+    notes_on_truth,
+    notes_on_values,
+)
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
@@ -49,6 +54,8 @@ BYTES_AN_ELEMENT = 128
 """Device memory that an element of a case may need for the truth: in float64, with intermediate results."""
 CANDIDATE_BYTES_AN_ELEMENT = 32
 """And in each process that runs a candidate."""
+OWN_BYTES_AN_ELEMENT = 64
+"""Of the call of get_inputs(), in all processes: where that is huge, nothing is computed in float64."""
 CANDIDATES_AT_ONCE = 2
 """A conversion validates two stages side by side on a device."""
 SPAN_SHARE = 0.3
@@ -170,11 +177,13 @@ def strictness_of(request: ValidationRequest) -> Strictness:
 def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLimits:
     """What fits: a device's free memory bounds what is tried on it; None: there is no device."""
     if free_bytes is None:
-        return CaseSizeLimits(request.limit_elements or INTERPRETER_ELEMENTS, INTERPRETER_SPAN_BYTES)
+        elements = request.limit_elements or INTERPRETER_ELEMENTS
+        return CaseSizeLimits(elements, INTERPRETER_SPAN_BYTES, elements)
     processes = CANDIDATES_AT_ONCE * device_lanes()
     bytes_an_element = BYTES_AN_ELEMENT + processes * CANDIDATE_BYTES_AN_ELEMENT
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
-    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE))
+    own = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
+    return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own, elements))
 
 
 def planned(
@@ -200,8 +209,8 @@ def planned(
     if own is None or request.options.inputs:
         return plan
     elements = sum(elements_of(example) for example in reference.examples or ())
-    if elements > limits.elements:
-        why = f"{elements:,} elements are over this run's limit of {limits.elements:,}"
+    if elements > limits.own_elements:
+        why = f"{elements:,} elements are over this run's limit of {limits.own_elements:,}"
         return CasePlan(
             cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
         )
@@ -268,6 +277,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         *notes_of(found.observations, trial.policy),
         *notes_on_values(results),
         *note_on_confirmed(results),
+        *notes_on_truth(results),
         *notes_on_configurations(trial.candidate.configurations),
         *found.memory.notes_on(results),
     )

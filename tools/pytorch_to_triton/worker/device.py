@@ -11,6 +11,7 @@ FLUSH_BYTES = 512 * 2**20
 """Written before each call: several times any L2 cache, and long enough to hide the launch from the clock."""
 MOST_COVER = 16
 """At most this many flushes are queued to give the host time to launch."""
+MUCH_CACHED = 2**32
 FLUSH_OF_MEMORY = 16
 """On a small device, at most one part in this many of its memory."""
 
@@ -94,3 +95,9 @@ def is_usable(device: str) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def release_cached(device: str) -> None:
+    """Give memory that torch only keeps for later back to the device, where it is much: others need it."""
+    if device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MUCH_CACHED:
+        torch.cuda.empty_cache()

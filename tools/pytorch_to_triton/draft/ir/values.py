@@ -184,6 +184,11 @@ class Store:
         """All values that it needs."""
         return (*self.index, *(() if self.where is None else (self.where,)), self.value)
 
+    def map(self, fn: Callable[[Value], Value]) -> Store:
+        """The same store of other values."""
+        where = None if self.where is None else fn(self.where)
+        return replace(self, index=tuple(map(fn, self.index)), value=fn(self.value), where=where)
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -220,18 +225,7 @@ class Cluster:
 
     def map(self, fn: Callable[[Value], Value]) -> Cluster:
         """The same stores with other values."""
-        return replace(
-            self,
-            stores=tuple(
-                replace(
-                    s,
-                    index=tuple(map(fn, s.index)),
-                    value=fn(s.value),
-                    where=None if s.where is None else fn(s.where),
-                )
-                for s in self.stores
-            ),
-        )
+        return replace(self, stores=tuple(s.map(fn) for s in self.stores))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..calls.exchange import CallInputs, Exchange, mapped, outputs_of, written_t
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
-from ..device import is_usable, synchronize
+from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
@@ -67,6 +67,7 @@ def work(
         report.item(session.answer(request))
         if not is_usable(setting["device"]):
             break
+        release_cached(setting["device"])
     return {"traces": observer.traces(), "configurations": rotation.summary() if rotation else []}
 
 

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from .. import wire
 from ..calls.call_inputs import trained
 from ..job_report import JobReport
-from ..loading.fake import example_inputs, fake_mode, load_fake, range_of
 from ..loading.target import Loaded, Role, TargetError, load
+from ..tracing.fake import FakeWhenEntered, example_inputs, load_fake, range_of
 
 Plain = Any
 
@@ -31,7 +30,7 @@ class WorkUnusable(TargetError):
 def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
     """Load the target and describe it, without calling it, a reference without its memory."""
     report.during("load")
-    mode = fake_mode()
+    mode = FakeWhenEntered()
     loaded = load_fake(target, mode) if role == "reference" else load(target, role)
     report.during("describe")
     contents = loaded.contents
@@ -92,7 +91,7 @@ def expression(contents: Any, name: str) -> str | None:
     raise WorkUnusable(f"{name} is {value!r}, which is no expression over the dims")
 
 
-def examples(loaded: Loaded, mode: FakeTensorMode) -> list[dict[str, Any]] | None:
+def examples(loaded: Loaded, mode: FakeWhenEntered) -> list[dict[str, Any]] | None:
     """What get_inputs() returns, named after forward's parameters; None where the file has no get_inputs."""
     if loaded.kind == "kernel_file" or not hasattr(loaded.contents, "get_inputs"):
         return None

@@ -2,7 +2,7 @@
 
 from .. import wire
 from ..job_report import JobReport
-from ..loading.fake import example_inputs, fake_mode, load_fake
+from ..tracing.fake import example_inputs, fake_mode, load_fake
 from ..tracing.free_sizes import free_sizes
 
 

@@ -16,6 +16,7 @@ from .. import wire
 from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
 from ..calls.tensors import write_values
+from ..device import release_cached
 from ..failure import describe_failure
 from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
@@ -51,6 +52,7 @@ def work(
     for request in report.requests():
         report.during(request["name"])
         report.item(session.answer(request))
+        release_cached(setting["device"])
     return {}
 
 

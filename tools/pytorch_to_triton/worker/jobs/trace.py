@@ -12,9 +12,9 @@ from torch.export import Dim, ExportedProgram
 from .. import wire
 from ..calls.exchange import following
 from ..job_report import JobReport
-from ..loading.fake import REAL_BYTES, fake_mode, load_fake
 from ..loading.target import Loaded, load
 from ..tracing.exported_call import ExportedCall, copies_of, updatable, written_copies
+from ..tracing.fake import REAL_BYTES, fake_mode, load_fake
 from ..tracing.graph_writer import (
     NodeWriter,
     NotRepresentable,

@@ -15,10 +15,10 @@ from torch.fx import Node
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .. import wire
-from ..loading.fake import fake_of, tensors_of
 from ..loading.target import Loaded
 from .dim_names import dim_names
 from .exported_call import ExportedCall
+from .fake import fake_of, tensors_of
 from .graph_writer import Sizes
 from .least_sizes import LeastSizes, Probe
 from .symbolic import sizes_stay_symbolic

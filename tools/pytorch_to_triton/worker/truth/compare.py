@@ -4,7 +4,8 @@ No case is judged here: what exceeds the given budget is counted and described.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,11 +14,13 @@ from .. import wire
 from ..allocation import Poison, poison_bytes
 from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
 from ..calls.tensors import OutputLeaf, Outputs, output_of, read_outputs, storage_bytes
+from .blocks import blocks
 from .diagnostics import is_transposed, what_it_looks_like, where_it_fails
-from .error import ErrorBudget, Errors, Tolerance, exact_errors, float_errors, largest, rms
+from .error import ErrorBudget, Errors, Tolerance, exact_errors, float_errors, is_one_value, largest, rms
 from .oracle import Truth
 
 TINY = 1e-300
+FAILING = "failing"
 TRAITS = ("type", "dtype", "shape", "device")
 
 
@@ -128,16 +131,25 @@ class Comparison:
             "nearby": self.truth.nearby[path],
         }
         outputs = {side: real(output) for side, output in sides.items()}
+        inputs_rms = rms(self.inputs.values())
+        parts = [self.measured(block, inputs_rms) for block in blocks(outputs)]
+        total = merged([part.figures for part in parts])
+        if total["constant"] and len(parts) > 1:
+            total["constant"] = is_one_value(outputs["pytorch"])
+        failing = torch.cat([part.failing.reshape(-1) for part in parts]).view(outputs["pytorch"].shape)
+        return {**total, "diagnostics": self.diagnostics(outputs, failing) if total["failing"] else None}
+
+    def measured(self, outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> "Measured":
+        """The errors of whole outputs, or of one block of them."""
         dtype = outputs["pytorch"].dtype
         if dtype.is_floating_point:
-            errors = float_errors(outputs, rms(self.inputs.values()), self.budget_for(dtype))
+            errors = float_errors(outputs, inputs_rms, self.budget_for(dtype))
         else:
             errors = exact_errors(outputs)
-        failing = int(errors.failing.sum())
         closest = closest_to_its_limit(errors)
-        return {
+        figures = {
             "elements": errors.failing.numel(),
-            "failing": failing,
+            "failing": int(errors.failing.sum()),
             "unjudged": int((~errors.judged).sum()),
             "unconfirmed": int(errors.unconfirmed.sum()),
             "as_pytorch": int(errors.as_pytorch.sum()),
@@ -148,8 +160,8 @@ class Comparison:
             "meets_strict": errors.meets_strict,
             "meets_loose": errors.meets_loose,
             "constant": errors.constant,
-            "diagnostics": self.diagnostics(outputs, errors) if failing else None,
         }
+        return Measured(figures, errors.failing)
 
     def budget_for(self, dtype: torch.dtype) -> ErrorBudget:
         name = str(dtype).removeprefix("torch.")
@@ -160,15 +172,42 @@ class Comparison:
         tolerance = Tolerance(strict, loose)
         return ErrorBudget(self.budget["factor"], slack, self.budget["untrusted"], tolerance)
 
-    def diagnostics(self, outputs: Mapping[str, torch.Tensor], errors: Errors) -> dict[str, Any]:
-        where = where_it_fails(errors.failing)
+    def diagnostics(self, outputs: Mapping[str, torch.Tensor], failing: torch.Tensor) -> dict[str, Any]:
+        """Where it fails, and, by the first block that does, what the wrong values look like."""
+        where = where_it_fails(failing)
         first = tuple(where["first"])
+        every = blocks({**outputs, FAILING: failing})
+        block = next(block for block in every if bool(block[FAILING].any()))
+        wrong = block.pop(FAILING)
         return {
             **where,
             "values": {side: plain(outputs[side][first]) for side in ("candidate", "pytorch", "truth")},
-            "unwritten": int((is_poison(outputs["candidate"]) & errors.failing).sum()),
-            **what_it_looks_like(outputs, errors.failing, self.inputs),
+            "unwritten": int((is_poison(block["candidate"]) & wrong).sum()),
+            **what_it_looks_like(block, wrong, self.inputs),
         }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one block of an output, or all of it, errs."""
+
+    figures: dict[str, Any]
+    """For OutputStatistics of validate/error_statistics.py, without the diagnostics."""
+    failing: torch.Tensor
+    """Bool, of the block's shape."""
+
+
+def merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The figures of all blocks as those of one output."""
+    worst = max(parts, key=lambda part: part["candidate_error"] / max(part["allowed_error"], TINY))
+    counts = ("elements", "failing", "unjudged", "unconfirmed", "as_pytorch", "as_truth")
+    return {
+        **{name: sum(part[name] for part in parts) for name in counts},
+        "candidate_error": worst["candidate_error"],
+        "pytorch_error": max(part["pytorch_error"] for part in parts),
+        "allowed_error": worst["allowed_error"],
+        **{name: all(part[name] for part in parts) for name in ("meets_strict", "meets_loose", "constant")},
+    }
 
 
 def closest_to_its_limit(errors: Errors) -> torch.Tensor:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import torch
 
+from .blocks import pieces
+
 FINITE, NAN, POSITIVE_INF, NEGATIVE_INF = range(4)
 FEW = 16
 """Fewer elements than this do not show what size is typical."""
@@ -211,9 +213,12 @@ def rows_of(values: torch.Tensor) -> torch.Tensor:
 
 def rms(tensors: Iterable[torch.Tensor]) -> float:
     """Root mean square over the finite elements of all floating tensors; 0 where there are none."""
-    finite = [t.double()[t.double().isfinite()] for t in tensors if t.is_floating_point()]
-    total = sum(float(t.square().sum()) for t in finite)
-    return math.sqrt(total / max(sum(t.numel() for t in finite), 1))
+    total, count = 0.0, 0
+    for piece in (piece for t in tensors if t.is_floating_point() for piece in pieces(t)):
+        wide = piece.double()
+        finite = wide[wide.isfinite()]
+        total, count = total + float(finite.square().sum()), count + finite.numel()
+    return math.sqrt(total / max(count, 1))
 
 
 def in_units(

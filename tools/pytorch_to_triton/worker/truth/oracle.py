@@ -20,9 +20,13 @@ from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
+from .blocks import pieces
 from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
 from .rounding import Rounding
 from .steps import Steps, same_steps
+
+HUGE_BYTES = 2**32
+"""Of inputs and outputs: above, no truth is computed in float64."""
 
 
 class InFloat64(TorchFunctionMode):
@@ -81,9 +85,14 @@ class Oracle:
         """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
 
         A reference that cannot run on DeclaredTensors is run on plain float64 ones, then on
-        float32 ones, where it takes the same branches on these; else at its own dtypes.
+        float32 ones, where it takes the same branches on these; else at its own dtypes. So is a huge one,
+        in their full precision: float64 takes several times the memory.
         """
         run = self.run_as_it_is(case_id, seed)
+        if self.holds(case_id, run) > HUGE_BYTES:
+            with in_full_precision():
+                found = self.precisely(case_id, "own", run.written, seed)
+            return Truth(run.outputs, *found, "own", run.updated)
         with contextlib.suppress(Exception, NotFollowed):
             return Truth(run.outputs, *self.followed(case_id, run, seed), "float64", run.updated)
         steps = self.steps(case_id, "own", seed)
@@ -93,6 +102,12 @@ class Oracle:
                     found = self.precisely(case_id, precision, run.written, seed)
                     return Truth(run.outputs, *found, precision, run.updated)
         return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own", run.updated)
+
+    def holds(self, case_id: str, run: ReferenceRun) -> int:
+        """The bytes of the case's inputs and of what the reference makes of them."""
+        call = self.exchange.call(case_id, self.device)
+        made = sum(output.tensor.nbytes for output in run.outputs.values() if output.tensor is not None)
+        return made + sum(tensor.nbytes for tensor in call.tensors().values())
 
     def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
         """Run at the case's own dtypes."""
@@ -171,6 +186,17 @@ class Oracle:
             return with_gradients(lambda given: reference(given.arguments, given.state), call)
         with torch.no_grad():
             return dict(leaves(reference(call.arguments, call.state)))
+
+
+@contextlib.contextmanager
+def in_full_precision() -> Iterator[None]:
+    """Inside, float32 products are float32: without it, convolutions on GPUs may round to TF32."""
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def kept(outputs: dict[str, Any]) -> Outputs:
@@ -256,8 +282,13 @@ def moved(call: CallInputs, original: CallInputs, seed: int) -> CallInputs:
         if not tensor.is_floating_point():
             return tensor
         arithmetic = torch.float64 if dtypes[name] == torch.float64 else torch.float32
+        eps = torch.finfo(arithmetic).eps
+        parts = [step(piece, eps) for piece in pieces(tensor)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts).view(tensor.shape)
+
+    def step(tensor: torch.Tensor, eps: float) -> torch.Tensor:
         steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
-        return tensor * (1 + torch.finfo(arithmetic).eps * steps.double()).to(tensor.dtype)
+        return tensor * (1 + eps * steps.double()).to(tensor.dtype)
 
     return mapped(call, move)
 

@@ -1,6 +1,8 @@
 """A target on fake tensors, which have shapes and dtypes but no memory: looked at, never called."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..calls.call_inputs import named_inputs
-from .target import Loaded, ModuleUnconstructed, TargetLoadFailed, load
+from ..loading.target import Loaded, ModuleUnconstructed, TargetLoadFailed, load
 
 REAL_BYTES = 2**30
 """Up to this many bytes real tensors may stand in for fake ones, just to look at a target."""
@@ -29,7 +31,21 @@ def fake_mode() -> FakeTensorMode:
     return OneFakeMode(allow_non_fake_inputs=True)
 
 
-def load_fake(target: Mapping[str, Any], mode: FakeTensorMode) -> Loaded:
+class FakeWhenEntered:
+    """A fake mode that is made when it is first entered: its imports take seconds, functions need none."""
+
+    @cached_property
+    def mode(self) -> FakeTensorMode:
+        return fake_mode()
+
+    def __enter__(self) -> FakeTensorMode:
+        return self.mode.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self.mode.__exit__(*raised)
+
+
+def load_fake(target: Mapping[str, Any], mode: AbstractContextManager[object]) -> Loaded:
     """The reference, its module on fake tensors, or on real ones where its constructor needs values.
 
     Raises a TargetError.
@@ -40,7 +56,7 @@ def load_fake(target: Mapping[str, Any], mode: FakeTensorMode) -> Loaded:
         return load(target, "reference")
 
 
-def example_inputs(loaded: Loaded, mode: FakeTensorMode) -> dict[str, Any]:
+def example_inputs(loaded: Loaded, mode: AbstractContextManager[object]) -> dict[str, Any]:
     """get_inputs() by name: fake tensors, or real ones where it needs values or hides the range of integers.
 
     Raises what get_inputs() raises.
