@@ -6,11 +6,11 @@ import secrets
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
-from pytorch_to_triton.draft.file.module import Source
-from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.convert.gates import gated
 from pytorch_to_triton.convert.stages import LAST, ConversionWork, stages_of
 from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
+from pytorch_to_triton.draft.file.module import Source
+from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.hardware.versions import Versions, versions

@@ -14,10 +14,10 @@ import anyio
 from pytorch_to_triton.benchmark.roofline import work_of
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
 from pytorch_to_triton.convert.conversion_report import EAGER
+from pytorch_to_triton.convert.gates import label_of, refuse_unknown_names
 from pytorch_to_triton.draft.file.launches import Stage, Variant
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, Source, draft
 from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.convert.gates import label_of, refuse_unknown_names
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case

@@ -5,6 +5,7 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 
 from __future__ import annotations
 
+import itertools
 import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -146,7 +147,7 @@ class _Reading:
         if node.op not in ROWS:
             raise Refused("no row lowers it")
         shape = shape_of(node.shape) if node.shape is not None else ()
-        context = Context(self.axes, shape, node.dtype or "", self.named[node.name])
+        context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].function(context, *arguments, **keywords)
@@ -155,6 +156,15 @@ class _Reading:
             self.parts[node.name] = tuple(parts)
         else:
             self.tensors[node.name] = self._kept(node, self.named[node.name], found)
+
+    def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
+        def stored(name: str, tensor: Tensor) -> Tensor:
+            taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
+            taken |= {i.name for i in self.items if isinstance(i, Step)}
+            options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+            return self._kept(node, next(n for n in options if n not in taken), tensor)
+
+        return stored
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """A view stays a view; a computed value becomes a step, which readers load."""
@@ -171,7 +181,9 @@ class _Reading:
             self.tensors[node.name] = source(self.axes, name, shape_of(node.shape), node.dtype or "float32")
             names: tuple[str, ...] = (name,)
         else:
-            items = [n for n in self.graph.nodes if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)]
+            items = [
+                n for n in self.graph.nodes if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)
+            ]
             count = 1 + max((int(n.args[1].value) for n in items), default=-1)  # type: ignore[union-attr, arg-type]
             names = tuple(f"{name}_{i}" for i in range(count))
             parts: list[Any] = [None] * count
@@ -216,12 +228,10 @@ class _Reading:
 
 
 def with_results_stored(program: Program) -> Program:
-    """Results that look at a step in another order are steps of their own: they are stored as they are read."""
+    """Results that look at a step in another order are steps of their own, stored as they are read."""
     items, tensors, names = list(program.items), dict(program.tensors), dict(program.names)
     needed = {r for c in program.calls for r in c.reads}
-    needed |= {
-        b for r in program.results if _is_plain(r.tensor) for b in buffers_of(r.tensor)
-    }
+    needed |= {b for r in program.results if _is_plain(r.tensor) for b in buffers_of(r.tensor)}
     results = []
     for result in program.results:
         base = buffers_of(result.tensor)[0] if buffers_of(result.tensor) else ""
@@ -238,7 +248,7 @@ def with_results_stored(program: Program) -> Program:
 
 
 def _is_view(tensor: Tensor) -> bool:
-    """Whether it only looks at a buffer: every element is one of it, and where it lies follows from no data."""
+    """Whether it only looks at a buffer: all elements are of it, and where they lie follows from no data."""
     match tensor.value:
         case Load(buffer=buffer, index=index, where=None):
             return buffer.dtype == tensor.dtype and not any(isinstance(v, Load) for v in walk(*index))
@@ -258,7 +268,8 @@ def buffers_of(tensor: Tensor) -> list[str]:
 def shape_of(shape: Shape) -> tuple[Size, ...]:
     """A traced shape in sizes; what was 1 in the trace is 1."""
     return tuple(
-        sizes.size(1) if n == 1 else sizes.size(e) for e, n in zip(shape.expressions, shape.traced, strict=True)
+        sizes.size(1) if n == 1 else sizes.size(e)
+        for e, n in zip(shape.expressions, shape.traced, strict=True)
     )
 
 

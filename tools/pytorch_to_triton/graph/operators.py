@@ -1,28 +1,29 @@
 """Operators that the trace keeps whole: taken apart, they would hide what they mean."""
 
-KEPT: tuple[str, ...] = tuple(
-    sorted(
-        f"aten.{name}"
-        for name in """
-    _log_softmax.default _softmax.default _to_copy.default abs.default addmm.default amax.default amin.default
-    any.default any.dim argmax.default argmin.default avg_pool1d.default avg_pool2d.default avg_pool3d.default
-    adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_avg_pool3d.default baddbmm.default
-    adaptive_max_pool1d.default adaptive_max_pool2d.default adaptive_max_pool3d.default bmm.default
-    celu.default clamp.default clamp_max.default clamp_min.default cos.default cumprod.default cumsum.default
-    elu.default embedding.default erf.default exp.default exp2.default expm1.default flip.default
-    gelu.default glu.default group_norm.default gru.input hardsigmoid.default hardswish.default
-    hardtanh.default instance_norm.default layer_norm.default leaky_relu.default lerp.Scalar lerp.Tensor
-    linalg_vector_norm.default linear.default log.default log1p.default log2.default log_sigmoid.default
-    log_softmax.int logcumsumexp.default logical_and.default logical_not.default logical_or.default
-    logsumexp.default lstm.input masked_fill.Scalar max.default max.dim max_pool1d.default
-    max_pool2d.default max_pool3d.default maximum.default mean.default mean.dim min.default min.dim
-    minimum.default mish.default mm.default nan_to_num.default native_group_norm.default
-    native_layer_norm.default one_hot.default pixel_shuffle.default pixel_unshuffle.default
-    pow.Tensor_Scalar pow.Tensor_Tensor prelu.default prod.default prod.dim_int reciprocal.default
-    relu.default relu6.default rms_norm.default rnn_relu.input rnn_tanh.input roll.default rsqrt.default
-    rsub.Scalar scaled_dot_product_attention.default selu.default sigmoid.default sign.default silu.default
-    sin.default softmax.int softplus.default sqrt.default square.default sum.default sum.dim_IntList
-    tanh.default tril.default triu.default upsample_bilinear2d.vec upsample_nearest2d.vec where.self
-    """.split()
-    )
-)
+NAMES = (
+    "_log_softmax.default", "_softmax.default", "_to_copy.default", "abs.default",
+    "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default",
+    "adaptive_max_pool1d.default", "adaptive_max_pool2d.default", "adaptive_max_pool3d.default",
+    "addmm.default", "amax.default", "amin.default", "any.default", "any.dim", "argmax.default",
+    "argmin.default", "avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default",
+    "baddbmm.default", "bmm.default", "celu.default", "clamp.default", "clamp_max.default",
+    "clamp_min.default", "cos.default", "cumprod.default", "cumsum.default", "elu.default",
+    "embedding.default", "erf.default", "exp.default", "exp2.default", "expm1.default", "flip.default",
+    "gelu.default", "glu.default", "group_norm.default", "gru.input", "hardsigmoid.default",
+    "hardswish.default", "hardtanh.default", "instance_norm.default", "layer_norm.default",
+    "leaky_relu.default", "lerp.Scalar", "lerp.Tensor", "linalg_vector_norm.default", "linear.default",
+    "log.default", "log1p.default", "log2.default", "log_sigmoid.default", "log_softmax.int",
+    "logcumsumexp.default", "logical_and.default", "logical_not.default", "logical_or.default",
+    "logsumexp.default", "lstm.input", "masked_fill.Scalar", "max.default", "max.dim",
+    "max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "maximum.default", "mean.default",
+    "mean.dim", "min.default", "min.dim", "minimum.default", "mish.default", "mm.default",
+    "nan_to_num.default", "native_group_norm.default", "native_layer_norm.default", "one_hot.default",
+    "pixel_shuffle.default", "pixel_unshuffle.default", "pow.Tensor_Scalar", "pow.Tensor_Tensor",
+    "prelu.default", "prod.default", "prod.dim_int", "reciprocal.default", "relu.default",
+    "relu6.default", "rms_norm.default", "rnn_relu.input", "rnn_tanh.input", "roll.default",
+    "rsqrt.default", "rsub.Scalar", "scaled_dot_product_attention.default", "selu.default",
+    "sigmoid.default", "sign.default", "silu.default", "sin.default", "softmax.int", "softplus.default",
+    "sqrt.default", "square.default", "sum.default", "sum.dim_IntList", "tanh.default", "tril.default",
+    "triu.default", "upsample_bilinear2d.vec", "upsample_nearest2d.vec", "where.self",
+)  # fmt: skip
+KEPT: tuple[str, ...] = tuple(f"aten.{name}" for name in NAMES)

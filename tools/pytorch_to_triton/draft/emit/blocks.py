@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory, reductions
-from pytorch_to_triton.draft.emit.printer import Name, Scope
-from pytorch_to_triton.draft.ir.values import Axis, Get, Index, Reduce, Store, Value, axes_of, walk
+from pytorch_to_triton.draft.emit.names import Name, Scope
+from pytorch_to_triton.draft.ir.values import Axis, Get, Index, Load, Reduce, Store, Value, axes_of, walk
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
@@ -26,7 +26,12 @@ def block(p: Printer, goals: Sequence[Goal]) -> None:
     roots = {g: g.roots if isinstance(g, Store) else (g,) for g in goals}
     items: dict[Store | Reduce, frozenset[str]] = {}
     for v in walk(*(v for r in roots.values() for v in r), into=lambda v: v not in p.env):
-        if isinstance(v, Reduce) and not _has(p, v) and looped(p, v.axes) and not looped(p, axes_of_result(v)):
+        if (
+            isinstance(v, Reduce)
+            and not _has(p, v)
+            and looped(p, v.axes)
+            and not looped(p, axes_of_result(v))
+        ):
             items[v] = looped(p, v.axes)
     for g in goals:
         if isinstance(g, Store) and (over := looped(p, {a for v in roots[g] for a in axes_of(v)})):
@@ -106,6 +111,7 @@ def _close(p: Printer, carried: list[str]) -> None:
     scope = p.scopes.pop()
     for v in scope.known:
         p.env.pop(v, None)
-        p.others.pop(v, None)  # type: ignore[arg-type]
+        if isinstance(v, Load):
+            p.others.pop(v, None)
     head, *body = scope.lines
     p.scopes[-1].lines += [*scope.carried, *carried, head, *(f"    {line}" for line in body or ["pass"])]

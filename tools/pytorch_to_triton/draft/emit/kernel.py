@@ -9,6 +9,7 @@ from pytorch_to_triton.draft.emit import blocks, memory, reductions
 from pytorch_to_triton.draft.emit.padding import padded
 from pytorch_to_triton.draft.emit.printer import Printer
 from pytorch_to_triton.draft.emit.tidy import WIDTH, tidied
+from pytorch_to_triton.draft.emit.writers import WRITERS
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import identities
 from pytorch_to_triton.draft.ir.values import (
@@ -60,13 +61,15 @@ class PrintedKernel:
 
 def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:
     """Write the kernel."""
-    p = Printer(cluster, schedule)
+    p = Printer(cluster, schedule, WRITERS)
     p.scopes[0].lines += memory.grid_lines(p)
     for n in p.walks:  # The grid's indices first, as a reader looks for them there.
         if p.walks[n].how in ("grid", "whole") and n in p.axes:
             p.named(Index(p.axes[n]))
     for r in p.cluster.reduces():
-        if not blocks.looped(p, r.axes) and r.monoid.is_plain:  # Its loads may be needed for something else first.
+        if (
+            not blocks.looped(p, r.axes) and r.monoid.is_plain
+        ):  # Its loads may be needed for something else first.
             padded(p, r.args[0], reductions.tiled(p, r.axes), identities(r.monoid, kind_of(r))[0])
     blocks.block(p, p.cluster.stores)
     name = f"{cluster.name}_kernel"
@@ -84,12 +87,21 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     arguments = tuple(a for n, a in given.items() if n in free)
     named = {n: sizes.text(s) for s, n in p.size_names.items()}
     walked = [w.block for w in p.walks.values() if w.block]
-    constexprs = tuple(b for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "INDEX"]) if b in free)
+    constexprs = tuple(
+        b
+        for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "INDEX"])
+        if b in free
+    )
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
     order = [n for b in buffers for s in b.shape for n in sorted(sizes.names(s))]
     sized = tuple(sorted(rest, key=lambda n: (order.index(n) if n in order else len(order), n)))
     exact = p.compute == "tl.float64"
-    unrolled = {n for a, w in p.walks.items() if w.how == "unroll" and a in p.axes for n in _free_names(p.size(p.axes[a].size))}
+    unrolled = {
+        n
+        for a, w in p.walks.items()
+        if w.how == "unroll" and a in p.axes
+        for n in _free_names(p.size(p.axes[a].size))
+    }
     parameters = [
         *(f"{b.name}_ptr" for b in buffers),
         *(f"{n}: tl.constexpr" if n in unrolled else n for n in sized),

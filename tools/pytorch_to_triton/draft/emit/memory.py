@@ -6,9 +6,21 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.draft.emit.printer import Name, constant
+from pytorch_to_triton.draft.emit.names import Name, constant
 from pytorch_to_triton.draft.ir.indices import extent, plus, size_of, times
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Load, Map, Store, Value, axes_of, kind_of, op
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Const,
+    Index,
+    Load,
+    Map,
+    Store,
+    Value,
+    axes_of,
+    kind_of,
+    op,
+)
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
@@ -106,13 +118,17 @@ def _always_inside(p: Printer, n: str) -> bool:
     walk, size = p.walks[n], p.axes[n].size
     if not size.is_Integer:
         return False
+    if walk.block is None:
+        return False
     if walk.block in p.schedule.sized:
         return p.schedule.sized[walk.block] == str(size)
-    blocks = {config.get(walk.block or "") for config in p.schedule.configs}
+    blocks = {config.get(walk.block) for config in p.schedule.configs}
     return bool(blocks) and all(b and int(size) % b == 0 for b in blocks)
 
 
-def conjunction(p: Printer, layout: tuple[str, ...], where: Value | None = None, of: str = "") -> Value | None:
+def conjunction(
+    p: Printer, layout: tuple[str, ...], where: Value | None = None, of: str = ""
+) -> Value | None:
     """The mask of an access: inside of the tile's bounds, and where there is something to access."""
     parts = [*bounds(p, layout), *([where] if where is not None else [])]
     if not parts:

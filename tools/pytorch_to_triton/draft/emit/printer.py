@@ -7,9 +7,10 @@ place afterwards. A tile's dimensions are the blocked axes of a value, in the sc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+from pytorch_to_triton.draft.emit.names import Name, Scope, constant
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.check import check
@@ -21,7 +22,6 @@ from pytorch_to_triton.draft.ir.values import (
     Cluster,
     Const,
     Extent,
-    Get,
     Index,
     Load,
     Map,
@@ -49,34 +49,16 @@ HINTS: Mapping[str, str] = {
 """Names for values that have none, by function or monoid; else its own name."""
 
 
-@dataclass(frozen=True)
-class Name:
-    """A variable of the kernel."""
-
-    text: str
-    layout: tuple[str, ...]
-    """Axes of the tile, in the order of its dimensions."""
-    depth: int
-    """The block that defines it; 0 is the kernel's body."""
-
-
-@dataclass
-class Scope:
-    """A block of statements: the kernel's body, or a loop's."""
-
-    lines: list[str] = field(default_factory=list)
-    axes: frozenset[str] = frozenset()
-    """The axis that the loop walks."""
-    known: list[Value] = field(default_factory=list)
-    carried: list[str] = field(default_factory=list)
-    """What is set right before the loop."""
+Writer = Callable[["Printer", Any, tuple[str, ...]], Name]
+"""Writes the lines that define a value in a layout, and names it."""
 
 
 class Printer:
     """The kernel that is being written."""
 
-    def __init__(self, cluster: Cluster, schedule: Schedule) -> None:
+    def __init__(self, cluster: Cluster, schedule: Schedule, writers: Mapping[type[Value], Writer]) -> None:
         check(cluster)
+        self.writers = writers
         self.cluster, self.schedule = schedule.applied(cluster), schedule
         check(self.cluster)
         self.walks = schedule.walks
@@ -144,7 +126,7 @@ class Printer:
         return self.fitted(self.named(v, want), want)
 
     def on_indices(self, fn: str, args: tuple[Value, ...], want: tuple[str, ...]) -> str:
-        """Arithmetic where it is used. A product of sizes might not fit 32 bits: one factor after the other."""
+        """Arithmetic where it is used. A product of sizes may not fit 32 bits: one factor at a time."""
         match fn, args:
             case ("mul", (x, Extent(size=size))) if size not in self.size_names:
                 return " * ".join([f"({self.text(x, want)})", *self.factors(size)])
@@ -166,8 +148,6 @@ class Printer:
 
     def named(self, v: Value, order: tuple[str, ...] = ()) -> Name:
         """The value's name; it is computed, as far out as it can be, where it has none yet."""
-        from pytorch_to_triton.draft.emit import memory, reductions, scans
-
         if v in self.env:
             return self.env[v]
         layout = self.layout(axes_of(v))
@@ -176,22 +156,10 @@ class Printer:
         match v:
             case Const() | Extent() | Argument():
                 return Name(self.text(v, ()), (), 0)
-            case Index(axis=a):
-                return memory.opened(self, a)
-            case Load():
-                text = memory.load(self, v, layout)
             case Map(fn=fn, args=args):
-                text = self.written(fn, args, layout)
-            case Reduce():
-                text = reductions.at_once(self, v, layout)
-            case Get(of=Reduce() as r):
-                reductions.compound_at_once(self, r)
-                return self.env[v]
-            case Scan() | Get(of=Scan()):
-                return scans.scanned(self, v, layout)
-            case _:
-                raise AssertionError(f"{v} is not computed yet")
-        return self.defined(v, text, layout, self.depth(v))
+                return self.defined(v, self.written(fn, args, layout), layout, self.depth(v))
+        assert type(v) in self.writers, f"{v} is not computed yet"
+        return self.writers[type(v)](self, v, layout)
 
     def written(self, fn: str, args: Sequence[Value], layout: tuple[str, ...]) -> str:
         """A pointwise function; what its text mentions twice gets a name first."""
@@ -249,15 +217,6 @@ class Printer:
     def uses(self, v: Value) -> bool:
         """Whether the cluster mentions the value."""
         return v in set(walk(*self.cluster.roots))
-
-
-def constant(x: Number) -> str:
-    """A literal as Triton source."""
-    if isinstance(x, float) and x != x:
-        return 'float("nan")'
-    if isinstance(x, float) and x in (float("inf"), float("-inf")):
-        return f'{"-" if x < 0 else ""}float("inf")'
-    return repr(x)
 
 
 FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads"}

@@ -6,28 +6,24 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytorch_to_triton.draft.emit import memory
-from pytorch_to_triton.draft.emit.helpers import helper_name
+from pytorch_to_triton.draft.emit.combine_functions import helper_name
+from pytorch_to_triton.draft.emit.names import Name, constant
 from pytorch_to_triton.draft.emit.padding import padded
-from pytorch_to_triton.draft.emit.printer import Name, constant
+from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
 from pytorch_to_triton.draft.ir.monoids import PEAK, SUM, identities
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
     Get,
-    Index,
-    Kind,
     Load,
     Map,
     Monoid,
     Number,
     Reduce,
-    Scan,
     Value,
     Var,
     axes_of,
     kind_of,
-    op,
     walk,
 )
 
@@ -203,7 +199,9 @@ def filled(p: Printer, layout: tuple[str, ...], value: Number, kind: Kind) -> st
     if not layout:
         return constant(value) if kind == "float" else f"tl.full([], {constant(value)}, {dtype})"
     shape = ", ".join(str(p.walks[n].block) for n in layout)
-    return f"tl.zeros([{shape}], {dtype})" if value == 0 else f"tl.full([{shape}], {constant(value)}, {dtype})"
+    return (
+        f"tl.zeros([{shape}], {dtype})" if value == 0 else f"tl.full([{shape}], {constant(value)}, {dtype})"
+    )
 
 
 def lanes(p: Printer, r: Reduce) -> tuple[str, ...]:
@@ -268,8 +266,6 @@ def combined(p: Printer, v: Value) -> str:
         case Const(value=x):
             return constant(x)
         case Map(fn=fn, args=args):
-            from pytorch_to_triton.draft.ir.functions import FUNCTIONS
-
             return FUNCTIONS[fn].triton.format(*(f"({combined(p, a)})" for a in args))
     raise AssertionError(v)
 
@@ -329,5 +325,3 @@ def collapse_lanes(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
             p.bound(Get(r, i), n)
         return
     collapse_fields(p, r, [n.text for n in names], names[0].layout, axes, depth)
-
-

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import reductions
-from pytorch_to_triton.draft.emit.helpers import helper_name
+from pytorch_to_triton.draft.emit.combine_functions import helper_name
+from pytorch_to_triton.draft.emit.names import Name
 from pytorch_to_triton.draft.emit.padding import padded
-from pytorch_to_triton.draft.emit.printer import Name
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.values import Scan, Value, Var, kind_of
+from pytorch_to_triton.draft.ir.values import Index, Scan, Value, Var, kind_of
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
@@ -34,7 +34,9 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
     kept = tuple(n for n in layout if n != v.axis.name)
     carry = Name(p.fresh("carry"), kept, depth - 1)
     p.taken.add(carry.text)
-    p.scopes[depth].carried.append(f"{carry.text} = {reductions.filled(p, kept, identities(m, kind)[0], kind)}")
+    p.scopes[depth].carried.append(
+        f"{carry.text} = {reductions.filled(p, kept, identities(m, kind)[0], kind)}"
+    )
     (both,) = m.combine((Var(p.fitted(carry, layout), kind=kind),), (Var(f"({text})", kind=kind),))
     name = p.defined(v, reductions.combined(p, both), layout, depth)
     # Taken from the running total itself: Triton 3.7 miscompiles `carry += tl.sum(x)` where x is a load and
@@ -50,8 +52,4 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
 
 
 def _index(v: Scan) -> Value:
-    from pytorch_to_triton.draft.ir.values import Index
-
     return Index(v.axis)
-
-

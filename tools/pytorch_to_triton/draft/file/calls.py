@@ -31,13 +31,12 @@ def tensor_text(program: Program, name: str) -> str:
     """The value of a node of the graph, as an expression in `run`."""
     if name in program.names:
         tensor = program.tensors.get(name)
-        node = next(n for n in program.graph.nodes if n.name == name)
         own = program.names[name]
         made = {own} | {n for c in program.calls for n in c.names}
-        if own in program.steps or own in made and any(own in c.names for c in program.calls):
+        if own in program.steps or (own in made and any(own in c.names for c in program.calls)):
             return own
         assert tensor is not None
-        return call_text(program, node)
+        return call_text(program, next(n for n in program.graph.nodes if n.name == name))
     node = next((n for n in program.graph.nodes if n.name == name), None)
     if node is None:
         return name

@@ -1,4 +1,4 @@
-"""A group as kernels, and how `run` launches them: in one configuration, tuned at run time, or as measured."""
+"""A group as kernels, and how `run` launches them: in one configuration, tuned as it runs, or as measured."""
 
 from __future__ import annotations
 
@@ -85,11 +85,9 @@ def launches(
     return Launches(tuple(kernels), (*before, *decided(branches)))
 
 
-def chosen(
-    group: Group, stage: Stage, points: Sequence[Mapping[str, int]]
-) -> tuple[Alternative, ...]:
+def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
     """The plain alternative; else the best ones, down to the first that may always be taken."""
-    found = group.pattern.alternatives(group.cluster)
+    found: tuple[Alternative, ...] = group.pattern.alternatives(group.cluster)
     if stage == 1:
         return found[:1]
     chain: list[Alternative] = []
@@ -121,7 +119,7 @@ def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
         passes = max(1, sum(line.startswith(f"{INDENT}for ") for line in result.lines))
         doc = documented(result, passes)
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
-        variants = ()
+        variants: tuple[Variant, ...] = ()
         if len(schedule.configs) > 1:
             variants = (Variant(result.name, schedule.configs, alternative.condition or "1 == 1"),)
         if stage == 2 and len(schedule.configs) > 1:

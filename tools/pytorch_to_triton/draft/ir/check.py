@@ -33,4 +33,6 @@ def _check_store(s: Store) -> None:
     written = {a for i in s.index for a in axes_of(i)}
     stray = axes_of(s.value) - written
     if stray and s.combine is None:
-        raise Malformed(f"{s.buffer.name} varies along {', '.join(a.name for a in stray)}, which no index has")
+        raise Malformed(
+            f"{s.buffer.name} varies along {', '.join(a.name for a in stray)}, which no index has"
+        )

@@ -98,7 +98,7 @@ class _Evaluation:
             case Argument(name=name, source=source):
                 if name in self.arguments:
                     return np.asarray(self.arguments[name])
-                return np.asarray(eval(source, {"math": math, "float": float}, dict(self.dims)))  # noqa: S307 (our own)
+                return np.asarray(eval(source, {"math": math, "float": float}, dict(self.dims)))
             case Index(axis=a):
                 shape = tuple(self.sized[a] if b == a else 1 for b in self.order)
                 return np.arange(self.sized[a]).reshape(shape)
@@ -114,7 +114,7 @@ class _Evaluation:
                 steps = self.steps(m, v.args, axis)
                 found = [self.at(x, axis, self.of(v.at)) for x in steps]
                 return found[0] if m.is_plain else found
-            case Get(of=r, field=i):
+            case Get(of=r, part=i):
                 return self.of(r)[i]
         raise AssertionError(v)
 
@@ -132,9 +132,7 @@ class _Evaluation:
         """The arguments with the axes first, flattened."""
         at = [self.order.index(a) for a in axes]
         values = np.broadcast_arrays(*(self.of(a) for a in args), np.ones((1,) * len(self.order), bool))[:-1]
-        full = [
-            self.sized[a] if a in axes else n for a, n in zip(self.order, values[0].shape, strict=True)
-        ]
+        full = [self.sized[a] if a in axes else n for a, n in zip(self.order, values[0].shape, strict=True)]
         moved = [np.moveaxis(np.broadcast_to(x, full), at, range(len(at))) for x in values]
         return [x.reshape(-1, *x.shape[len(at) :]) for x in moved]
 

@@ -1,7 +1,7 @@
 """Every pointwise function: how it is written in Triton, and what it means in NumPy.
 
-`{0}`, `{1}`, ... stand for the operands. A function that is a row here needs nothing else in the printer; what
-is written of several functions gives a name to an operand that it mentions twice.
+`{0}`, `{1}`, ... stand for the operands. A function that is a row here needs nothing else in the printer;
+what is written of several functions gives a name to an operand that it mentions twice.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Function:
     """The kind of value that it gives; None: its operands'."""
 
 
+APART = "({0} % {1} != 0) & (({0} < 0) != ({1} < 0))"
+"""Where Triton, which truncates, and Python, which rounds down, divide differently."""
 NAN = "propagate_nan=tl.PropagateNan.ALL"
 _erf = np.vectorize(math.erf, otypes=[float])
 _erfc = np.vectorize(math.erfc, otypes=[float])
@@ -68,8 +70,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "reciprocal": Function("1.0 / {0}", np.reciprocal, "float"),
     "floordiv": Function("{0} // {1}", np.floor_divide),
     "mod": Function("{0} % {1}", np.mod),
-    "floordiv_signed": Function("tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} // {1} - 1, {0} // {1})", np.floor_divide),
-    "mod_signed": Function("tl.where(({0} % {1} != 0) & (({0} < 0) != ({1} < 0)), {0} % {1} + {1}, {0} % {1})", np.mod),
+    "floordiv_signed": Function(
+        f"tl.where({APART}, {{0}} // {{1}} - 1, {{0}} // {{1}})", np.floor_divide
+    ),
+    "mod_signed": Function(f"tl.where({APART}, {{0}} % {{1}} + {{1}}, {{0}} % {{1}})", np.mod),
     "trunc_div_int": Function("{0} // {1}", _trunc_div),
     "fmod": Function("libdevice.fmod({0}, {1})", np.fmod, "float"),
     "fmod_int": Function("{0} % {1}", np.fmod),
@@ -100,7 +104,9 @@ FUNCTIONS: Mapping[str, Function] = {
     # kinds and widths
     "to_float": Function("{0}.to(tl.float32)", lambda x: np.asarray(x, float), "float"),
     "to_double": Function("{0}.to(tl.float64)", lambda x: np.asarray(x, float), "float"),
-    "to_half": Function("{0}.to(tl.float16).to(tl.float32)", lambda x: np.asarray(x, np.float16).astype(float), "float"),
+    "to_half": Function(
+        "{0}.to(tl.float16).to(tl.float32)", lambda x: np.asarray(x, np.float16).astype(float), "float"
+    ),
     "to_bfloat16": Function("{0}.to(tl.bfloat16).to(tl.float32)", lambda x: np.asarray(x, float), "float"),
     "to_int8": Function("{0}.to(tl.int8)", lambda x: np.asarray(x).astype(np.int8), "int"),
     "to_uint8": Function("{0}.to(tl.uint8)", lambda x: np.asarray(x).astype(np.uint8), "int"),
@@ -114,7 +120,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "minimum": Function(f"tl.minimum({{0}}, {{1}}, {NAN})", np.minimum),
     "larger": Function("tl.maximum({0}, {1})", np.fmax),
     "smaller": Function("tl.minimum({0}, {1})", np.fmin),
-    "clamp": Function(f"tl.clamp({{0}}, {{1}}, {{2}}, {NAN})", lambda x, a, b: np.minimum(np.maximum(x, a), b)),
+    "clamp": Function(
+        f"tl.clamp({{0}}, {{1}}, {{2}}, {NAN})", lambda x, a, b: np.minimum(np.maximum(x, a), b)
+    ),
     # transcendental
     "exp": Function("tl.exp({0})", np.exp, "float"),
     "exp2": Function("tl.exp2({0})", np.exp2, "float"),

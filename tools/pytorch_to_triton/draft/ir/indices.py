@@ -1,7 +1,7 @@
 """Arithmetic on indices: what divides, what is left over, and what a range makes certain.
 
-An index along an axis lies in [0, size). That alone takes apart and puts together what views do: `(i*N + j)//N`
-is `i` and `(i*N + j) % N` is `j` where `j` runs over N, and `i//N*N + i%N` is `i`.
+An index along an axis lies in [0, size). That alone takes apart and puts together what views do:
+`(i*N + j)//N` is `i` and `(i*N + j) % N` is `j` where `j` runs over N, and `i//N*N + i%N` is `i`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def bound(v: Value) -> Size | None:
             return sizes.size(n + 1)
         case Map(fn="mod", args=(_, n)):
             return size_of(n)
-        case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
+        case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (
+            by := size_of(n)
+        ) is not None:
             return sizes.FloorDiv(top - 1, by) + 1 if not _divides(by, top) else sizes.FloorDiv(top, by)
         case Map(fn="mul", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
             return (top - 1) * by + 1

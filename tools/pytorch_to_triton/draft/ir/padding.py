@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
+from pytorch_to_triton.draft.ir.indices import size_of
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -36,7 +37,7 @@ def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) 
 
     A load of None holds whatever was in memory: NaN, so that nothing is taken to absorb it.
     """
-    found = [_Sample(given, axes, random.Random(seed)).of(v) for seed in SEEDS]  # noqa: S311 (no secret)
+    found = [_Sample(given, axes, random.Random(seed)).of(v) for seed in SEEDS]
     return found[0] if all(x == found[0] for x in found) else None
 
 
@@ -78,7 +79,8 @@ class _Sample:
             except (TypeError, ValueError, ZeroDivisionError):
                 # Bits of a number that is not whole: unknown.
                 return math.nan
-            return found.item() if isinstance(found, np.generic | np.ndarray) else found
+            result: Number = found.item() if isinstance(found, np.generic | np.ndarray) else found
+            return result
 
     def unknown(self, v: Value) -> Number:
         for c in children(v):
@@ -92,6 +94,4 @@ class _Sample:
 
 
 def _is_size(n: Value, a: Axis) -> bool:
-    from pytorch_to_triton.draft.ir.indices import size_of
-
-    return size_of(n) == a.size
+    return bool(size_of(n) == a.size)

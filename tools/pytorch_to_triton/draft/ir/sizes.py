@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from functools import cache, reduce
+from typing import Any, TypeAlias
 
 import sympy
 
-Size = sympy.Expr
+Size: TypeAlias = Any
+"""A sympy.Expr; sympy has no types that a checker could read."""
 ONE: Size = sympy.Integer(1)
 ZERO: Size = sympy.Integer(0)
 

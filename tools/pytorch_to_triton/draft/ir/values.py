@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -51,7 +51,11 @@ class Value:
     """Equal values are one value: this is all the common subexpression elimination there is."""
 
 
-def node(cls: type[Any]) -> type[Any]:
+V = TypeVar("V", bound=Value)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def node(cls: type[V]) -> type[V]:
     """A frozen dataclass that keeps its hash: those of shared operands would be computed again and again."""
     cls = dataclass(frozen=True)(cls)
     structural = cls.__hash__
@@ -62,7 +66,7 @@ def node(cls: type[Any]) -> type[Any]:
         found: int = self.__dict__["_hash"]
         return found
 
-    cls.__hash__ = kept  # type: ignore[method-assign, assignment]
+    cls.__hash__ = kept  # type: ignore[method-assign]
     return cls
 
 
@@ -138,7 +142,8 @@ class Get(Value):
     """One field of a Reduce or Scan that carries several."""
 
     of: Reduce | Scan
-    field: int
+    part: int
+    """Which of the monoid's fields."""
     name: str | None = field(default=None, compare=False)
 
 
@@ -179,6 +184,11 @@ class Store:
         """All values that it needs."""
         return (*self.index, *(() if self.where is None else (self.where,)), self.value)
 
+    def map(self, fn: Callable[[Value], Value]) -> Store:
+        """The same store of other values."""
+        where = None if self.where is None else fn(self.where)
+        return replace(self, index=tuple(map(fn, self.index)), value=fn(self.value), where=where)
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -215,18 +225,7 @@ class Cluster:
 
     def map(self, fn: Callable[[Value], Value]) -> Cluster:
         """The same stores with other values."""
-        return replace(
-            self,
-            stores=tuple(
-                replace(
-                    s,
-                    index=tuple(map(fn, s.index)),
-                    value=fn(s.value),
-                    where=None if s.where is None else fn(s.where),
-                )
-                for s in self.stores
-            ),
-        )
+        return replace(self, stores=tuple(s.map(fn) for s in self.stores))
 
 
 @dataclass(frozen=True)
@@ -265,7 +264,7 @@ def op(fn: str, *args: Operand, name: str | None = None) -> Value:
     """A Map, with what is known of whole numbers applied."""
     values = tuple(map(const, args))
     match fn, values:
-        case ("add" | "sub", (x, Const(0))) if kind_of(x) == "int" or values[1].kind == "int":
+        case ("add" | "sub", (x, Const(0))) if kind_of(x) == "int" or kind_of(values[1]) == "int":
             return x
         case ("add", (Const(0), x)) if kind_of(x) == "int":
             return x
@@ -280,9 +279,9 @@ def op(fn: str, *args: Operand, name: str | None = None) -> Value:
 
 def named(name: str | None, value: Value) -> Value:
     """The value under a name for the reader."""
-    if name is None or not hasattr(value, "name") or isinstance(value, Argument):
+    if name is None or not isinstance(value, Load | Map | Reduce | Scan | Get):
         return value
-    return replace(value, name=name)  # type: ignore[type-var]
+    return replace(value, name=name)
 
 
 def children(v: Value) -> tuple[Value, ...]:
@@ -310,7 +309,9 @@ def rebuilt(v: Value, parts: tuple[Value, ...]) -> Value:
         case Scan():
             return replace(v, args=parts[:-1], at=parts[-1])
         case Get():
-            return replace(v, of=parts[0])
+            (of,) = parts
+            assert isinstance(of, Reduce | Scan)
+            return replace(v, of=of)
     return v
 
 
@@ -354,7 +355,7 @@ def _axes(v: Value) -> list[Axis]:
             return [axis]
         case Var(axes=axes):
             return sorted(axes, key=lambda a: a.name)
-        case Get(of=Reduce() as r, field=i):
+        case Get(of=Reduce() as r, part=i):
             return [a for arg in r.monoid.spans[i] for a in axes_in_order(r.args[arg]) if a not in r.axes]
         case Scan(args=args, axis=axis, at=at):
             return [a for x in args for a in axes_in_order(x) if a != axis] + list(axes_in_order(at))
@@ -391,7 +392,7 @@ def _kind(v: Value) -> Kind:
             found = {kind_of(a) for a in (args[1:] if fn == "where" else args)}
             kinds: tuple[Kind, ...] = ("float", "int", "bool")
             return next(k for k in kinds if k in found)
-        case Get(of=r, field=i):
+        case Get(of=r, part=i):
             return kind_of(r.args[r.monoid.spans[i][-1]])
         case Reduce(args=args) | Scan(args=args):
             return kind_of(args[0])

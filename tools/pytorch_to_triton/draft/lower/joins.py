@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import sympy
+
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import below, extent, minus, plus, remainder, times
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
@@ -17,7 +19,7 @@ from pytorch_to_triton.draft.lower.views import cut
 
 def as_size(given: int | Size) -> Size:
     """A number or size as a size. Raises Refused for what is computed in another way."""
-    if not isinstance(given, int | Size):
+    if not isinstance(given, int | sympy.Expr):
         raise Refused("one of its numbers is computed in a way that is no size")
     return sizes.size(given) if isinstance(given, int) else given
 
@@ -81,7 +83,7 @@ def _with_one(x: Tensor, at: int) -> Tensor:
 
 @row("aten.roll.default")
 def roll(ctx: Context, input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    shifts, dims = ([g] if isinstance(g, int | Size) else list(g) for g in (shifts, dims))
+    shifts, dims = ([g] if isinstance(g, int | sympy.Expr) else list(g) for g in (shifts, dims))
     if not dims:
         flat = reshaped(ctx.names, input, (sizes.product(input.shape),))
         return reshaped(ctx.names, _rolled(flat, 0, as_size(shifts[0])), input.shape)

@@ -5,9 +5,9 @@
         return ctx.pointwise("add", input, ctx.pointwise("mul", weight, ctx.pointwise("sub", end, input)))
 
 Arguments have the names of torch's schema and all of them are taken: a test holds every row against the
-installed torch. A tensor comes as a Tensor, a number as a number, a size that depends on the inputs as a sympy
-expression, a number computed from sizes or one of the function's own as an Argument. What a row cannot do it
-refuses by raising Refused, and the call is left to PyTorch.
+installed torch. A tensor comes as a Tensor, a number as a number, a size that depends on the inputs as a
+sympy expression, a number computed from sizes or one of the function's own as an Argument. What a row
+cannot do it refuses by raising Refused, and the call is left to PyTorch.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import sympy
+
+from pytorch_to_triton.draft import lower
+from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Const, Extent, Kind, Monoid, Number, Reduce, Value, kind_of, named, op
+from pytorch_to_triton.draft.ir.values import Const, Extent, Monoid, Number, Reduce, Value, kind_of, named, op
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
 
 Operand = Tensor | Value | Number | Size
@@ -71,8 +75,6 @@ def row(*operators: str) -> Callable[[F], F]:
 
 def load_rows() -> Mapping[str, Row]:
     """All rows, from every file of this folder."""
-    from pytorch_to_triton.draft import lower
-
     for module in pkgutil.iter_modules(lower.__path__):
         importlib.import_module(f"{lower.__name__}.{module.name}")
     return ROWS
@@ -89,6 +91,8 @@ class Context:
     """Of the result; "" where it has several."""
     name: str
     """What the result will be called."""
+    stored: Callable[[str, Tensor], Tensor] = lambda name, tensor: tensor
+    """Makes a value a step of its own, under a name: what reads it may be another kernel's."""
 
     def axis(self, hint: str, size: Size) -> Any:
         """A new axis; `hint` is its name if no other has it."""
@@ -159,7 +163,7 @@ def number(x: Operand) -> Value:
     """A number, size or value as a value."""
     if isinstance(x, Value):
         return x
-    if isinstance(x, Size):
+    if isinstance(x, sympy.Expr):
         return extent(x)
     assert not isinstance(x, Tensor)
     return Const(x)

@@ -11,10 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.indices import extent, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.functions import Kind
+from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Kind, Load, Number, Value, axes_of, kind_of, op
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Const,
+    Index,
+    Load,
+    Number,
+    Value,
+    axes_of,
+    kind_of,
+    op,
+)
 
 Dim = tuple[Axis, ...]
 """The axes of one dimension, outer ones first; () for a dimension of size 1."""
@@ -120,7 +132,9 @@ class Names:
     def dims(self, shape: Sequence[Size], hints: Sequence[str] = ()) -> tuple[Dim, ...]:
         """A new axis for each dimension that is not of size 1."""
         found = itertools.chain(hints, LETTERS[len(shape)] if len(shape) < len(LETTERS) else "ijklmnop")
-        return tuple(() if s == 1 else (self.axis(_hint(s, h), s),) for s, h in zip(shape, found, strict=False))
+        return tuple(
+            () if s == 1 else (self.axis(_hint(s, h), s),) for s, h in zip(shape, found, strict=False)
+        )
 
 
 LETTERS = ("", "n", "mn", "bmn", "nchw", "ncdhw")
@@ -171,7 +185,7 @@ def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
     value = x.value
     todo = list(x.axes)
     dims: list[Dim] = []
-    for at, wanted in enumerate(shape):
+    for wanted in shape:
         dim: list[Axis] = []
         rest = wanted
         while not sizes.equal(rest, ONE):
@@ -213,5 +227,3 @@ def _reread(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
         index.insert(0, remainder(flat, s) if len(index) < len(x) - 1 else flat)
         flat = quotient(flat, s)
     return replace(x, dims=dims, value=x.at(*index))
-
-

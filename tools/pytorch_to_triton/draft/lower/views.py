@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import sympy
+
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -119,11 +121,13 @@ def select(ctx: Context, input: Tensor, dim: int, index: Any) -> Tensor:
 
 
 @row("aten.split_with_sizes.default")
-def split_with_sizes(ctx: Context, input: Tensor, split_sizes: Sequence[Any], dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(
+    ctx: Context, input: Tensor, split_sizes: Sequence[Any], dim: int = 0
+) -> tuple[Tensor, ...]:
     parts, start = [], sizes.ZERO
     for given in split_sizes:
         part = sizes.size(given) if isinstance(given, int) else given
-        if not isinstance(part, Size):
+        if not isinstance(part, sympy.Expr):
             raise Refused("a part's size is computed in a way that is no size")
         parts.append(cut(ctx, input, dim, start, part))
         start = start + part

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import sympy
+
 from pytorch_to_triton.draft.ir.indices import below, extent, minus, plus, quotient, times
 from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv, Size, equal
 from pytorch_to_triton.draft.ir.sizes import size as sized
@@ -109,7 +111,7 @@ def widest(size: Size, out: Size) -> Size:
 def for_each(values: Numbers | Sequence[Size], rank: int) -> list[int]:
     """A number for each dimension: one for all, or one each. Raises Refused for sizes that are not known."""
     given = list(values) if isinstance(values, list | tuple) else [values]
-    numbers = [int(n) for n in given if isinstance(n, int) or (isinstance(n, Size) and n.is_Integer)]
+    numbers = [int(n) for n in given if isinstance(n, int) or (isinstance(n, sympy.Expr) and n.is_Integer)]
     if len(numbers) < len(given):
         raise Refused("its window is not of fixed size")
     return numbers * rank if len(numbers) == 1 else numbers

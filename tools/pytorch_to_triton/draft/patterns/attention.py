@@ -2,7 +2,7 @@
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import WEIGHTED_SOFTMAX
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Reduce, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.online import online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
@@ -40,17 +40,17 @@ def parts(cluster: Cluster) -> tuple[Axis, Axis, Axis, Axis, tuple[Axis, ...]] |
     """Queries, keys, the width of keys, the width of values, and the axes around them."""
     reduces = online(cluster).reduces()
     (weighted,) = [r for r in reduces if r.monoid == WEIGHTED_SOFTMAX]
-    (scores,) = [r for r in reduces if r != weighted] or [None]
-    if not isinstance(scores, Reduce) or len(scores.axes) != 1:
+    others = [r for r in reduces if r != weighted]
+    if len(others) != 1 or len(others[0].axes) != 1:
         return None
-    (key,), (inner,) = weighted.axes, scores.axes
+    (key,), (inner,) = weighted.axes, others[0].axes
     value_axes = axes_of(weighted.args[1])
     score_axes = axes_of(weighted.args[0])
     width = [a for a in cluster.free() if a in value_axes and a not in score_axes]
     query = [a for a in cluster.free() if a in score_axes and a not in value_axes]
     if len(width) != 1 or not query:
         return None
-    # Of several axes that only the scores have, the last is a row of queries; others are heads that share keys.
+    # Of several axes that only the scores have, the last is the queries'; others are heads that share keys.
     around = tuple(a for a in cluster.free() if a not in (query[-1], width[0]))
     return query[-1], key, inner, width[0], around
 

@@ -69,7 +69,9 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if is_online(online_softmax(fused)):
         # Welford's step is left out: Triton 3.6 miscompiles a carry that is read beside a sum of the tile
         # (triton-lang/triton#11836), seen in this layout.
-        found.append(Alternative("online", ((cluster, Schedule(loop, order, LOOPS, (*rewrites, online_softmax))),)))
+        found.append(
+            Alternative("online", ((cluster, Schedule(loop, order, LOOPS, (*rewrites, online_softmax))),))
+        )
     kept = product(a.size for a in (*outer, col))
     few, long = at_most(kept, 2**15), more_than(length, 2 * CHUNK)
     if few is not None and long is not None and can_split(cluster) and not set(cluster.free()) & set(reduced):
@@ -79,14 +81,14 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         block = f"triton.next_power_of_2(max({sizes.text(length)}, 1))"
         if length.is_Integer:
             block = str(1 << max(int(length) - 1, 0).bit_length())
-        whole = Schedule({**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": block})
+        whole = Schedule(
+            {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": block}
+        )
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)
 
 
-def in_chunks(
-    cluster: Cluster, outer: tuple[Axis, ...], col: Axis
-) -> list[tuple[Cluster, Schedule]]:
+def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tuple[Cluster, Schedule]]:
     """Chunks of rows to partial results, then those."""
     cluster = fuse("row", cluster.reduces()[0].axes)(cluster)
     (over,) = cluster.reduces()[0].axes
@@ -100,6 +102,9 @@ def in_chunks(
         rewrites,
     )
     final = Schedule(
-        {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")}, ("part", "col"), LOOPS, rewrites
+        {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")},
+        ("part", "col"),
+        LOOPS,
+        rewrites,
     )
     return [(first, partial), (rest, final)]

@@ -36,7 +36,9 @@ def match(cluster: Cluster) -> Mismatch | None:
     reduces = cluster.reduces()
     if not reduces or any(r.monoid != SUM for r in reduces) or cluster.scans():
         return Mismatch("it is no sum")
-    if not all(isinstance(r.args[0], Map) and r.args[0].fn == "mul" and kind_of(r) == "float" for r in reduces):
+    if not all(
+        isinstance(r.args[0], Map) and r.args[0].fn == "mul" and kind_of(r) == "float" for r in reduces
+    ):
         return Mismatch("it sums no products")
     if len({(sides(cluster, r)) for r in reduces}) > 1:
         return Mismatch("its products lie along different axes")
@@ -64,7 +66,12 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     names = {"row": m, "col": n, "k": k} | ({"batch": batch} if batch else {})
     fused = tuple(fuse(name, axes) for name, axes in names.items())
     around = {"batch": Walk("grid")} if batch else {}
-    walks = {**around, "row": Walk("grid", "BLOCK_M"), "col": Walk("grid", "BLOCK_N"), "k": Walk("loop", "BLOCK_K")}
+    walks = {
+        **around,
+        "row": Walk("grid", "BLOCK_M"),
+        "col": Walk("grid", "BLOCK_N"),
+        "k": Walk("loop", "BLOCK_K"),
+    }
     lengths = {name: product(a.size for a in axes) for name, axes in names.items()}
     configs = pruned(lengths)
     order = ("row", "k", "col")

@@ -64,5 +64,9 @@ def tiled(cluster: Cluster, across: Axis) -> Alternative:
     others = tuple(a for a in cluster.free() if a not in (across, last.axis))
     names = {across: "row", last.axis: "col"}
     rewrites = (fuse("outer", others), rename(names)) if others else (rename(names),)
-    walks = {**({"outer": Walk("grid")} if others else {}), "row": Walk("grid", "BLOCK_M"), "col": Walk("grid", "BLOCK_N")}
+    walks = {
+        **({"outer": Walk("grid")} if others else {}),
+        "row": Walk("grid", "BLOCK_M"),
+        "col": Walk("grid", "BLOCK_N"),
+    }
     return Alternative("tiled", ((cluster, Schedule(walks, ("row", "col"), TILES, rewrites)),))

@@ -1,4 +1,4 @@
-"""Reductions along the axes in which neighbours lie in memory: softmax, norms, losses of logits, sums of rows.
+"""Reductions along the axes in which neighbours lie in memory: softmax, norms, losses, sums of rows.
 
 `in_passes`: a loop for each statistic. `online`: one loop for those that belong together. `in_registers`: no
 loop, for rows that fit. `staged`: for few and very long rows, each statistic by two kernels over chunks.

@@ -7,7 +7,7 @@ loop, for rows that fit.
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order
 from pytorch_to_triton.draft.patterns.rows import at_most
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
@@ -17,7 +17,8 @@ EXAMPLES = (
     "def from_the_end(x: 'float32[M, N]'):\n    return torch.cumsum(x.flip(1), dim=1).flip(1)",
 )
 LOOPS = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w} for m, n, w in ((1, 1024, 4), (4, 256, 4), (1, 4096, 8), (16, 64, 4))
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
+    for m, n, w in ((1, 1024, 4), (4, 256, 4), (1, 4096, 8), (16, 64, 4))
 )
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (4, 4)))
 LARGEST_IN_REGISTERS = 16384
@@ -50,8 +51,6 @@ def _end(s: Scan) -> Axis | None:
 
 
 def _axes(v: Value) -> tuple[Axis, ...]:
-    from pytorch_to_triton.draft.ir.values import axes_in_order
-
     return axes_in_order(v)
 
 
@@ -92,6 +91,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         if along.size.is_Integer:
             block = str(1 << max(int(along.size) - 1, 0).bit_length())
         configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
-        whole = Schedule({**grid, "col": Walk("whole", "BLOCK_N")}, order, configs, rewrites, {"BLOCK_N": block})
+        whole = Schedule(
+            {**grid, "col": Walk("whole", "BLOCK_N")}, order, configs, rewrites, {"BLOCK_N": block}
+        )
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)

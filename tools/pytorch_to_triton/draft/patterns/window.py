@@ -13,12 +13,11 @@ from pytorch_to_triton.draft.patterns.rows import more_than
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
-EXAMPLES = (
-    "def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",
-)
+EXAMPLES = ("def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",)
 BLOCKS = tuple({"BLOCK": b, "num_warps": 4} for b in (256, 128, 512, 1024))
 TILES = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w} for m, n, w in ((4, 128, 4), (2, 256, 4), (8, 64, 4), (1, 512, 4))
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
+    for m, n, w in ((4, 128, 4), (2, 256, 4), (8, 64, 4), (1, 512, 4))
 )
 LARGEST_UNROLLED = 32
 SHORT_LINE = 31
@@ -93,5 +92,3 @@ def lines(cluster: Cluster, last: Axis, taps: dict[str, Walk]) -> Schedule:
 def _is_small(r: Reduce) -> bool:
     size = product(a.size for a in r.axes)
     return bool(size.is_Integer) and int(size) <= LARGEST_UNROLLED
-
-

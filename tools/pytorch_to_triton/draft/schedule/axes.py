@@ -24,7 +24,7 @@ def fuse(name: str, axes: Sequence[Axis]) -> Rewrite:
     to = {a: named(a.name, v) if isinstance(v, Map) else v for a, v in parts.items()}
 
     def apply(cluster: Cluster) -> Cluster:
-        return rebound(cluster, to, {a: one for a in axes})
+        return rebound(cluster, to, dict.fromkeys(axes, one))
 
     return apply
 

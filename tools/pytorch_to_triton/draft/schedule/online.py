@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pytorch_to_triton.draft.ir.indices import size_of
 from pytorch_to_triton.draft.ir.monoids import (
     ONLINE_LOG_SUM_EXP,
@@ -61,10 +63,11 @@ def _shifted(p: Value, axes: tuple[Axis, ...]) -> tuple[Value, Monoid] | None:
     match p:
         case Map(fn="exp", args=(Map(fn="sub", args=(x, Reduce(monoid=m, args=(y,), axes=over))),)):
             return (x, ONLINE_SOFTMAX) if m == PEAK and x == y and over == axes else None
-        case Map(fn="exp", args=(Map(fn="sub", args=(x, Map(fn="where", args=(_, _, top)))),)):
+        case Map(fn="exp", args=(Map(fn="sub", args=(x, Map(fn="where", args=(infinite, _, top)))),)):
             match top:
                 case Reduce(monoid=m, args=(y,), axes=over) if m == PEAK and x == y and over == axes:
-                    return x, ONLINE_LOG_SUM_EXP
+                    low = op("eq", top, -inf)
+                    return x, ONLINE_SOFTMAX if infinite == low else ONLINE_LOG_SUM_EXP
     return None
 
 
@@ -117,7 +120,7 @@ def _shared(cluster: Cluster) -> Cluster:
         match v:
             case Reduce(monoid=m, args=(x,), axes=axes) if m == PEAK and (x, axes) in softmaxes:
                 return Get(softmaxes[x, axes], 0, name=v.name)
-            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), field=1) if (
+            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), part=1) if (
                 m == ONLINE_SOFTMAX and (x, axes) in softmaxes
             ):
                 return Get(softmaxes[x, axes], 1, name=v.name)

@@ -46,7 +46,7 @@ class Schedule:
     """Block or `num_warps` -> Python over the sizes and other blocks: better than the first configuration
     where nothing was measured."""
     grouped: bool = False
-    """Programs in groups of GROUP_M blocks of the first grid axis, so that a group shares the second's tiles."""
+    """Programs in groups of GROUP_M blocks of the first grid axis: a group shares the second's tiles."""
     precision: str = "ieee"
     """How tl.dot treats float32."""
 

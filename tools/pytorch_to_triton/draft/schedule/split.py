@@ -22,6 +22,7 @@ from pytorch_to_triton.draft.ir.values import (
     Value,
     axes_in_order,
     kind_of,
+    named,
     op,
     walk,
 )
@@ -53,7 +54,6 @@ def staged(cluster: Cluster) -> tuple[Cluster, ...]:
     return (*clusters, cluster)
 
 
-
 def _kept(r: Reduce) -> tuple[Axis, ...]:
     args = [a for x in r.args for a in axes_in_order(x)]
     return tuple(dict.fromkeys(a for a in args if a not in r.axes))
@@ -81,8 +81,10 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     parts = sizes.FloorDiv(over.size + length - 1, length)
     part, i = Axis("part", parts), Axis("i", length)
     at = plus(times(Index(part), length), Index(i))
-    at = replace(at, name=over.name)  # type: ignore[type-var]
-    inside = None if sizes.equal(parts * length, over.size) else op("lt", at, extent(over.size), name="inside")
+    at = named(over.name, at)
+    inside = (
+        None if sizes.equal(parts * length, over.size) else op("lt", at, extent(over.size), name="inside")
+    )
     stores: list[Store] = []
     gathered: dict[Value, Value] = {}
     for number, r in enumerate(cluster.reduces()):
@@ -119,7 +121,7 @@ def limited(v: Value, inside: Value, identity: Number) -> Value:
 
 
 def can_split(cluster: Cluster) -> bool:
-    """Whether every reduction takes its own partial results: its lift takes its fields, and none is nested."""
+    """Whether each reduction takes its own partial results: its lift takes its fields; none is nested."""
     reduces = cluster.reduces()
     nested = any(isinstance(v, Reduce) for r in reduces for v in walk(*r.args))
     return not nested and all(r.monoid.is_plain or len(r.args) == len(r.monoid.fields) for r in reduces)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from pytorch_to_triton.draft.emit.printer import constant
+from pytorch_to_triton.draft.emit.names import constant
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.values import Const, Map, Monoid, Value, Var
 
-NAMES = {"max": "nan_max", "min": "nan_min", "prod": "multiply", "argmax": "first_largest", "argmin": "first_smallest"}
+NAMES = {
+    "max": "nan_max",
+    "min": "nan_min",
+    "prod": "multiply",
+    "argmax": "first_largest",
+    "argmin": "first_smallest",
+}
 
 
 def helper_name(m: Monoid) -> str:
