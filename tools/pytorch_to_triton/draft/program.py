@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
+from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -70,6 +71,8 @@ class Result:
     tensor: Tensor
     node: str
     """The graph's name for it."""
+    dtype: str = ""
+    """As source, e.g. `x.dtype`."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,10 @@ class Program:
     names: Mapping[str, str]
     """The graph's name of a computing node -> its name in the draft."""
     axes: Names
+    dtypes: TensorDtypes = UNKNOWN
+    """PyTorch's own."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, steps and results of calls -> the dtype in which they lie in memory, as source."""
 
     @property
     def steps(self) -> dict[str, Step]:
@@ -220,12 +227,12 @@ def with_results_stored(program: Program) -> Program:
     items, tensors, names = list(program.items), dict(program.tensors), dict(program.names)
     needed = {r for c in program.calls for r in c.reads}
     needed |= {
-        b for r in program.results if _is_plain(r.tensor) for b in buffers_of(r.tensor)
+        b for r in program.results if is_plain(r.tensor) for b in buffers_of(r.tensor)
     }
     results = []
     for result in program.results:
         base = buffers_of(result.tensor)[0] if buffers_of(result.tensor) else ""
-        if base in program.steps and base not in needed and not _is_plain(result.tensor):
+        if base in program.steps and base not in needed and not is_plain(result.tensor):
             name = names.get(result.node) or result.node
             node = next(n for n in program.graph.nodes if n.name == result.node)
             step = Step(name, result.tensor, node)
@@ -245,7 +252,7 @@ def _is_view(tensor: Tensor) -> bool:
     return False
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def is_plain(tensor: Tensor) -> bool:
     """Whether it is a buffer as it lies."""
     return isinstance(tensor.value, Load) and tensor.value.index == tensor.indices
 

@@ -178,6 +178,8 @@ class Printer:
                 return Name(self.text(v, ()), (), 0)
             case Index(axis=a):
                 return memory.opened(self, a)
+            case Map(fn="to_float", args=(x,)) if kind_of(x) == "float":  # Floats are computed so anyway.
+                return self.named(x, order)
             case Load():
                 text = memory.load(self, v, layout)
             case Map(fn=fn, args=args):

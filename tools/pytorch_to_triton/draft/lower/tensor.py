@@ -143,7 +143,7 @@ def loaded(buffer: Buffer, dims: tuple[Dim, ...]) -> Tensor:
 
 def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
-    rank = max(map(len, tensors))
+    rank = max(map(len, tensors), default=0)
     padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
     dims = _apart(tuple(max(column, key=len) for column in zip(*padded, strict=True)))
     values = []
