@@ -24,9 +24,13 @@ METHODS: Mapping[str, str] = {
 """Operators that a person writes as a method of the tensor."""
 Operand = Callable[[str], str]
 """How a call writes a tensor, by the graph's name."""
-DTYPE_NAMES = frozenset(
-    {"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"}
+TORCH_NAMES = frozenset(
+    "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool contiguous_format preserve_format "
+    "channels_last channels_last_3d strided".split()
 )
+"""Dtypes, memory formats and layouts, which the graph has by name."""
+TORCH_FUNCTIONS = frozenset("addmm baddbmm bmm cumsum mm sort topk".split())
+"""Operators that are functions of torch with the same parameters."""
 
 
 def tensor_text(program: Program, name: str) -> str:
@@ -74,10 +78,15 @@ def _written(node: Node, operand: Operand) -> str:
     if operator in PRETTY and (found := PRETTY[operator](node, operand)):
         return found
     arguments = [argument_text(a, operand) for a in node.args]
-    keywords = [f"{n}={argument_text(a, operand)}" for n, a in node.kwargs.items()]
+    keywords = [
+        f"{n}={'device' if n == 'device' else argument_text(a, operand)}"
+        for n, a in node.kwargs.items()
+        if n not in ("layout", "pin_memory")
+    ]
     if operator in METHODS:
         return f"{arguments[0]}.{METHODS[operator]}({', '.join([*map(_bare, arguments[1:]), *keywords])})"
-    return f"torch.ops.{'.'.join(node.op.split('.')[:2])}({', '.join([*arguments, *keywords])})"
+    function = operator if operator in TORCH_FUNCTIONS else f"ops.{'.'.join(node.op.split('.')[:2])}"
+    return f"torch.{function}({', '.join([*arguments, *keywords])})"
 
 
 def _bare(text: str) -> str:
@@ -98,7 +107,7 @@ def argument_text(argument: NodeArgument, operand: Operand) -> str:
             return f'float("{text}")'
         case ArgumentList(items=items):
             return f"[{', '.join(argument_text(i, operand) for i in items)}]"
-        case Literal_(value=str(text)) if text in DTYPE_NAMES:
+        case Literal_(value=str(text)) if text in TORCH_NAMES:
             return f"torch.{text}"
         case Literal_(value=value):
             return repr(value)

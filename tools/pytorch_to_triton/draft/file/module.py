@@ -127,7 +127,7 @@ def _part(
     kernels: list[Kernel] = []
     for item in items:
         if isinstance(item, Call):
-            target = ", ".join(item.names) if item.node.shape is not None else f"({', '.join(item.names)},)"
+            target = ", ".join(item.names) + ("," if item.node.shape is None and len(item.names) == 1 else "")
             statements.append(wrapped(f"{target} = {call_text(program, item)}"))
             continue
         base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"

@@ -7,6 +7,7 @@ reduction over a merged dimension is one over its axes.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -111,7 +112,8 @@ class Names:
     taken: set[str] = field(default_factory=set)
 
     def axis(self, hint: str, size: Size) -> Axis:
-        """A new axis."""
+        """A new axis; a part of `n_2` is called `n_3`, not `n_2_2`."""
+        hint = re.sub(r"(_\d+)+$", "", hint)
         options: Iterator[str] = itertools.chain([hint], (f"{hint}_{i}" for i in itertools.count(2)))
         name = next(n for n in options if n not in self.taken)
         self.taken.add(name)
