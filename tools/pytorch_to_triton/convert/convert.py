@@ -118,6 +118,7 @@ def source_of(target: Target, description: Description, declaration: Declaration
         reference=reference_of(target, description, traced),
         declared=declared(declaration, traced),
         output_dtypes=traced.output_dtypes,
+        tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,
     )
 

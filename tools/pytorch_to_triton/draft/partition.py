@@ -57,7 +57,8 @@ class _Partition:
         self.program, self.plain = program, plain
         self.steps = program.steps
         called = {r for c in program.calls for r in c.reads}
-        self.kept = {n for n in (outputs | called) if n in self.steps}
+        self.required = {n for n in (outputs | called) if n in self.steps}
+        self.kept = set(self.required)
         self.inlined_values: dict[tuple[str, frozenset[str]], Value] = {}
 
     def found(self) -> tuple[Group | Call, ...]:
@@ -75,7 +76,17 @@ class _Partition:
                 groups.append(self._group((self.steps[name],)))
             else:
                 groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
-        return _in_order(groups, self.program.calls)
+        return _in_order([self._without_unread(g, groups) for g in groups], self.program.calls)
+
+    def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
+        """The group without stores that nothing else reads, now that it computes their readers too."""
+        read = self.required.union(*(read_by(g) for g in groups if g is not group))
+        needed = tuple(s for s in group.steps if s.name in read)
+        if len(needed) == len(group.steps):
+            return group
+        self.kept -= {s.name for s in group.steps} - {s.name for s in needed}
+        self.inlined_values.clear()
+        return self._group(needed)
 
     def _attended(self) -> set[str]:
         """Steps inside of an attention: each by itself would be cut off before the whole is seen."""

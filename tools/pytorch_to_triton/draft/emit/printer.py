@@ -156,6 +156,8 @@ class Printer:
         match v:
             case Const() | Extent() | Argument():
                 return Name(self.text(v, ()), (), 0)
+            case Map(fn="to_float", args=(x,)) if kind_of(x) == "float":  # Floats are computed so anyway.
+                return self.named(x, order)
             case Map(fn=fn, args=args):
                 return self.defined(v, self.written(fn, args, layout), layout, self.depth(v))
         assert type(v) in self.writers, f"{v} is not computed yet"
@@ -219,7 +221,10 @@ class Printer:
         return v in set(walk(*self.cluster.roots))
 
 
-FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads"}
+FUSED = {
+    "i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads",
+    "batch": "n_batches", "outer": "n_outer",
+}  # fmt: skip
 """What the sizes of axes are called that stand for several."""
 
 

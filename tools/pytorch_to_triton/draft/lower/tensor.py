@@ -7,6 +7,7 @@ reduction over a merged dimension is one over its axes.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -123,7 +124,8 @@ class Names:
     taken: set[str] = field(default_factory=set)
 
     def axis(self, hint: str, size: Size) -> Axis:
-        """A new axis."""
+        """A new axis; a part of `n_2` is called `n_3`, not `n_2_2`."""
+        hint = re.sub(r"(_\d+)+$", "", hint)
         options: Iterator[str] = itertools.chain([hint], (f"{hint}_{i}" for i in itertools.count(2)))
         name = next(n for n in options if n not in self.taken)
         self.taken.add(name)
@@ -157,7 +159,7 @@ def loaded(buffer: Buffer, dims: tuple[Dim, ...]) -> Tensor:
 
 def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
-    rank = max(map(len, tensors))
+    rank = max(map(len, tensors), default=0)
     padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
     dims = _apart(tuple(max(column, key=len) for column in zip(*padded, strict=True)))
     values = []
