@@ -19,6 +19,7 @@ from pytorch_to_triton.draft.ir.values import (
     Store,
     Value,
     axes_in_order,
+    axes_of,
     kind_of,
     op,
     walk,
@@ -90,8 +91,8 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         if isinstance(first, Load) and first.where is None:
             first = replace(first, where=inside, other=identity[0])
         else:
-            first = op("where", inside, guarded(first, inside), identity[0])
-        partial = replace(r, args=(first, *(guarded(x, inside) for x in moved[1:])), axes=(i,))
+            first = op("where", inside, _limited(first, i, inside), identity[0])
+        partial = replace(r, args=(first, *(_limited(x, i, inside) for x in moved[1:])), axes=(i,))
         kept = _kept(r)
         index = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
@@ -108,6 +109,11 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
     )
+
+
+def _limited(value: Value, along: Axis, inside: Value) -> Value:
+    """The value, whose loads along the axis read only where `inside`; others are as well read anywhere."""
+    return rewrite(value, lambda v: guarded(v, inside) if isinstance(v, Load) and along in axes_of(v) else None)
 
 
 def can_split(cluster: Cluster) -> bool:
