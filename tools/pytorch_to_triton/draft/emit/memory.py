@@ -139,11 +139,17 @@ def conjunction(
 
 
 def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[str, ...]) -> str:
-    """Row-major, by Horner's rule; what a view took apart is put together again."""
+    """Row-major, by Horner's rule; what a view took apart is put together again.
+
+    Where only the mask varies along a dimension of the tile, the pointers are repeated: the compiler demands it.
+    """
     at: Value = Const(0)
     for x, size in zip(index, buffer.shape, strict=True):
         at = plus(times(wide(p, at), size), x)
-    return f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
+    text = f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
+    if p.layout(axes_of(at)) == layout:
+        return text
+    return f"tl.broadcast_to({text}, [{', '.join(str(p.walks[n].block) for n in layout)}])"
 
 
 def wide(p: Printer, x: Value) -> Value:
