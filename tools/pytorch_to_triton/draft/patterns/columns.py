@@ -16,7 +16,7 @@ from pytorch_to_triton.draft.schedule.split import can_split, split
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
     {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
-    for k, n, w in ((32, 128, 4), (64, 64, 4), (16, 256, 4), (128, 32, 4), (8, 512, 4))
+    for k, n, w in ((8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4))
 )
 WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4)))
 LARGEST_IN_REGISTERS = 512

@@ -17,7 +17,7 @@ EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
 )
-LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((1024, 4), (2048, 8), (4096, 8), (8192, 16)))
+LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
 LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
