@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.printer import Name, constant
 from pytorch_to_triton.draft.ir.indices import extent, plus, size_of, times
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Load, Map, Store, Value, axes_of, kind_of, op
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Const,
+    Index,
+    Load,
+    Map,
+    Store,
+    Value,
+    axes_of,
+    kind_of,
+    op,
+)
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer

@@ -18,15 +18,16 @@ from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
 from pytorch_to_triton.draft.file.lines import wrapped
-from pytorch_to_triton.draft.library import best_by_library, never
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.library import best_by_library, never
+from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.graph.tracing import Branch
+from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.schema.graph import Graph
 
@@ -140,8 +141,8 @@ def programmed(graph: Graph, stage: Stage) -> Program:
     if stage > 1:
         program = with_results_stored(read_program(graph, RESERVED, best_by_library))
         if program.steps:
-            return program
-    return with_results_stored(read_program(graph, RESERVED, never))
+            return with_nested_apart(program)
+    return with_nested_apart(with_results_stored(read_program(graph, RESERVED, never)))
 
 
 def intermediate(dtype: str) -> str:

@@ -21,7 +21,18 @@ from typing import Any, TypeVar
 
 from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Const, Extent, Kind, Monoid, Number, Reduce, Value, kind_of, named, op
+from pytorch_to_triton.draft.ir.values import (
+    Const,
+    Extent,
+    Kind,
+    Monoid,
+    Number,
+    Reduce,
+    Value,
+    kind_of,
+    named,
+    op,
+)
 from pytorch_to_triton.draft.lower.tensor import Dim, Names, Tensor, broadcast
 
 Operand = Tensor | Value | Number | Size

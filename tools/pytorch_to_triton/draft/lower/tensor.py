@@ -14,7 +14,18 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.rewriting import substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Kind, Load, Number, Value, kind_of, op
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Const,
+    Index,
+    Kind,
+    Load,
+    Number,
+    Value,
+    kind_of,
+    op,
+)
 
 Dim = tuple[Axis, ...]
 """The axes of one dimension, outer ones first; () for a dimension of size 1."""

@@ -93,7 +93,13 @@ def _counts(n: Value, axes: tuple[Axis, ...]) -> bool:
 
 
 def _shared(cluster: Cluster) -> Cluster:
-    """Maxima, sums and means of what is carried anyway."""
+    """Maxima, sums and means of what is carried anyway; first those that others are computed from."""
+    while (found := _shared_once(cluster)) != cluster:
+        cluster = found
+    return cluster
+
+
+def _shared_once(cluster: Cluster) -> Cluster:
     carried = [r for r in cluster.reduces() if r.monoid in SOFTMAXES]
     # What weights as well carries all that the plain one does.
     softmaxes = {(r.args[0], r.axes): r for r in sorted(carried, key=lambda r: len(r.args))}
@@ -103,8 +109,8 @@ def _shared(cluster: Cluster) -> Cluster:
         match v:
             case Reduce(monoid=m, args=(x,), axes=axes) if m == PEAK and (x, axes) in softmaxes:
                 return Get(softmaxes[x, axes], 0, name=v.name)
-            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), field=1) if (
-                m == ONLINE_SOFTMAX and softmaxes[x, axes].monoid == WEIGHTED_SOFTMAX
+            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes) as r, field=1) if (
+                m == ONLINE_SOFTMAX and softmaxes.get((x, axes), r).monoid == WEIGHTED_SOFTMAX
             ):
                 return Get(softmaxes[x, axes], 1, name=v.name)
             case Map(fn="div", args=(Reduce(args=(x,), axes=axes), _)) if (x, axes) in means and _is_mean(

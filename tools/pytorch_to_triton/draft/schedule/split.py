@@ -52,7 +52,6 @@ def staged(cluster: Cluster) -> tuple[Cluster, ...]:
     return (*clusters, cluster)
 
 
-
 def _kept(r: Reduce) -> tuple[Axis, ...]:
     args = [a for x in r.args for a in axes_in_order(x)]
     return tuple(dict.fromkeys(a for a in args if a not in r.axes))
@@ -113,7 +112,9 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
 
 def _limited(value: Value, along: Axis, inside: Value) -> Value:
     """The value, whose loads along the axis read only where `inside`; others are as well read anywhere."""
-    return rewrite(value, lambda v: guarded(v, inside) if isinstance(v, Load) and along in axes_of(v) else None)
+    return rewrite(
+        value, lambda v: guarded(v, inside) if isinstance(v, Load) and along in axes_of(v) else None
+    )
 
 
 def can_split(cluster: Cluster) -> bool:
