@@ -8,7 +8,9 @@ from pytorch_to_triton.draft.schedule.schedule import Schedule, Walk
 
 def test_a_pointer_is_repeated_where_only_its_mask_varies() -> None:
     n = Axis("n", sizes.size("N"))
-    one = Load(Buffer("x", (sizes.size(1),), "float32"), (Const(0),), where=op("lt", Index(n), Const(3)), other=0.0)
+    one = Load(
+        Buffer("x", (sizes.size(1),), "float32"), (Const(0),), where=op("lt", Index(n), Const(3)), other=0.0
+    )
     cluster = Cluster("y", (Store(Buffer("y", (n.size,), "float32"), (Index(n),), one),))
     schedule = Schedule({"n": Walk("grid", "BLOCK")}, ("n",), ({"BLOCK": 64},))
     text = "\n".join(printed(cluster, schedule, "Copy.").lines)

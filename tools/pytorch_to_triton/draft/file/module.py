@@ -21,6 +21,7 @@ from pytorch_to_triton.draft.file.lines import wrapped
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import best_by_library, never
+from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
@@ -153,8 +154,8 @@ def programmed(graph: Graph, stage: Stage) -> Program:
     if stage > 1:
         program = with_results_stored(read_program(graph, RESERVED, best_by_library))
         if program.steps:
-            return program
-    return with_results_stored(read_program(graph, RESERVED, never))
+            return with_nested_apart(program)
+    return with_nested_apart(with_results_stored(read_program(graph, RESERVED, never)))
 
 
 def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:

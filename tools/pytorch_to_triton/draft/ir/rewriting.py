@@ -77,3 +77,18 @@ def _unbound(
     inner = {a: x for a, x in to.items() if a not in axes and a in varying}
     mentioned = frozenset[Axis]().union(*(axes_of(x) for x in inner.values()))
     return inner, {a: Axis(f"{a.name}_", a.size) for a in axes if a in mentioned}
+
+
+def repeated(value: Value) -> Reduce | None:
+    """The innermost reduction that one around it needs once, and would compute for each of its elements.
+
+    It runs over other axes, or the one around it varies along an axis along which it does not.
+    """
+    outer = [v for v in walk(value) if isinstance(v, Reduce)]
+    again = {
+        v
+        for r in outer
+        for v in walk(*r.args)
+        if isinstance(v, Reduce) and (v.axes != r.axes or axes_of(r) - axes_of(v))
+    }
+    return next((v for v in outer if v in again and v.monoid.is_plain), None)

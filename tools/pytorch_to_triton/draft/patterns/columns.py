@@ -5,6 +5,7 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 """
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
@@ -29,6 +30,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it has not one set of reduced axes")
     if cluster.scans():
         return Mismatch("it scans")
+    if any(repeated(store.value) for store in cluster.stores):
+        return Mismatch("it would reduce the same again along an axis of its result")
     axes = next(iter(reduced))
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")

@@ -5,6 +5,7 @@ loop, for rows that fit. `staged`: for few and very long rows, each statistic by
 """
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
@@ -32,6 +33,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it reduces nothing")
     if cluster.scans():
         return Mismatch("it scans")
+    if any(repeated(store.value) for store in cluster.stores):
+        return Mismatch("it would reduce the same again along an axis of its result")
     if len(reduced) > 1:
         return Mismatch("its reductions run over different axes")
     axes = next(iter(reduced))
