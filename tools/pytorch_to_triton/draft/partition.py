@@ -62,7 +62,8 @@ class _Partition:
 
     def found(self) -> tuple[Group | Call, ...]:
         for step in self.steps.values():
-            self._settle(step)
+            if not self._waits(step):
+                self._settle(step)
         while again := self._computed_twice():
             self.kept |= again
             self.inlined_values.clear()
@@ -99,6 +100,30 @@ class _Partition:
             if not inside:
                 return
             self._keep((anchors or inside)[-1:])
+
+    def _waits(self, step: Step) -> bool:
+        """Whether the one reduction that goes on with it takes all of it: a softmax between two products."""
+        if self.plain or step.name in self.kept or not self._reduces(step):
+            return False
+        reader = self._reader(step)
+        while reader is not None and not self._reduces(reader):
+            reader = None if reader.name in self.kept else self._reader(reader)
+        if reader is None or not any(isinstance(v, Reduce | Scan) for v in walk(*self._operands(step))):
+            return False
+        matched = self._matched((reader,))
+        return isinstance(matched, Group) and matched.pattern is not window and not _is_large(matched)
+
+    def _operands(self, step: Step) -> list[Value]:
+        return [self._inlined(n) for n in self._direct(step)]
+
+    def _reader(self, step: Step) -> Step | None:
+        """The only step that reads it."""
+        found = [
+            s
+            for s in self.steps.values()
+            if any(isinstance(v, Load) and v.buffer.name == step.name for v in walk(s.tensor.value))
+        ]
+        return found[0] if len(found) == 1 else None
 
     def _keep(self, names: Sequence[str]) -> None:
         self.kept |= set(names)

@@ -32,6 +32,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     axes = next(iter(reduced))
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")
+    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+        return Mismatch("a statistic would be computed again for every element that uses it")
     if column(cluster) is None:
         return Mismatch("no axis holds neighbours that are kept apart")
     return None

@@ -6,7 +6,7 @@ loop, for rows that fit. `staged`: for few and very long rows, each statistic by
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.online import is_online, online
@@ -36,6 +36,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     axes = next(iter(reduced))
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")
+    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+        return Mismatch("a statistic would be computed again for every element that uses it")
     inner = {innermost(load.index) for load in cluster.loads() if set(axes) & _axes(load)}
     if inner and not inner & set(axes):
         return Mismatch("neighbours in memory are not reduced together")
