@@ -91,11 +91,19 @@ class _Partition:
         while True:
             inside = self._direct(step)
             anchors = [n for n in inside if self._has_anchor(n)]
-            if self.plain and anchors and (self._reduces(step) or not _is_epilogue(self.steps, anchors, step)):
+            if (
+                self.plain
+                and anchors
+                and (self._reduces(step) or not _is_epilogue(self.steps, anchors, step))
+            ):
                 self._keep(anchors)
                 continue
             matched = self._matched((step,))
-            if isinstance(matched, Group) and not self._is_last_resort(matched, anchors) and not _is_large(matched):
+            if (
+                isinstance(matched, Group)
+                and not self._is_last_resort(matched, anchors)
+                and not _is_large(matched)
+            ):
                 return
             if not inside:
                 return
@@ -213,7 +221,7 @@ class _Partition:
         own = frozenset(s.name for s in group.steps)
         reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
-        if not mine or set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step):
+        if not mine or (set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)):
             return False
         if not all(v.index == self.steps[v.buffer.name].tensor.indices and v.where is None for v in mine):
             return False
@@ -230,9 +238,11 @@ class _Partition:
         made = {s.name for s in group.steps}
         found: set[str] = set()
         for item in self.program.items:
-            reads = set(item.reads) if isinstance(item, Call) else {
-                v.buffer.name for v in walk(item.tensor.value) if isinstance(v, Load)
-            }
+            reads = (
+                set(item.reads)
+                if isinstance(item, Call)
+                else {v.buffer.name for v in walk(item.tensor.value) if isinstance(v, Load)}
+            )
             if reads & (made | found):
                 found |= {item.name} if isinstance(item, Step) else set(item.names)
         return found - made
@@ -262,7 +272,9 @@ def read_through(v: Load, producer: Step, value: Value) -> Value:
         return new
     new = guarded(new, v.where)
     outside = {
-        x: x.other for x in walk(new) if isinstance(x, Load) and x.where is not None and axes_of(x) & axes_of(v.where)
+        x: x.other
+        for x in walk(new)
+        if isinstance(x, Load) and x.where is not None and axes_of(x) & axes_of(v.where)
     }
     return new if known(new, outside, frozenset()) == v.other else op("where", v.where, new, v.other)
 
@@ -289,5 +301,3 @@ def made_by(item: Group | Call) -> tuple[str, ...]:
 def read_by(item: Group | Call) -> set[str]:
     """Names of what it reads."""
     return set(item.reads) if isinstance(item, Call) else {v.buffer.name for v in item.cluster.loads()}
-
-

@@ -178,7 +178,9 @@ class _Reading:
             self.tensors[node.name] = source(self.axes, name, shape_of(node.shape), node.dtype or "float32")
             names: tuple[str, ...] = (name,)
         else:
-            items = [n for n in self.graph.nodes if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)]
+            items = [
+                n for n in self.graph.nodes if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)
+            ]
             count = 1 + max((int(n.args[1].value) for n in items), default=-1)  # type: ignore[union-attr, arg-type]
             names = tuple(f"{name}_{i}" for i in range(count))
             parts: list[Any] = [None] * count
@@ -223,12 +225,10 @@ class _Reading:
 
 
 def with_results_stored(program: Program) -> Program:
-    """Results that look at a step in another order, or are copies, are steps of their own, stored as they are read."""
+    """Results that look at a step in another order, or are copies, are steps, stored as they are read."""
     items, tensors, names = list(program.items), dict(program.tensors), dict(program.names)
     needed = {r for c in program.calls for r in c.reads}
-    needed |= {
-        b for r in program.results if is_plain(r.tensor) for b in buffers_of(r.tensor)
-    }
+    needed |= {b for r in program.results if is_plain(r.tensor) for b in buffers_of(r.tensor)}
     results = []
     for result in program.results:
         base = buffers_of(result.tensor)[0] if buffers_of(result.tensor) else ""
@@ -245,10 +245,10 @@ def with_results_stored(program: Program) -> Program:
     return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
 
 
-VIEWS = frozenset(
-    "alias detach diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold "
-    "unsqueeze view".split()
-)
+VIEWS = frozenset({
+    "alias", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes",
+    "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+})  # fmt: skip
 """Operators whose results share memory with their operand."""
 
 
@@ -288,7 +288,8 @@ def buffers_of(tensor: Tensor) -> list[str]:
 def shape_of(shape: Shape) -> tuple[Size, ...]:
     """A traced shape in sizes; what was 1 in the trace is 1."""
     return tuple(
-        sizes.size(1) if n == 1 else sizes.size(e) for e, n in zip(shape.expressions, shape.traced, strict=True)
+        sizes.size(1) if n == 1 else sizes.size(e)
+        for e, n in zip(shape.expressions, shape.traced, strict=True)
     )
 
 

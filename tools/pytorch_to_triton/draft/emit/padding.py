@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
 from pytorch_to_triton.draft.ir.padding import known
-from pytorch_to_triton.draft.ir.values import Axis, Const, Load, Map, Number, Scan, Value, axes_of, kind_of, op, walk
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Const,
+    Load,
+    Map,
+    Number,
+    Scan,
+    Value,
+    axes_of,
+    kind_of,
+    op,
+    walk,
+)
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer

@@ -262,8 +262,10 @@ def constant(x: Number) -> str:
     return repr(x)
 
 
-FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads",
-         "batch": "n_batches", "outer": "n_outer"}  # fmt: skip
+FUSED = {
+    "i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads",
+    "batch": "n_batches", "outer": "n_outer",
+}  # fmt: skip
 """What the sizes of axes are called that stand for several."""
 
 

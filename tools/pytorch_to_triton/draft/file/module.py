@@ -18,28 +18,30 @@ from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
 from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
-from pytorch_to_triton.draft.library import best_by_library, never
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.library import best_by_library, never
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
+from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.schema.graph import Graph
 
 POINTS = 4096
 """Declared sizes that are looked at."""
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
-RESERVED = frozenset(
-    "tl triton torch libdevice reference run device pid start group group_size tile math meta partial num_warps "
-    "row col i k query key d e head batch outer part n_elements n_rows n_cols inside mask carry is_last "
-    "new_max shift p rescale tile_n tile_mean deviation delta share block_m block_n block_k block_d block_e".split()
-)
+RESERVED = frozenset({
+    "tl", "triton", "torch", "libdevice", "reference", "run", "device", "pid", "start", "group", "group_size",
+    "tile", "math", "meta", "partial", "num_warps", "row", "col", "i", "k", "query", "key", "d", "e", "head",
+    "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside", "mask", "carry", "is_last", "new_max",
+    "shift", "p", "rescale", "tile_n", "tile_mean", "deviation", "delta", "share", "block_m", "block_n",
+    "block_k", "block_d", "block_e",
+})  # fmt: skip
 """Names that kernels and launches use themselves."""
 
 
@@ -100,7 +102,9 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
     if not kernels:
-        named = ", ".join(dict.fromkeys(f"`{c.removesuffix('.default')}`" for c in calls)) or "nothing computed"
+        named = (
+            ", ".join(dict.fromkeys(f"`{c.removesuffix('.default')}`" for c in calls)) or "nothing computed"
+        )
         raise NotConvertible(
             f"{graph.function} cannot be drafted: {named} would all stay calls of PyTorch.",
             "Write its kernel by hand and validate it.",
@@ -172,7 +176,9 @@ def snake(name: str) -> str:
 def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     kernels = [kernel for part in parts for kernel in part.kernels]
     used = {name for kernel in kernels for name in kernel.printed.helpers}
-    helpers = [helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())]
+    helpers = [
+        helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
+    ]
     assert used <= {h.split("(")[0].split()[-1] for h in helpers} or not used
     bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
     locals_ = {step for part in parts for step in part.program.steps}
@@ -248,7 +254,9 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
     graph = main.program.graph
     computed = [_computed(part) for part in (*branches, main)]
     text = "\n".join(line for part in computed for lines in part for line in lines)
-    used = {n.id for n in ast.walk(ast.parse(text.replace("return ", "result = "))) if isinstance(n, ast.Name)}
+    used = {
+        n.id for n in ast.walk(ast.parse(text.replace("return ", "result = "))) if isinstance(n, ast.Name)
+    }
     body = [
         *runs.guards(graph),
         *checked.call,

@@ -60,7 +60,9 @@ def bound(v: Value) -> Size | None:
             return sizes.size(n + 1)
         case Map(fn="mod", args=(_, n)):
             return size_of(n)
-        case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
+        case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (
+            by := size_of(n)
+        ) is not None:
             return sizes.FloorDiv(top - 1, by) + 1 if not _divides(by, top) else sizes.FloorDiv(top, by)
         case Map(fn="mul", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
             return (top - 1) * by + 1

@@ -45,7 +45,7 @@ class _Sample:
         self.given, self.axes = given, axes
         self.at_origin = seed == SEEDS[0]
         """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
-        self.rng = random.Random(seed)  # noqa: S311 (no secret)
+        self.rng = random.Random(seed)
         self.done: dict[Value, Number] = {}
 
     def of(self, v: Value) -> Number:
