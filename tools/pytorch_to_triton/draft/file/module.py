@@ -17,7 +17,7 @@ from pytorch_to_triton.draft.file.calls import call_text
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
-from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import best_by_library, never
@@ -135,18 +135,18 @@ def _part(
     items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
     function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
-    statements: list[Lines] = []
+    found: list[Lines] = []
     kernels: list[Kernel] = []
     for item in items:
         if isinstance(item, Call):
             target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
-            statements.append(wrapped(f"{target} = {call_text(program, item)}"))
+            found.append(wrapped(f"{target} = {call_text(program, item)}"))
             continue
         base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
         made = launches(item, base, stage, tuned, program.kept, points)
         kernels += made.kernels
-        statements.append(made.lines)
-    return Part(program, items, tuple(kernels), tuple(statements))
+        found += [*((line,) for line in made.allocations), *statements(made.lines)]
+    return Part(program, items, tuple(kernels), tuple(without_repeats(found)))
 
 
 def programmed(graph: Graph, stage: Stage) -> Program:

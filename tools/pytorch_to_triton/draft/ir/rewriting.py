@@ -8,7 +8,9 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.indices import simplified
 from pytorch_to_triton.draft.ir.values import (
     Axis,
+    Const,
     Index,
+    Load,
     Map,
     Reduce,
     Scan,
@@ -61,8 +63,23 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
             new = rebuilt(v, tuple(_substituted(c, to, done) for c in children(v)))
             if isinstance(new, Map) and kind_of(new) == "int":
                 new = simplified(new)
+            new = decided(new)
     done[v] = new
     return new
+
+
+def decided(v: Value) -> Value:
+    """The value, where a condition between literals leaves no choice, or was asked once already."""
+    match v:
+        case Map(fn="eq" | "lt" as fn, args=(Const(value=a), Const(value=b))):
+            return Const(a == b if fn == "eq" else a < b)
+        case Map(fn="where", args=(Const(value=inside), x, y)):
+            return x if inside else y
+        case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
+            return decided(Map("where", (inside, x, y), v.name))
+        case Load(where=Const(value=True)):
+            return replace(v, where=None)
+    return v
 
 
 def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:

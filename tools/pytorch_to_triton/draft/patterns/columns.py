@@ -37,6 +37,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it stores a value along some of the reduced axes")
     if slides(cluster, axes):
         return Mismatch("a small window slides over it")
+    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+        return Mismatch("a statistic would be computed again for every element that uses it")
     if column(cluster) is None:
         return Mismatch("no axis holds neighbours that are kept apart")
     return None

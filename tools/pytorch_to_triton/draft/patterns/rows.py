@@ -42,6 +42,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it stores a value along some of the reduced axes")
     if slides(cluster, axes):
         return Mismatch("a small window slides over it")
+    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+        return Mismatch("a statistic would be computed again for every element that uses it")
     inner = {innermost(load.index) for load in cluster.loads() if set(axes) & _axes(load)}
     if inner and not inner & set(axes):
         return Mismatch("neighbours in memory are not reduced together")

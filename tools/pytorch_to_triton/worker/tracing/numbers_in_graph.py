@@ -39,6 +39,7 @@ COMPUTED = {
 }  # fmt: skip
 """Operators on numbers as Python computes them."""
 
+
 @dataclass(frozen=True)
 class Number:
     """A number as text, and its value in this trace; a `literal` has the same value in every trace."""
@@ -87,7 +88,7 @@ class Numbers:
 
 
 def is_joined(node: Node) -> bool:
-    """Whether a tensor's shape matters to a call that takes it, or a view of it: one that is not pointwise."""
+    """Whether its shape matters to a call that takes it, or a view of it: one that is not pointwise."""
     return any(_needs_shape(user) for user in node.users if _is_tensor(user))
 
 
