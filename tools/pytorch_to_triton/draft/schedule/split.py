@@ -88,20 +88,21 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         moved = tuple(substitute(x, {over: at}) for x in r.args)
         first = moved[0]
         if isinstance(first, Load) and first.where is None:
-            first = replace(first, where=inside, other=identity[0])
+            index = tuple(guarded(i, inside) for i in first.index)
+            first = replace(first, index=index, where=inside, other=identity[0])
         else:
             first = op("where", inside, guarded(first, inside), identity[0])
         partial = replace(r, args=(first, *(guarded(x, inside) for x in moved[1:])), axes=(i,))
         kept = _kept(r)
-        index = (Index(part), *map(Index, kept))
+        place = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
         loads = []
         for field, name in enumerate(r.monoid.fields):
             value: Value = partial if r.monoid.is_plain else Get(partial, field)
             label = "partial" if r.monoid.is_plain else f"partial_{name}"
             buffer = Buffer(f"{label}{suffix}", (parts, *(a.size for a in kept)), _dtype(cluster, value))
-            stores.append(Store(buffer, index, value))
-            loads.append(Load(buffer, index, name=buffer.name))
+            stores.append(Store(buffer, place, value))
+            loads.append(Load(buffer, place, name=buffer.name))
         gathered[r] = replace(r, args=tuple(loads), axes=(part,))
     rest = cluster.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
     return (
