@@ -65,7 +65,8 @@ def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
         fields = [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
     found: dict[Value, Buffer] = {}
     for v in fields:
-        name = getattr(v, "name", None) or f"{cluster.name}_{r.monoid.name}_{number}"
+        # Never a name that `run` has: steps and their reductions may be called alike.
+        name = f"{cluster.name}_{getattr(v, 'name', None) or r.monoid.name}_{number}"
         found[v] = Buffer(name, shape, _dtype(cluster, v))
     return found
 
