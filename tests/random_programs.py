@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size, equal, product, size, text, value
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size, equal, size, text, value
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -95,7 +95,9 @@ class Composer:
         while len(self.statements) < length:
             recent = [s.result for s in self.statements[-2:]]
             a = self.choose.choice([self.inputs[0], *self.values, *recent * len(self.inputs)])
-            makers = (Composer.binary, Composer.scaled) if not a.shape else FLOAT_MAKERS if a.is_float else MAKERS
+            makers = (
+                (Composer.binary, Composer.scaled) if not a.shape else FLOAT_MAKERS if a.is_float else MAKERS
+            )
             if made := self.choose.choice(makers)(self, a):
                 self.add(*made)
 
@@ -236,7 +238,9 @@ class Composer:
     def reduced(self, a: Variable) -> Made:
         dims = sorted(self.choose.sample(range(len(a.shape)), self.choose.randint(1, len(a.shape))))
         keep = self.choose.random() < 0.5
-        op = self.choose.choice(("sum.dim_IntList", "mean.dim", "amax.default", "amin.default", "logsumexp.default"))
+        op = self.choose.choice(
+            ("sum.dim_IntList", "mean.dim", "amax.default", "amin.default", "logsumexp.default")
+        )
         x = self.bounded(a) if op.startswith("logsumexp") else a
         return op, (x, dims, keep), kept(a.shape, dims, keep), a.dtype
 
@@ -271,7 +275,9 @@ class Composer:
         return "layer_norm.default", (a, list(a.shape[-rank:]), None, None, 0.25), a.shape, a.dtype
 
     def scanned(self, a: Variable) -> Made:
-        op = self.choose.choice(("cumsum.default", "cumsum.default", "cumprod.default", "logcumsumexp.default"))
+        op = self.choose.choice(
+            ("cumsum.default", "cumsum.default", "cumprod.default", "logcumsumexp.default")
+        )
         return op, (self.bounded(a), self.dim(a)), a.shape, a.dtype
 
     # Products and windows ----------------------------------------------------------------------------
@@ -279,10 +285,14 @@ class Composer:
     def contracted(self, a: Variable) -> Made | None:
         if len(a.shape) == 3 and self.choose.random() < 0.4:
             a = self.bounded(a)
-            turned = self.add("permute.default", (a, [0, 2, 1]), [a.shape[0], a.shape[2], a.shape[1]], a.dtype)
+            turned = self.add(
+                "permute.default", (a, [0, 2, 1]), [a.shape[0], a.shape[2], a.shape[1]], a.dtype
+            )
             return "bmm.default", (a, turned), (a.shape[0], a.shape[1], a.shape[1]), a.dtype
         weights = [
-            v for v in self.values if len(v.shape) == 2 and v.dtype == a.dtype and equal(v.shape[1], a.shape[-1])
+            v
+            for v in self.values
+            if len(v.shape) == 2 and v.dtype == a.dtype and equal(v.shape[1], a.shape[-1])
         ]
         if not weights:
             return None
@@ -296,9 +306,15 @@ class Composer:
             return None
         (w,) = weights
         groups = FloorDiv(a.shape[1], w.shape[1])
-        if not (groups.is_Integer and equal(groups * w.shape[1], a.shape[1])) or int(w.shape[0]) % int(groups):
+        if not (groups.is_Integer and equal(groups * w.shape[1], a.shape[1])) or int(w.shape[0]) % int(
+            groups
+        ):
             return None
-        stride, padding, dilation = self.choose.choice((1, 2)), self.choose.choice((1, 2)), self.choose.choice((1, 2))
+        stride, padding, dilation = (
+            self.choose.choice((1, 2)),
+            self.choose.choice((1, 2)),
+            self.choose.choice((1, 2)),
+        )
         spatial = [windows(n, 3, stride, padding, dilation) for n in a.shape[2:]]
         if any(traced(n) < 2 for n in spatial):
             return None
@@ -428,7 +444,10 @@ class RandomProgram:
             for d, n in enumerate(v.shape)
             if n.is_Symbol
         }
-        body = [*places.values(), *(f"{s.result.name} = torch.ops.{s.op}({written(s)})" for s in self.statements)]
+        body = [
+            *places.values(),
+            *(f"{s.result.name} = torch.ops.{s.op}({written(s)})" for s in self.statements),
+        ]
         body.append(f"return {', '.join(v.name for v in self.returned)}")
         lines = "\n".join(f"    {line}" for line in body)
         dims = {n: [v] for n, v in self.dims.items()}

@@ -143,3 +143,10 @@ def test_constants_bound_together_or_under_a_condition_come_along() -> None:
         "STEPS += [i * 2.0 for i in range(3)]",
         "def reference(x):",
     ]
+
+
+def test_what_get_init_inputs_reads_comes_along() -> None:
+    text = FILE + "\n\nwidth = 4\n\n\ndef get_init_inputs():\n    return [width]\n"
+    reference = module_reference(text, "Layer", {}, "Layer(*get_init_inputs())")
+    assert "width = 4" in reference.definitions
+    assert "        module = Layer(*get_init_inputs())\n" in text_of(reference)

@@ -118,6 +118,7 @@ def source_of(target: Target, description: Description, declaration: Declaration
         reference=reference_of(target, description, traced),
         declared=declared(declaration, traced),
         output_dtypes=traced.output_dtypes,
+        tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,
     )
 
@@ -128,7 +129,9 @@ def reference_of(target: Target, description: Description, traced: Traced) -> Re
     if description.kind not in ("module", "model_file"):
         return function_reference(text, description.name, own_modules(target.path))
     given = "*get_init_inputs()" if "def get_init_inputs" in text else ""
-    constructed = f"{description.name}({target.construction or given})"
+    # A file with get_inputs() says in which mode its module is called, too.
+    mode = ".eval()" if description.examples is None else ""
+    constructed = f"{description.name}({target.construction or given}){mode}"
     state = traced.graph.state
     return module_reference(text, description.name, state, constructed, own_modules(target.path))
 

@@ -28,7 +28,7 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import guarded, positions
-from pytorch_to_triton.draft.patterns import window
+from pytorch_to_triton.draft.patterns import attention, window
 from pytorch_to_triton.draft.program import Call, Program, Step
 from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
@@ -57,12 +57,15 @@ class _Partition:
         self.program, self.plain = program, plain
         self.steps = program.steps
         called = {r for c in program.calls for r in c.reads}
-        self.kept = {n for n in (outputs | called) if n in self.steps}
+        self.required = {n for n in (outputs | called) if n in self.steps}
+        self.kept = set(self.required)
         self.inlined_values: dict[tuple[str, frozenset[str]], Value] = {}
 
     def found(self) -> tuple[Group | Call, ...]:
+        absorbed = set() if self.plain else self._attended()
         for step in self.steps.values():
-            self._settle(step)
+            if step.name not in absorbed:
+                self._settle(step)
         while again := self._computed_twice():
             self.kept |= again
             self.inlined_values.clear()
@@ -73,7 +76,28 @@ class _Partition:
                 groups.append(self._group((self.steps[name],)))
             else:
                 groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
-        return _in_order(groups, self.program.calls)
+        return _in_order([self._without_unread(g, groups) for g in groups], self.program.calls)
+
+    def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
+        """The group without stores that nothing else reads, now that it computes their readers too."""
+        read = self.required.union(*(read_by(g) for g in groups if g is not group))
+        needed = tuple(s for s in group.steps if s.name in read)
+        if len(needed) == len(group.steps):
+            return group
+        self.kept -= {s.name for s in group.steps} - {s.name for s in needed}
+        self.inlined_values.clear()
+        return self._group(needed)
+
+    def _attended(self) -> set[str]:
+        """Steps inside of an attention: each by itself would be cut off before the whole is seen."""
+        found: set[str] = set()
+        for step in self.steps.values():
+            inside = self._inside(step.name)
+            if self._reduces(step) and sum(self._reduces(self.steps[n]) for n in inside) > 1:
+                store = Store(step.buffer, step.tensor.indices, self._inlined(step.name))
+                if attention.match(Cluster(step.name, (store,))) is None:
+                    found |= inside
+        return found
 
     def _settle(self, step: Step) -> None:
         """Keep producers until a pattern takes the step with those that are left."""
@@ -88,11 +112,7 @@ class _Partition:
                 self._keep(anchors)
                 continue
             matched = self._matched((step,))
-            if (
-                isinstance(matched, Group)
-                and not self._is_last_resort(matched, anchors)
-                and not _is_large(matched)
-            ):
+            if isinstance(matched, Group) and not (anchors and _repeats(matched)) and not _is_large(matched):
                 return
             if not inside:
                 return
@@ -101,12 +121,6 @@ class _Partition:
     def _keep(self, names: Sequence[str]) -> None:
         self.kept |= set(names)
         self.inlined_values.clear()
-
-    def _is_last_resort(self, group: Group, anchors: Sequence[str]) -> bool:
-        """The window pattern reduces again for each output: only small windows are worth it."""
-        if group.pattern is not window:
-            return False
-        return bool(anchors)
 
     def _reduces(self, step: Step) -> bool:
         return any(isinstance(v, Reduce | Scan) for v in walk(step.tensor.value))
@@ -216,6 +230,20 @@ class _Partition:
 def _narrower(group: Group, step: Step) -> bool:
     """Whether the step reduces what the group stores: statistics beside the values."""
     return set(step.tensor.axes) < {a for s in group.steps for a in s.tensor.axes}
+
+
+def _repeats(group: Group) -> bool:
+    """Whether the kernel would reduce the same again for each of several outputs.
+
+    The window pattern does so for every element; others where a reduction does not vary along an axis of the
+    outputs that it does not run over either.
+    """
+    if group.pattern is window:
+        return True
+    if group.pattern is attention:
+        return False
+    free = set(group.cluster.free())
+    return any(free - axes_of(r) - set(r.axes) for r in group.cluster.reduces())
 
 
 def _is_large(group: Group) -> bool:

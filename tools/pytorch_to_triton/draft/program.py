@@ -5,9 +5,10 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 
 from __future__ import annotations
 
+import itertools
 import keyword
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
@@ -15,6 +16,7 @@ from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
+from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Graph,
@@ -70,6 +72,8 @@ class Result:
     tensor: Tensor
     node: str
     """The graph's name for it."""
+    dtype: str = ""
+    """As source, e.g. `x.dtype`."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,10 @@ class Program:
     names: Mapping[str, str]
     """The graph's name of a computing node -> its name in the draft."""
     axes: Names
+    dtypes: TensorDtypes = UNKNOWN
+    """PyTorch's own."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, steps and results of calls -> the dtype in which they lie in memory, as source."""
 
     @property
     def steps(self) -> dict[str, Step]:
@@ -146,7 +154,7 @@ class _Reading:
         if node.op not in ROWS:
             raise Refused("no row lowers it")
         shape = shape_of(node.shape) if node.shape is not None else ()
-        context = Context(self.axes, shape, node.dtype or "", self.named[node.name])
+        context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
         arguments = [self._argument(a) for a in node.args]
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].function(context, *arguments, **keywords)
@@ -155,6 +163,15 @@ class _Reading:
             self.parts[node.name] = tuple(parts)
         else:
             self.tensors[node.name] = self._kept(node, self.named[node.name], found)
+
+    def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
+        def stored(name: str, tensor: Tensor) -> Tensor:
+            taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
+            taken |= {i.name for i in self.items if isinstance(i, Step)}
+            options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+            return self._kept(node, next(n for n in options if n not in taken), tensor)
+
+        return stored
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """A view stays a view; a computed value becomes a step, which readers load."""
@@ -218,14 +235,15 @@ class _Reading:
 
 
 def with_results_stored(program: Program) -> Program:
-    """Results that look at a step in another order are steps of their own, stored as they are read."""
+    """Results that look at a step in another order, or are copies, are steps of their own, stored as they are read."""
     items, tensors, names = list(program.items), dict(program.tensors), dict(program.names)
     needed = {r for c in program.calls for r in c.reads}
-    needed |= {b for r in program.results if _is_plain(r.tensor) for b in buffers_of(r.tensor)}
+    needed |= {b for r in program.results if is_plain(r.tensor) for b in buffers_of(r.tensor)}
     results = []
     for result in program.results:
         base = buffers_of(result.tensor)[0] if buffers_of(result.tensor) else ""
-        if base in program.steps and base not in needed and not _is_plain(result.tensor):
+        moved = base in program.steps and base not in needed and not is_plain(result.tensor)
+        if moved or _is_copy(program, result.node):
             name = names.get(result.node) or result.node
             node = next(n for n in program.graph.nodes if n.name == result.node)
             step = Step(name, result.tensor, node)
@@ -237,6 +255,44 @@ def with_results_stored(program: Program) -> Program:
     return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
 
 
+VIEWS = frozenset(
+    [
+        "alias",
+        "detach",
+        "diagonal",
+        "expand",
+        "permute",
+        "select",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "t",
+        "transpose",
+        "unbind",
+        "unfold",
+        "unsqueeze",
+        "view",
+    ]
+)
+"""Operators whose results share memory with their operand."""
+
+
+def _is_copy(program: Program, name: str) -> bool:
+    """Whether a result that only looks at a tensor has memory of its own."""
+    nodes = {n.name: n for n in program.graph.nodes}
+    computed = {i.node.name for i in program.items}
+    while name in nodes and name not in computed:
+        node = nodes[name]
+        if node.op != "getitem" and node.op.split(".")[1] not in VIEWS:
+            return True
+        first = node.args[0]
+        if not isinstance(first, NodeRef):
+            return False
+        name = first.name
+    return False
+
+
 def _is_view(tensor: Tensor) -> bool:
     """Whether it only looks at a buffer: all elements are of it, and where they lie follows from no data."""
     match tensor.value:
@@ -245,7 +301,7 @@ def _is_view(tensor: Tensor) -> bool:
     return False
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def is_plain(tensor: Tensor) -> bool:
     """Whether it is a buffer as it lies."""
     return isinstance(tensor.value, Load) and tensor.value.index == tensor.indices
 

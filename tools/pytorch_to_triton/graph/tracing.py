@@ -31,6 +31,7 @@ from pytorch_to_triton.graph.skeleton import (
     without_exact_casts,
     without_followed_roundings,
 )
+from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
@@ -73,6 +74,7 @@ class Branch:
     """Those in which it takes this branch."""
     graph: Graph
     output_dtypes: dict[str, str]
+    tensor_dtypes: TensorDtypes
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Traced:
     """As traced in the widest of the declared dtypes."""
     output_dtypes: dict[str, str]
     """Output path -> dtype as source: `x.dtype` where it follows an input, else `torch.float32`."""
+    tensor_dtypes: TensorDtypes
     branches: tuple[Branch, ...] = ()
     """Other programs, in dtypes that the first is not for."""
 
@@ -171,10 +174,16 @@ async def trace(
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
     of_state = {name: tuple(dict.fromkeys(input_dtypes(t)[name] for t in traces)) for name in graph.state}
     main, *others = (
-        Branch(rule, d, _merged(g, part, {**declared, **of_state}, tuple(fixed)), output_dtypes(part, traces))
+        Branch(
+            rule,
+            d,
+            _merged(g, part, {**declared, **of_state}, tuple(fixed)),
+            output_dtypes(part, traces),
+            tensor_dtypes(part),
+        )
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
-    return Traced(main.graph, main.output_dtypes, tuple(others))
+    return Traced(main.graph, main.output_dtypes, main.tensor_dtypes, tuple(others))
 
 
 async def graph_of(

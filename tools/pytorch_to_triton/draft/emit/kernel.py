@@ -88,7 +88,9 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     named = {n: sizes.text(s) for s, n in p.size_names.items()}
     walked = [w.block for w in p.walks.values() if w.block]
     constexprs = tuple(
-        b for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else [])]) if b in free
+        b
+        for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "INDEX"])
+        if b in free
     )
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
     order = [n for b in buffers for s in b.shape for n in sorted(sizes.names(s))]

@@ -52,7 +52,7 @@ def program(p: Printer, a: Axis) -> str:
     """Which program along an axis of the grid this is."""
     grid = on_grid(p)
     if len(grid) == 1:
-        return "tl.program_id(0).to(tl.int64)"
+        return "tl.program_id(0).to(INDEX)"
     return f"pid_{a.name}" if p.blocked(a) else a.name
 
 
@@ -61,7 +61,7 @@ def grid_lines(p: Printer) -> list[str]:
     grid = on_grid(p)
     if len(grid) < 2:
         return []
-    lines = ["pid = tl.program_id(0).to(tl.int64)"]
+    lines = ["pid = tl.program_id(0).to(INDEX)"]
     counts = {n: f"n_{n}_blocks" for n in grid[1:] if p.walks[n].block}
     lines += [f"{name} = tl.cdiv({p.size(p.axes[n].size)}, {p.walks[n].block})" for n, name in counts.items()]
     if p.schedule.grouped and len(grid) >= 2:
@@ -139,26 +139,35 @@ def conjunction(
 
 
 def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[str, ...]) -> str:
-    """Row-major, by Horner's rule; what a view took apart is put together again."""
+    """Row-major, by Horner's rule; what a view took apart is put together again.
+
+    Where only the mask varies along a dimension of the tile, the pointers are repeated: the compiler demands it.
+    """
     at: Value = Const(0)
     for x, size in zip(index, buffer.shape, strict=True):
         at = plus(times(wide(p, at), size), x)
-    return f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
+    text = f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
+    if p.layout(axes_of(at)) == layout:
+        return text
+    return f"tl.broadcast_to({text}, [{', '.join(str(p.walks[n].block) for n in layout)}])"
 
 
 def wide(p: Printer, x: Value) -> Value:
-    """An index that a stride multiplies, in 64 bits: that of the grid is so already."""
+    """An index that a stride multiplies, as wide as offsets are: that of the grid is so already."""
     if size_of(x) is not None or isinstance(x, Load) or not axes_of(x):
         return x
     if any(p.walks[a.name].how == "grid" for a in axes_of(x)):
         return x
-    return Map("to_int64", (x,))
+    return Map("to_index", (x,))
 
 
 def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
     """The element, or a tile of them."""
     parts = [address(p, v.buffer, v.index, layout)]
     mask = conjunction(p, layout, v.where, v.buffer.name)
+    if p.layout({a for i in v.index for a in axes_of(i)}) != layout:
+        # A mask may not be larger than what it masks.
+        parts = [f"tl.broadcast_to({parts[0]}, [{', '.join(str(p.walks[n].block) for n in layout)}])"]
     if mask is not None:
         parts.append(f"mask={p.text(mask, layout)}")
         other = v.other if v.where is not None else p.others.setdefault(v, None)

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
 from pytorch_to_triton.draft.ir.padding import known
-from pytorch_to_triton.draft.ir.values import Axis, Const, Load, Map, Number, Scan, Value, axes_of, op, walk
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Const,
+    Load,
+    Map,
+    Number,
+    Scan,
+    Value,
+    axes_of,
+    kind_of,
+    op,
+    walk,
+)
 
 if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
@@ -31,7 +43,10 @@ def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Val
         for x in walk(v, into=lambda x: not isinstance(x, Scan))
         if isinstance(x, Load) and x.where is None and axes_of(x) & axes and x not in p.others
     ]
+    whole_numbers = any(kind_of(x) != "float" for x in loads)
     for other in (identity, 0.0, -math.inf, math.inf):
+        if whole_numbers and math.isinf(other):
+            continue
         if loads and holds(p, v, axes, dict.fromkeys(loads, other)) == identity:
             p.others |= dict.fromkeys(loads, other)
             return v

@@ -38,7 +38,7 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
-ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64"})
+ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index"})
 """Arithmetic on indices that is written where it is used."""
 HINTS: Mapping[str, str] = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "and": "mask", "lt": "inside",
@@ -85,7 +85,7 @@ class Printer:
         dims = {n for a in self.axes.values() for n in sizes.names(a.size)}
         given = {v.name for v in self.cluster.values() if isinstance(v, Argument)}
         dims |= set(self.size_names.values())
-        self.taken = {"start", "pid", "tl", "triton", "libdevice", *dims, *given}
+        self.taken = {"start", "pid", "INDEX", "tl", "triton", "libdevice", *dims, *given}
 
     # Layouts -----------------------------------------------------------------------------------------
 
@@ -156,6 +156,8 @@ class Printer:
         match v:
             case Const() | Extent() | Argument():
                 return Name(self.text(v, ()), (), 0)
+            case Map(fn="to_float", args=(x,)) if kind_of(x) == "float":  # Floats are computed so anyway.
+                return self.named(x, order)
             case Map(fn=fn, args=args):
                 return self.defined(v, self.written(fn, args, layout), layout, self.depth(v))
         assert type(v) in self.writers, f"{v} is not computed yet"
@@ -219,7 +221,10 @@ class Printer:
         return v in set(walk(*self.cluster.roots))
 
 
-FUSED = {"i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads"}
+FUSED = {
+    "i": "n_elements", "row": "n_rows", "col": "n_cols", "part": "n_parts", "head": "n_heads",
+    "batch": "n_batches", "outer": "n_outer",
+}  # fmt: skip
 """What the sizes of axes are called that stand for several."""
 
 

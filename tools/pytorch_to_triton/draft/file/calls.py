@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.draft.program import Program
+from pytorch_to_triton.draft.program import Call, Program, buffers_of
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Literal_,
@@ -22,24 +22,47 @@ METHODS: Mapping[str, str] = {
     "clone": "clone", "contiguous": "contiguous", "detach": "detach", "select": "select",
 }  # fmt: skip
 """Operators that a person writes as a method of the tensor."""
-DTYPE_NAMES = frozenset(
-    {"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"}
+Operand = Callable[[str], str]
+"""How a call writes a tensor, by the graph's name."""
+TORCH_NAMES = frozenset(
+    [
+        "float64",
+        "float32",
+        "float16",
+        "bfloat16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+        "contiguous_format",
+        "preserve_format",
+        "channels_last",
+        "channels_last_3d",
+        "strided",
+    ]
 )
+"""Dtypes, memory formats and layouts, which the graph has by name."""
+TORCH_FUNCTIONS = frozenset(["addmm", "baddbmm", "bmm", "cumsum", "mm", "sort", "topk"])
+"""Operators that are functions of torch with the same parameters."""
 
 
 def tensor_text(program: Program, name: str) -> str:
     """The value of a node of the graph, as an expression in `run`."""
-    if name in program.names:
-        tensor = program.tensors.get(name)
-        own = program.names[name]
-        made = {own} | {n for c in program.calls for n in c.names}
-        if own in program.steps or (own in made and any(own in c.names for c in program.calls)):
-            return own
-        assert tensor is not None
-        return call_text(program, next(n for n in program.graph.nodes if n.name == name))
-    node = next((n for n in program.graph.nodes if n.name == name), None)
-    if node is None:
+    nodes = {n.name: n for n in program.graph.nodes}
+    if name not in nodes:
         return name
+    if name not in program.names:
+        return _part_of(program, nodes[name])
+    own = program.names[name]
+    if own in program.steps or any(own in c.names for c in program.calls):
+        return own
+    return _written(nodes[name], lambda n: tensor_text(program, n))
+
+
+def _part_of(program: Program, node: Node) -> str:
+    """One of the results of a call."""
     of, index = node.args
     assert isinstance(of, NodeRef)
     assert isinstance(index, Literal_)
@@ -47,16 +70,38 @@ def tensor_text(program: Program, name: str) -> str:
     return call.names[int(index.value)]  # type: ignore[arg-type]
 
 
-def call_text(program: Program, node: Node) -> str:
-    """An operator call."""
+def in_dtype(program: Program, name: str, dtype: str) -> str:
+    """A node's value in a dtype; what it looks at may lie in another one."""
+    buffers = buffers_of(program.tensors[name])
+    kept = program.kept.get(buffers[0], dtype) if buffers else dtype
+    text = tensor_text(program, name)
+    return text if kept == dtype else f"{text}.to({dtype})"
+
+
+def call_text(program: Program, call: Call) -> str:
+    """An operator call, with its operands in the dtypes in which PyTorch takes them."""
+    taken = {n: dtype for n, dtype in program.dtypes.taken_by(call.node) if dtype}
+
+    def operand(name: str) -> str:
+        return in_dtype(program, name, taken[name]) if name in taken else tensor_text(program, name)
+
+    return _written(call.node, operand)
+
+
+def _written(node: Node, operand: Operand) -> str:
     operator = node.op.split(".")[1]
-    if operator in PRETTY and (found := PRETTY[operator](program, node)):
+    if operator in PRETTY and (found := PRETTY[operator](node, operand)):
         return found
-    arguments = [argument_text(program, a) for a in node.args]
-    keywords = [f"{n}={argument_text(program, a)}" for n, a in node.kwargs.items()]
+    arguments = [argument_text(a, operand) for a in node.args]
+    keywords = [
+        f"{n}={'device' if n == 'device' else argument_text(a, operand)}"
+        for n, a in node.kwargs.items()
+        if n not in ("layout", "pin_memory")
+    ]
     if operator in METHODS:
         return f"{arguments[0]}.{METHODS[operator]}({', '.join([*map(_bare, arguments[1:]), *keywords])})"
-    return f"torch.ops.{'.'.join(node.op.split('.')[:2])}({', '.join([*arguments, *keywords])})"
+    function = operator if operator in TORCH_FUNCTIONS else f"ops.{'.'.join(node.op.split('.')[:2])}"
+    return f"torch.{function}({', '.join([*arguments, *keywords])})"
 
 
 def _bare(text: str) -> str:
@@ -64,11 +109,11 @@ def _bare(text: str) -> str:
     return text[1:-1] if text.startswith("[") and len(text) > 2 else text
 
 
-def argument_text(program: Program, argument: NodeArgument) -> str:
+def argument_text(argument: NodeArgument, operand: Operand) -> str:
     """An argument as source."""
     match argument:
         case NodeRef(name=name):
-            return tensor_text(program, name)
+            return operand(name)
         case ScalarRef(name=name):
             return name
         case SizeRef(expression=text):
@@ -76,19 +121,19 @@ def argument_text(program: Program, argument: NodeArgument) -> str:
         case NonFinite(value=text):
             return f'float("{text}")'
         case ArgumentList(items=items):
-            return f"[{', '.join(argument_text(program, i) for i in items)}]"
-        case Literal_(value=str(text)) if text in DTYPE_NAMES:
+            return f"[{', '.join(argument_text(i, operand) for i in items)}]"
+        case Literal_(value=str(text)) if text in TORCH_NAMES:
             return f"torch.{text}"
         case Literal_(value=value):
             return repr(value)
     raise AssertionError(argument)
 
 
-def _convolution(program: Program, node: Node) -> str | None:
+def _convolution(node: Node, operand: Operand) -> str | None:
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = node.args
     rank = len(_numbers(stride))
     is_transposed = transposed == Literal_(value=True)
-    given = [tensor_text(program, a.name) for a in (x, weight, bias) if isinstance(a, NodeRef)]
+    given = [operand(a.name) for a in (x, weight, bias) if isinstance(a, NodeRef)]
     options: list[tuple[str, Sequence[int], int]] = [
         ("stride", _numbers(stride), 1),
         ("padding", _numbers(padding), 0),
@@ -98,7 +143,7 @@ def _convolution(program: Program, node: Node) -> str | None:
         options.insert(2, ("output_padding", _numbers(output_padding), 0))
     keywords = [f"{n}={_size(v)}" for n, v, plain in options if any(i != plain for i in v)]
     if groups != Literal_(value=1):
-        keywords.append(f"groups={argument_text(program, groups)}")
+        keywords.append(f"groups={argument_text(groups, operand)}")
     name = f"conv{'_transpose' if is_transposed else ''}{rank}d"
     return f"torch.nn.functional.{name}({', '.join([*given, *keywords])})"
 
@@ -112,5 +157,5 @@ def _size(values: Sequence[int]) -> str:
     return str(values[0]) if len(set(values)) == 1 else f"({', '.join(map(str, values))})"
 
 
-PRETTY: Mapping[str, Callable[[Program, Node], str | None]] = {"convolution": _convolution}
+PRETTY: Mapping[str, Callable[[Node, Operand], str | None]] = {"convolution": _convolution}
 """Operators with a name of their own in torch.nn.functional."""

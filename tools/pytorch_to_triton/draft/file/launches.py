@@ -184,6 +184,8 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
         if not simple:
             lines.append(f"{block.lower()} = {_in_names(text, values)}")
     keywords = {b: values[b] for b in made.blocks if b in values}
+    if "INDEX" in made.blocks:
+        keywords["INDEX"] = f"index_dtype({', '.join(b.name for b in made.buffers)})"
     keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}
     if made.compares:
         keywords["enable_fp_fusion"] = "False"

@@ -24,7 +24,9 @@ from pytorch_to_triton.draft.library import best_by_library, never
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.graph.unmet_guards import refuse_unmet
 from pytorch_to_triton.inputs.expression import holds
@@ -39,8 +41,15 @@ RESERVED = frozenset((
     "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
     "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
     "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
+    "index_dtype", "INDEX",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
+
+
+INDEX_DTYPE = '''\
+def index_dtype(*tensors):
+    """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
+    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32'''
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class Source:
     """INPUTS, DIMS and REQUIRES, in the grammar."""
     output_dtypes: Mapping[str, str]
     """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
+    tensor_dtypes: TensorDtypes = UNKNOWN
+    """Those of all tensors of the graph."""
     note: str = ""
     """A comment on measured launch configurations."""
     branches: tuple[Branch, ...] = ()
@@ -92,7 +103,7 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     """
     refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     points = declared_points(source.declared)
-    main = _part(graph, source.output_dtypes, stage, tuned or {}, points)
+    main = _part(_stored(graph, source, stage), stage, tuned or {}, points)
     branches = [_branch(b, stage, points) for b in source.branches]
     parts = [main, *branches]
     kernels = tuple(k for part in parts for k in part.kernels)
@@ -108,32 +119,30 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     return Drafted(_text(parts, source, stage), kernels, calls, tuned or {})
 
 
+def _stored(graph: Graph, source: Source | Branch, stage: Stage) -> Program:
+    return with_storage(programmed(graph, stage), source.tensor_dtypes, source.output_dtypes)
+
+
 def _part(
-    graph: Graph,
-    output_dtypes: Mapping[str, str],
+    program: Program,
     stage: Stage,
     tuned: Mapping[str, Config],
     points: Sequence[Mapping[str, int]],
     suffix: str = "",
 ) -> Part:
-    program = programmed(graph, stage)
-    outputs = {n: r.path for r in reversed(program.results) for n in [runs.result_text(program, r.node, ())]}
-    items = partition(program, [n for n in outputs if n in program.steps], plain=stage == 1)
+    outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
+    items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
-    function = re.sub(r"\W", "_", snake(graph.function)) + suffix
+    function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
     statements: list[Lines] = []
     kernels: list[Kernel] = []
     for item in items:
         if isinstance(item, Call):
-            target = ", ".join(item.names) if item.node.shape is not None else f"({', '.join(item.names)},)"
-            statements.append(wrapped(f"{target} = {call_text(program, item.node)}"))
+            target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
+            statements.append(wrapped(f"{target} = {call_text(program, item)}"))
             continue
         base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-        dtypes = {
-            s.name: output_dtypes[outputs[s.name]] if s.name in outputs else intermediate(s.tensor.dtype)
-            for s in item.steps
-        }
-        made = launches(item, base, stage, tuned, dtypes, points)
+        made = launches(item, base, stage, tuned, program.kept, points)
         kernels += made.kernels
         statements.append(made.lines)
     return Part(program, items, tuple(kernels), tuple(statements))
@@ -148,11 +157,6 @@ def programmed(graph: Graph, stage: Stage) -> Program:
     return with_results_stored(read_program(graph, RESERVED, never))
 
 
-def intermediate(dtype: str) -> str:
-    """Values between kernels keep full precision, whatever the inputs' dtype."""
-    return "torch.float32" if dtype in ("float16", "bfloat16") else f"torch.{dtype}"
-
-
 def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
     """The declared sizes, each with each."""
     dims: Mapping[str, Sequence[int]] = declared.get("DIMS") or {}
@@ -163,7 +167,8 @@ def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
 
 def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]]) -> Part:
     """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
-    part = _part(branch.graph, branch.output_dtypes, stage, {}, points, "_" + "_".join(branch.dtypes))
+    program = _stored(branch.graph, branch, stage)
+    part = _part(program, stage, {}, points, "_" + "_".join(branch.dtypes))
     names = [f"torch.{dtype}" for dtype in branch.dtypes]
     test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
     kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
@@ -183,6 +188,8 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     ]
     assert used <= {h.split("(")[0].split()[-1] for h in helpers} or not used
     bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
+    if any("INDEX" in k.printed.blocks for k in kernels):
+        bodies.append(INDEX_DTYPE)
     locals_ = {step for part in parts for step in part.program.steps}
     checked = checks(parts[0].program.graph, source.reference, locals_)
     run = "\n".join(_run(parts, checked, source))

@@ -56,7 +56,8 @@ def module_reference(
 ) -> Reference:
     """`reference` that calls the module class `name` with its state as arguments.
 
-    `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module.
+    `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module, in the
+    mode in which it is called.
     """
     tree = ast.parse(text)
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
@@ -78,14 +79,15 @@ def module_reference(
         [
             f"def reference({parameters}):",
             '    with torch.device("meta"):',
-            f"        module = {constructed}.eval()",
+            f"        module = {constructed}",
             *_called(state, given),
         ]
     )
     needed = [classes[name], *_needed(tree, classes[name])]
-    _refuse_shared([n for n in needed if _top(n) in local], needed)
     if "get_init_inputs" in constructed:
-        needed += [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
+        initial = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs"]
+        needed += [*initial, *(n for start in initial for n in _needed(tree, start))]
+    _refuse_shared([n for n in needed if _top(n) in local], needed)
     needed = [n for n in tree.body if n in needed]
     return Reference(_imports(needed), (*_definitions(text, needed), source), parameters)
 

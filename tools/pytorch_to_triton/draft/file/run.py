@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 
-from pytorch_to_triton.draft.file.calls import tensor_text
+from pytorch_to_triton.draft.file.calls import in_dtype
 from pytorch_to_triton.draft.file.lines import WIDTH
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir.values import Load
 from pytorch_to_triton.draft.partition import Group
-from pytorch_to_triton.draft.program import Call, Program, buffers_of
+from pytorch_to_triton.draft.program import Call, Program, Result
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.graph import Graph
 
@@ -106,7 +106,7 @@ def contiguous(program: Program, items: Sequence[Group | Call]) -> list[str]:
 
 def returned(program: Program) -> str:
     """The results as the function gives them."""
-    values = {r.path: result_text(program, r.node, buffers_of(r.tensor)) for r in program.results}
+    values = {r.path: result_text(program, r) for r in program.results}
     match program.graph.structure:
         case "single":
             return next(iter(values.values()))
@@ -117,11 +117,11 @@ def returned(program: Program) -> str:
     return "{" + ", ".join(f"{path[4:-1]}: {value}" for path, value in values.items()) + "}"
 
 
-def result_text(program: Program, node: str, buffers: Sequence[str]) -> str:
+def result_text(program: Program, result: Result) -> str:
     """One result: a step's tensor where it is stored as it is, else a view of it."""
-    tensor = program.tensors[node]
+    tensor = program.tensors[result.node]
     if isinstance(tensor.value, Load) and tensor.value.buffer.name in program.steps:
         step = program.steps[tensor.value.buffer.name]
         if tensor.dims == step.tensor.dims and tensor.value.index == tensor.indices:
             return step.name
-    return tensor_text(program, node)
+    return in_dtype(program, result.node, result.dtype)

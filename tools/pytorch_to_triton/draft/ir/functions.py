@@ -113,6 +113,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "to_int16": Function("{0}.to(tl.int16)", lambda x: np.asarray(x).astype(np.int16), "int"),
     "to_int32": Function("{0}.to(tl.int32)", lambda x: np.asarray(x).astype(np.int32), "int"),
     "to_int64": Function("{0}.to(tl.int64)", lambda x: np.asarray(x).astype(np.int64), "int"),
+    "to_index": Function("{0}.to(INDEX)", lambda x: np.asarray(x).astype(np.int64), "int"),
     "to_bool": Function("{0} != 0", lambda x: np.asarray(x) != 0, "bool"),
     # largest and smallest: NaN wins, as in PyTorch
     "maximum": Function(f"tl.maximum({{0}}, {{1}}, {NAN})", np.maximum),

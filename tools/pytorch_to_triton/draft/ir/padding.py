@@ -37,15 +37,16 @@ def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) 
 
     A load of None holds whatever was in memory: NaN, so that nothing is taken to absorb it.
     """
-    found = [_Sample(given, axes, random.Random(seed)).of(v) for seed in SEEDS]
+    found = [_Sample(given, axes, seed).of(v) for seed in SEEDS]
     return found[0] if all(x == found[0] for x in found) else None
 
 
 class _Sample:
-    def __init__(
-        self, given: Mapping[Load, Number | None], axes: frozenset[Axis], rng: random.Random
-    ) -> None:
-        self.given, self.axes, self.rng = given, axes, rng
+    def __init__(self, given: Mapping[Load, Number | None], axes: frozenset[Axis], seed: int) -> None:
+        self.given, self.axes = given, axes
+        self.at_origin = seed == SEEDS[0]
+        """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
+        self.rng = random.Random(seed)
         self.done: dict[Value, Number] = {}
 
     def of(self, v: Value) -> Number:
@@ -59,6 +60,8 @@ class _Sample:
                 return x
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
+            case Index(axis=a) if self.at_origin and a not in self.axes:
+                return 0
             case Map(fn=fn, args=args):
                 return self.mapped(fn, [self.of(a) for a in args])
             case Load() if v in self.given:
@@ -73,6 +76,8 @@ class _Sample:
         return self.unknown(v)
 
     def mapped(self, fn: str, args: list[Number]) -> Number:
+        if any(x != x for x in args):
+            return _of_unknown(fn, args)
         with np.errstate(all="ignore"):
             try:
                 found = FUNCTIONS[fn].numpy(*args)
@@ -91,6 +96,18 @@ class _Sample:
             case "int":
                 return self.rng.randrange(3, 1000)
         return self.rng.uniform(0.5, 1.5) * self.rng.choice((-1, 1))
+
+
+def _of_unknown(fn: str, args: list[Number]) -> Number:
+    """A function of something unknown: so is the result, but for what is chosen without it."""
+    match fn, args:
+        case "where", (inside, x, other) if inside == inside:
+            return x if inside else other
+        case "and", _ if False in args:
+            return False
+        case "or", _ if True in args:
+            return True
+    return math.nan
 
 
 def _is_size(n: Value, a: Axis) -> bool:

@@ -162,7 +162,9 @@ def attention(
         scores = causal(scores)
     if mask is not None:
         scores = masked(ctx, scores, mask)
+    scores = ctx.stored("scores", scores)
     weights, logsumexp = softmax(scores, sees_all=mask is None)
+    weights = ctx.stored("weights", weights)
     return Attention(contracted(ctx, weights, value), weights, logsumexp)
 
 

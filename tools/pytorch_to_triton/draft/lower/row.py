@@ -91,6 +91,8 @@ class Context:
     """Of the result; "" where it has several."""
     name: str
     """What the result will be called."""
+    stored: Callable[[str, Tensor], Tensor] = lambda name, tensor: tensor
+    """Makes a value a step of its own, under a name: what reads it may be another kernel's."""
 
     def axis(self, hint: str, size: Size) -> Any:
         """A new axis; `hint` is its name if no other has it."""

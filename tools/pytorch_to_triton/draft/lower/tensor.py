@@ -7,6 +7,7 @@ reduction over a merged dimension is one over its axes.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,18 @@ from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Load, Number, Value, kind_of, op
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Buffer,
+    Const,
+    Index,
+    Load,
+    Number,
+    Value,
+    axes_of,
+    kind_of,
+    op,
+)
 
 Dim = tuple[Axis, ...]
 """The axes of one dimension, outer ones first; () for a dimension of size 1."""
@@ -73,10 +85,11 @@ ZEROS: Mapping[Kind, Number] = {"float": 0.0, "int": 0, "bool": False}
 
 
 def guarded(value: Value, inside: Value) -> Value:
-    """The value, whose loads read only where `inside`."""
+    """The value, whose loads read only where `inside`; what does not vary with that is there anyway."""
+    varying = axes_of(inside)
 
     def limited(v: Value) -> Value | None:
-        if not isinstance(v, Load):
+        if not isinstance(v, Load) or not axes_of(v) & varying:
             return None
         if v.where is None:
             return replace(v, where=inside, other=ZEROS[v.buffer.kind])
@@ -104,14 +117,19 @@ def positions(dim: Dim, index: Value) -> dict[Axis, Value]:
     return found
 
 
+SCHEDULED = frozenset({"row", "col", "outer", "batch", "head", "query", "key", "k", "d", "e", "i", "part"})
+"""What schedules call the axes that they make."""
+
+
 @dataclass
 class Names:
-    """Axes with names that no other has."""
+    """Axes with names that no other has, nor will have."""
 
-    taken: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=lambda: set(SCHEDULED))
 
     def axis(self, hint: str, size: Size) -> Axis:
-        """A new axis."""
+        """A new axis; a part of `n_2` is called `n_3`, not `n_2_2`."""
+        hint = re.sub(r"(_\d+)+$", "", hint)
         options: Iterator[str] = itertools.chain([hint], (f"{hint}_{i}" for i in itertools.count(2)))
         name = next(n for n in options if n not in self.taken)
         self.taken.add(name)
@@ -145,7 +163,7 @@ def loaded(buffer: Buffer, dims: tuple[Dim, ...]) -> Tensor:
 
 def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
-    rank = max(map(len, tensors))
+    rank = max(map(len, tensors), default=0)
     padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
     dims = _apart(tuple(max(column, key=len) for column in zip(*padded, strict=True)))
     values = []

@@ -7,9 +7,9 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
-from pytorch_to_triton.draft.patterns.rows import at_most, more_than
+from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost, rename
-from pytorch_to_triton.draft.schedule.online import is_online, online
+from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split
 
@@ -32,6 +32,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     axes = next(iter(reduced))
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")
+    if slides(cluster, axes):
+        return Mismatch("a small window slides over it")
     if column(cluster) is None:
         return Mismatch("no axis holds neighbours that are kept apart")
     return None
@@ -64,8 +66,12 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     fused = cluster
     for step in rewrites:
         fused = step(fused)
-    if is_online(fused):
-        found.append(Alternative("online", ((cluster, Schedule(loop, order, LOOPS, (*rewrites, online))),)))
+    if is_online(online_softmax(fused)):
+        # Welford's step is left out: Triton 3.6 miscompiles a carry that is read beside a sum of the tile
+        # (triton-lang/triton#11836), seen in this layout.
+        found.append(
+            Alternative("online", ((cluster, Schedule(loop, order, LOOPS, (*rewrites, online_softmax))),))
+        )
     kept = product(a.size for a in (*outer, col))
     few, long = at_most(kept, 2**15), more_than(length, 2 * CHUNK)
     if few is not None and long is not None and can_split(cluster) and not set(cluster.free()) & set(reduced):

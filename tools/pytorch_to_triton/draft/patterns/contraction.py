@@ -9,8 +9,11 @@ pixels, its columns the output's channels; channels and taps are one axis.
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
+from pytorch_to_triton.draft.patterns import columns
+from pytorch_to_triton.draft.patterns.rows import at_most, more_than
 from pytorch_to_triton.draft.schedule.axes import fuse
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import split
 
 EXAMPLES = (
     "def projected(a: 'float32[M, K]', b: 'float32[K, N]', c: 'float32[N]'):\n"
@@ -24,6 +27,9 @@ CONFIGS = tuple(
     )
 )  # fmt: skip
 SMALLEST = 16
+FEW_OUTPUTS = 2**19
+LONG_SUM = 2**14
+CHUNK = 4096
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -72,7 +78,21 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     plain = Schedule(walks, order, configs[:1], fused)
     grouped = tuple({**c, "GROUP_M": 8} for c in configs)
     best = Schedule(walks, order, grouped, fused, grouped=True, precision="bf16x6")
-    return Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))
+    found = [Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))]
+    if len(k) == 1 and len(cluster.reduces()) == 1:
+        outputs = product(a.size for a in (*batch, *m, *n))
+        few, long = at_most(outputs, FEW_OUTPUTS), more_than(k[0].size, LONG_SUM)
+        if few is not None and long is not None:
+            condition = " and ".join(t for t in (few, long) if t)
+            found.append(Alternative("split_k", split_k(cluster, k[0]), condition))
+    return tuple(found)
+
+
+def split_k(cluster: Cluster, k: Axis) -> tuple[tuple[Cluster, Schedule], ...]:
+    """A long sum for few outputs: products of chunks of it, then the sum of those."""
+    first, rest = split(cluster, k, CHUNK)
+    _, partial = alternatives(first)[1].kernels[0]
+    return ((first, partial), columns.alternatives(rest)[0].kernels[0])
 
 
 def pruned(lengths: dict[str, Size]) -> tuple[Config, ...]:

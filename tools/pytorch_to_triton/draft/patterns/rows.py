@@ -23,6 +23,7 @@ LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
 LONG_ROW = 32768
 CHUNK = 16384
+LARGEST_WINDOW = 256
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -36,14 +37,24 @@ def match(cluster: Cluster) -> Mismatch | None:
     axes = next(iter(reduced))
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")
+    if slides(cluster, axes):
+        return Mismatch("a small window slides over it")
     inner = {innermost(load.index) for load in cluster.loads() if set(axes) & _axes(load)}
     if inner and not inner & set(axes):
         return Mismatch("neighbours in memory are not reduced together")
     return None
 
 
-def _axes(load: object) -> set[Axis]:
-    assert isinstance(load, Load)
+def slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
+    """Whether few elements are reduced, at places that move with the outputs."""
+    size = product(a.size for a in axes)
+    if not size.is_Integer or int(size) > LARGEST_WINDOW:
+        return False
+    places = (i for load in cluster.loads() for i in load.index)
+    return any(axes_of(i) & set(axes) and axes_of(i) - set(axes) for i in places)
+
+
+def _axes(load: Load) -> set[Axis]:
     return set(axes_of(load))
 
 
@@ -63,7 +74,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     fused = cluster
     for step in rewrites:
         fused = step(fused)
-    if is_online(fused):
+    if is_online(online(fused)):
         found.append(looped("online", online))
     few = at_most(n_rows, FEW_ROWS - 1)
     long = more_than(length, LONG_ROW)

@@ -1,16 +1,26 @@
 """Any reductions, each output element by itself: pools, small windows, and whatever no other pattern takes.
 
-The outputs are one long axis over the grid. A small window is unrolled; a large one is a loop.
+`window`: the outputs are one long axis over the grid. `lines`: a block of lines of neighbouring outputs. A small
+window is unrolled; a large one is a loop.
 """
 
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Cluster, Reduce
-from pytorch_to_triton.draft.schedule.axes import fuse
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Reduce, Value
+from pytorch_to_triton.draft.patterns.rows import more_than
+from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
 EXAMPLES = ("def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.functional.max_pool2d(x, 3, 2, 1)",)
 BLOCKS = tuple({"BLOCK": b, "num_warps": 4} for b in (256, 128, 512, 1024))
+TILES = tuple(
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
+    for m, n, w in ((4, 128, 4), (2, 256, 4), (8, 64, 4), (1, 512, 4))
+)
 LARGEST_UNROLLED = 32
+SHORT_LINE = 31
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -22,14 +32,61 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
+    cluster = apart(cluster)
     free = cluster.free()
-    walks = {"i": Walk("grid", "BLOCK")} if free else {}
+    taps: dict[str, Walk] = {}
     for r in cluster.reduces():
         how = Walk("unroll" if _is_small(r) else "loop")
-        walks |= dict.fromkeys((a.name for a in r.axes), how)
+        taps |= dict.fromkeys((a.name for a in r.axes), how)
     configs = BLOCKS if free else ({"num_warps": 4},)
     rewrites = (fuse("i", free),) if free else ()
-    return (Alternative("window", ((cluster, Schedule(walks, ("i",), configs, rewrites)),)),)
+    flat = Schedule({**({"i": Walk("grid", "BLOCK")} if free else {}), **taps}, ("i",), configs, rewrites)
+    found = [Alternative("window", ((cluster, flat),))]
+    last = last_axis(cluster)
+    if last is not None and (long := more_than(last.size, SHORT_LINE)) is not None:
+        found.append(Alternative("lines", ((cluster, lines(cluster, last, taps)),), long))
+    return tuple(found)
+
+
+def apart(cluster: Cluster) -> Cluster:
+    """Reductions over axes of their own, also where an output runs over the same ones."""
+    free = set(cluster.free())
+
+    def renamed(v: Value) -> Value | None:
+        match v:
+            case Reduce(args=args, axes=axes) if set(axes) & free:
+                own = {a: Axis(f"{a.name}_in", a.size) for a in axes if a in free}
+                to: dict[Axis, Value] = {a: Index(b) for a, b in own.items()}
+                new = tuple(own.get(a, a) for a in axes)
+                return replace(v, args=tuple(substitute(x, to) for x in args), axes=new)
+        return None
+
+    return cluster.map(lambda root: rewrite(root, renamed))
+
+
+def last_axis(cluster: Cluster) -> Axis | None:
+    """The axis along which the outputs are neighbours, where there are others beside it."""
+    index = cluster.stores[-1].index
+    match index[-1:]:
+        case (Index(axis=a),) if len(cluster.free()) > 1:
+            return a
+    return None
+
+
+def lines(cluster: Cluster, last: Axis, taps: dict[str, Walk]) -> Schedule:
+    """Outputs that are neighbours side by side, a few lines of them a program: what is decided by the other
+    indices is decided once."""
+    others = tuple(a for a in cluster.free() if a != last)
+    row = others[-1]
+    outer = others[:-1]
+    rewrites = (*((fuse("outer", outer),) if outer else ()), rename({row: "row", last: "col"}))
+    walks = {
+        **({"outer": Walk("grid")} if outer else {}),
+        "row": Walk("grid", "BLOCK_M"),
+        "col": Walk("grid", "BLOCK_N"),
+        **taps,
+    }
+    return Schedule(walks, ("row", "col"), TILES, rewrites)
 
 
 def _is_small(r: Reduce) -> bool:

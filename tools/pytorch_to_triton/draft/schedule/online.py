@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from pytorch_to_triton.draft.ir.indices import size_of
 from pytorch_to_triton.draft.ir.monoids import (
     ONLINE_LOG_SUM_EXP,
@@ -31,8 +33,12 @@ SOFTMAXES = (ONLINE_SOFTMAX, WEIGHTED_SOFTMAX, ONLINE_LOG_SUM_EXP)
 
 def online(cluster: Cluster) -> Cluster:
     """The same cluster with statistics that are taken together."""
-    cluster = cluster.map(lambda root: rewrite(root, _squares)).map(lambda root: rewrite(root, _exponentials))
-    return _shared(cluster)
+    return online_softmax(cluster.map(lambda root: rewrite(root, _squares)))
+
+
+def online_softmax(cluster: Cluster) -> Cluster:
+    """The same for maxima with sums of exponentials alone."""
+    return _shared(cluster.map(lambda root: rewrite(root, _exponentials)))
 
 
 def _exponentials(v: Value) -> Value | None:
@@ -57,10 +63,11 @@ def _shifted(p: Value, axes: tuple[Axis, ...]) -> tuple[Value, Monoid] | None:
     match p:
         case Map(fn="exp", args=(Map(fn="sub", args=(x, Reduce(monoid=m, args=(y,), axes=over))),)):
             return (x, ONLINE_SOFTMAX) if m == PEAK and x == y and over == axes else None
-        case Map(fn="exp", args=(Map(fn="sub", args=(x, Map(fn="where", args=(_, _, top)))),)):
+        case Map(fn="exp", args=(Map(fn="sub", args=(x, Map(fn="where", args=(infinite, _, top)))),)):
             match top:
                 case Reduce(monoid=m, args=(y,), axes=over) if m == PEAK and x == y and over == axes:
-                    return x, ONLINE_LOG_SUM_EXP
+                    low = op("eq", top, -inf)
+                    return x, ONLINE_SOFTMAX if infinite == low else ONLINE_LOG_SUM_EXP
     return None
 
 
@@ -93,31 +100,35 @@ def _counts(n: Value, axes: tuple[Axis, ...]) -> bool:
 
 
 def _shared(cluster: Cluster) -> Cluster:
-    """Maxima, sums and means of what is carried anyway."""
-    carried = [r for r in cluster.reduces() if r.monoid in SOFTMAXES]
-    # What weights as well carries all that the plain one does.
-    softmaxes = {(r.args[0], r.axes): r for r in sorted(carried, key=lambda r: len(r.args))}
+    """Means, maxima and sums of what is carried anyway."""
     means = {(r.args[0], r.axes): r for r in cluster.reduces() if r.monoid == WELFORD}
 
-    def shared(v: Value) -> Value | None:
+    def mean(v: Value) -> Value | None:
         match v:
-            case Reduce(monoid=m, args=(x,), axes=axes) if m == PEAK and (x, axes) in softmaxes:
-                return Get(softmaxes[x, axes], 0, name=v.name)
-            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), part=1) if (
-                m == ONLINE_SOFTMAX and softmaxes[x, axes].monoid == WEIGHTED_SOFTMAX
-            ):
-                return Get(softmaxes[x, axes], 1, name=v.name)
             case Map(fn="div", args=(Reduce(args=(x,), axes=axes), _)) if (x, axes) in means and _is_mean(
                 v, x, axes
             ):
                 return Get(means[x, axes], 1, name=v.name)
         return None
 
+    cluster = cluster.map(lambda root: rewrite(root, mean))
+    carried = [r for r in cluster.reduces() if r.monoid in SOFTMAXES]
+    # What weights as well carries all that the plain one does.
+    softmaxes = {(r.args[0], r.axes): r for r in sorted(carried, key=lambda r: len(r.args))}
+
+    def shared(v: Value) -> Value | None:
+        match v:
+            case Reduce(monoid=m, args=(x,), axes=axes) if m == PEAK and (x, axes) in softmaxes:
+                return Get(softmaxes[x, axes], 0, name=v.name)
+            case Get(of=Reduce(monoid=m, args=(x, *_), axes=axes), part=1) if (
+                m == ONLINE_SOFTMAX and (x, axes) in softmaxes
+            ):
+                return Get(softmaxes[x, axes], 1, name=v.name)
+        return None
+
     return cluster.map(lambda root: rewrite(root, shared))
 
 
 def is_online(cluster: Cluster) -> bool:
-    """Whether the rewrite changes anything."""
-    return any(
-        isinstance(v, Reduce) and v.monoid in (*SOFTMAXES, WELFORD) for v in walk(*online(cluster).roots)
-    )
+    """Whether statistics were taken together."""
+    return any(isinstance(v, Reduce) and v.monoid in (*SOFTMAXES, WELFORD) for v in walk(*cluster.roots))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import identities
+from pytorch_to_triton.draft.ir.padding import known
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -15,6 +16,7 @@ from pytorch_to_triton.draft.ir.values import (
     Get,
     Index,
     Load,
+    Number,
     Reduce,
     Store,
     Value,
@@ -81,19 +83,17 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     part, i = Axis("part", parts), Axis("i", length)
     at = plus(times(Index(part), length), Index(i))
     at = named(over.name, at)
-    inside = op("lt", at, extent(over.size), name="inside")
+    inside = (
+        None if sizes.equal(parts * length, over.size) else op("lt", at, extent(over.size), name="inside")
+    )
     stores: list[Store] = []
     gathered: dict[Value, Value] = {}
     for number, r in enumerate(cluster.reduces()):
         identity = identities(r.monoid, kind_of(r.args[0]))
         moved = tuple(substitute(x, {over: at}) for x in r.args)
-        first = moved[0]
-        if isinstance(first, Load) and first.where is None:
-            index = tuple(guarded(i, inside) for i in first.index)
-            first = replace(first, index=index, where=inside, other=identity[0])
-        else:
-            first = op("where", inside, guarded(first, inside), identity[0])
-        partial = replace(r, args=(first, *(guarded(x, inside) for x in moved[1:])), axes=(i,))
+        if inside is not None:
+            moved = (limited(moved[0], inside, identity[0]), *(guarded(x, inside) for x in moved[1:]))
+        partial = replace(r, args=moved, axes=(i,))
         kept = _kept(r)
         place = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
@@ -110,6 +110,15 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
     )
+
+
+def limited(v: Value, inside: Value, identity: Number) -> Value:
+    """The value where `inside`, else the identity; nothing outside is read."""
+    if isinstance(v, Load) and v.where is None:
+        return replace(v, index=tuple(guarded(x, inside) for x in v.index), where=inside, other=identity)
+    new = guarded(v, inside)
+    outside = {x: x.other for x in walk(new) if isinstance(x, Load) and x.where is not None}
+    return new if known(new, outside, frozenset()) == identity else op("where", inside, new, identity)
 
 
 def can_split(cluster: Cluster) -> bool:

@@ -13,6 +13,7 @@ from .. import wire
 from ..calls.exchange import following
 from ..job_report import JobReport
 from ..loading.target import Loaded, load
+from ..tracing.constant_tensors import known_constants
 from ..tracing.exported_call import ExportedCall, copies_of, updatable, written_copies
 from ..tracing.fake import REAL_BYTES, fake_mode, load_fake
 from ..tracing.graph_writer import (
@@ -182,7 +183,9 @@ class ExportTracer:
         copies = copies_of(program, known) if self.buffers else {}
         writer.known.update(copies)
         wanted = behind_outputs(program) - {n for n in program.graph.nodes if n.name in copies}
-        nodes = [writer.write(n) for n in program.graph.nodes if n in wanted and writer.is_operator(n)]
+        nodes = known_constants(program, set(self.loaded.state_keys.values()), wanted)
+        writer.known.update({node["name"]: node["name"] for node in nodes})
+        nodes += [writer.write(n) for n in program.graph.nodes if n in wanted and writer.is_operator(n)]
         name_nodes(nodes, names)
         structure, outputs = named_outputs(program, writer)
         return {

@@ -40,14 +40,6 @@ COMPUTED = {
 """Operators on numbers as Python computes them."""
 
 
-JOINED = frozenset({
-    "aten.addmm.default", "aten.bmm.default", "aten.cat.default", "aten.convolution.default",
-    "aten.linear.default", "aten.matmul.default", "aten.mm.default", "aten.stack.default",
-    "aten.scaled_dot_product_attention.default",
-})  # fmt: skip
-"""Operators that take tensors for their shapes too: a number would not say where it stands."""
-
-
 @dataclass(frozen=True)
 class Number:
     """A number as text, and its value in this trace; a `literal` has the same value in every trace."""
@@ -96,9 +88,18 @@ class Numbers:
 
 
 def is_joined(node: Node) -> bool:
-    """Whether an operator takes the tensor, or a view of it, for its shape."""
-    users = [(user, str(user.target)) for user in node.users]
-    return any(name in JOINED or (name in MOVED and is_joined(user)) for user, name in users)
+    """Whether a tensor's shape matters to a call that takes it, or a view of it: one that is not pointwise."""
+    return any(_needs_shape(user) for user in node.users if _is_tensor(user))
+
+
+def _needs_shape(user: Node) -> bool:
+    if str(user.target) in MOVED:
+        return is_joined(user)
+    return torch.Tag.pointwise not in getattr(user.target, "tags", ())
+
+
+def _is_tensor(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor | tuple | list)
 
 
 def computed(template: str, operands: list[Number]) -> Number | None:

@@ -1,0 +1,89 @@
+"""In which dtype `run` keeps each tensor: PyTorch's own, so that calls and products take what they would in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.rewriting import rewrite
+from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Value, op
+from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of, is_plain
+from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
+
+
+def with_storage(program: Program, dtypes: TensorDtypes, output_dtypes: Mapping[str, str]) -> Program:
+    """The program with the dtype of everything that lies in memory; `output_dtypes` are those of its results."""
+    results = tuple(replace(r, dtype=output_dtypes[r.path]) for r in program.results)
+    program = replace(program, dtypes=dtypes, results=results)
+    program = replace(program, kept=_kept(program))
+    items = tuple(_widened(program, i) if isinstance(i, Step) else i for i in program.items)
+    return replace(program, items=items)
+
+
+def _kept(program: Program) -> dict[str, str]:
+    """Results as they are returned; else as all readers take them; else as PyTorch has them."""
+    own = program.dtypes.own
+    kept = {name: own[name] for name in program.tensors if name in own}
+    for call in program.calls:
+        kept |= {n: own[g] for g, n in _results_of(program, call) if g in own}
+    taken = _taken(program)
+    for step in program.steps.values():
+        found = taken.get(step.name, set())
+        kept[step.name] = (
+            next(iter(found)) if len(found) == 1 else own.get(step.node.name, full(step.tensor.dtype))
+        )
+    for result in program.results:
+        if is_plain(result.tensor) and buffers_of(result.tensor)[0] in program.steps:
+            kept[buffers_of(result.tensor)[0]] = result.dtype
+    return kept
+
+
+def full(dtype: str) -> str:
+    """A dtype that loses nothing, where it is not known what PyTorch has."""
+    return "torch.float32" if dtype in ("float16", "bfloat16") else f"torch.{dtype}"
+
+
+def _taken(program: Program) -> dict[str, set[str]]:
+    """For each step's tensor the dtypes in which it is read."""
+    found: dict[str, set[str]] = {}
+    for item in program.items:
+        for buffer, dtype in taken_by(program, item).items():
+            found.setdefault(buffer, set()).add(dtype)
+    for result in program.results:
+        for buffer in buffers_of(result.tensor):
+            found.setdefault(buffer, set()).add(result.dtype)
+    return found
+
+
+def taken_by(program: Program, item: Step | Call) -> dict[str, str]:
+    """The tensors in memory that it reads, itself or through views, each with the dtype that PyTorch takes."""
+    operands = ((n, d) for n, d in program.dtypes.taken_by(item.node) if d and n in program.tensors)
+    return {buffer: dtype for name, dtype in operands for buffer in buffers_of(program.tensors[name])}
+
+
+def _results_of(program: Program, call: Call) -> list[tuple[str, str]]:
+    """The graph's names of a call's results, and the draft's."""
+    if call.node.shape is not None:
+        return [(call.node.name, call.names[0])]
+    named = ((g, buffers_of(t)) for g, t in program.tensors.items() if is_plain(t))
+    return [(g, buffers[0]) for g, buffers in named if buffers[0] in call.names]
+
+
+def _widened(program: Program, step: Step) -> Step:
+    """Factors that PyTorch multiplies in a wider dtype than they lie in: tl.dot takes others as they lie."""
+    taken = taken_by(program, step)
+    wider = {b for b, dtype in taken.items() if program.kept.get(b, dtype) != dtype}
+
+    def factor(v: Value) -> Value:
+        return op("to_float", v) if isinstance(v, Load) and v.buffer.name in wider else v
+
+    def widened(v: Value) -> Value | None:
+        match v:
+            case Reduce(monoid=m, args=(Map(fn="mul", args=factors) as product,)) if m == SUM:
+                return replace(v, args=(replace(product, args=tuple(map(factor, factors))),))
+        return None
+
+    if not wider:
+        return step
+    return replace(step, tensor=replace(step.tensor, value=rewrite(step.tensor.value, widened)))
