@@ -343,8 +343,9 @@ MAKERS: Sequence[Maker] = (
 )  # fmt: skip
 FLOAT_MAKERS: Sequence[Maker] = (
     *MAKERS, Composer.unary, Composer.unary, Composer.exponential, Composer.quotient, Composer.chosen,
-    Composer.compared, Composer.triangle, Composer.gathered, Composer.reduced, Composer.reduced, Composer.variance,
-    Composer.multiplied, Composer.position, Composer.normalised, Composer.normed, Composer.scanned,
+    Composer.compared, Composer.triangle, Composer.gathered, Composer.reduced, Composer.reduced,
+    Composer.variance, Composer.multiplied, Composer.position, Composer.normalised, Composer.normed,
+    Composer.scanned,
     Composer.contracted, Composer.contracted, Composer.convolved, Composer.convolved, Composer.pooled,
     Composer.pooled, Composer.scanned, Composer.normalised, Composer.reduced, Composer.gathered,
 )  # fmt: skip

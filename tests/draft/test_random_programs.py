@@ -1,4 +1,4 @@
-"""Whatever a program is composed of, every way to compute it gives what its steps give, one after the other."""
+"""Whatever a program is composed of, every way to compute it gives what its steps give one by one."""
 
 from collections.abc import Iterator
 

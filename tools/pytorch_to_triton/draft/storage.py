@@ -1,4 +1,4 @@
-"""In which dtype `run` keeps each tensor: PyTorch's own, so that calls and products take what they would in it."""
+"""In which dtype `run` keeps each tensor: PyTorch's own, so calls and products take what PyTorch gives them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
 
 
 def with_storage(program: Program, dtypes: TensorDtypes, output_dtypes: Mapping[str, str]) -> Program:
-    """The program with the dtype of everything that lies in memory; `output_dtypes` are those of its results."""
+    """The program with the dtype of all that lies in memory; `output_dtypes` are those of its results."""
     results = tuple(replace(r, dtype=output_dtypes[r.path]) for r in program.results)
     program = replace(program, dtypes=dtypes, results=results)
     program = replace(program, kept=_kept(program))
@@ -57,7 +57,7 @@ def _taken(program: Program) -> dict[str, set[str]]:
 
 
 def taken_by(program: Program, item: Step | Call) -> dict[str, str]:
-    """The tensors in memory that it reads, itself or through views, each with the dtype that PyTorch takes."""
+    """The tensors in memory that it reads, itself or through views, with the dtypes that PyTorch takes."""
     operands = ((n, d) for n, d in program.dtypes.taken_by(item.node) if d and n in program.tensors)
     return {buffer: dtype for name, dtype in operands for buffer in buffers_of(program.tensors[name])}
 

@@ -12,7 +12,7 @@ LARGEST = 16
 
 
 def constant_tensors(program: ExportedProgram, state: set[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Placeholders of tensors that are neither arguments nor state, with their values where those are known."""
+    """Placeholders of tensors that are neither arguments nor state, with their values where known."""
     signature = program.graph_signature
     keys = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
     for name, key in keys.items():
@@ -22,7 +22,7 @@ def constant_tensors(program: ExportedProgram, state: set[str]) -> Iterator[tupl
 
 
 def made(name: str, tensor: torch.Tensor) -> list[dict[str, Any]]:
-    """The nodes that make the tensor, the last one under its name; none where it is too large to write out."""
+    """The nodes that make the tensor, the last one under its name; none where it is too large."""
     flat = tensor.flatten()
     shaped = [_node(name, "aten.view.default", [_node_named(f"{name}_flat"), _list(tensor.shape)], tensor)]
     inner = f"{name}_flat" if tensor.dim() > 1 else name
