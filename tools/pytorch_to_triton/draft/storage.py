@@ -1,4 +1,4 @@
-"""In which dtype `run` keeps each tensor: PyTorch's own, so calls and products take what PyTorch gives them."""
+"""In which dtype `run` keeps each tensor: PyTorch's own, so calls and products take what PyTorch gives."""
 
 from __future__ import annotations
 
