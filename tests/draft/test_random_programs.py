@@ -12,7 +12,8 @@ from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.patterns import columns, rows
 from pytorch_to_triton.draft.program import Program, buffers_of, read_program, with_results_stored
 
-from ..random_programs import RANGES, RandomProgram, Variable, random_program, traced
+from ..random_programs import RandomProgram, random_program
+from ..random_statements import RANGES, Variable, traced
 
 PROGRAMS = 120
 PROGRAMS_OF_THE_CORPORA = 500
