@@ -235,7 +235,7 @@ class _Reading:
 
 
 def with_results_stored(program: Program) -> Program:
-    """Results that look at a step in another order, or are copies, are steps, stored as they are read."""
+    """Results that look at a step in another order, or are copies, are steps of their own, stored as read."""
     items, tensors, names = list(program.items), dict(program.tensors), dict(program.names)
     needed = {r for c in program.calls for r in c.reads}
     needed |= {b for r in program.results if is_plain(r.tensor) for b in buffers_of(r.tensor)}

@@ -1,4 +1,4 @@
-"""In which dtype `run` keeps each tensor: PyTorch's own, so that calls and products take what they would."""
+"""In which dtype `run` keeps each tensor: PyTorch's own, so calls and products take what PyTorch gives."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _taken(program: Program) -> dict[str, set[str]]:
 
 
 def taken_by(program: Program, item: Step | Call) -> dict[str, str]:
-    """The tensors in memory that it reads, also through views, each with the dtype that PyTorch takes."""
+    """The tensors in memory that it reads, itself or through views, with the dtypes that PyTorch takes."""
     operands = ((n, d) for n, d in program.dtypes.taken_by(item.node) if d and n in program.tensors)
     return {buffer: dtype for name, dtype in operands for buffer in buffers_of(program.tensors[name])}
 

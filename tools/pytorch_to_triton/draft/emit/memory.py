@@ -141,7 +141,7 @@ def conjunction(
 def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[str, ...]) -> str:
     """Row-major, by Horner's rule; what a view took apart is put together again.
 
-    Where only the mask varies along a dimension of the tile, the pointers are repeated: the compiler demands it.
+    Where only the mask varies along a dimension of the tile, the pointers are repeated: Triton demands it.
     """
     at: Value = Const(0)
     for x, size in zip(index, buffer.shape, strict=True):

@@ -56,8 +56,8 @@ def module_reference(
 ) -> Reference:
     """`reference` that calls the module class `name` with its state as arguments.
 
-    `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module, in the
-    mode in which it is called.
+    `state` maps argument names to state_dict keys; `constructed` is the expression that makes the module,
+    in the mode in which it is called.
     """
     tree = ast.parse(text)
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}

@@ -29,7 +29,8 @@ from pytorch_to_triton.draft.ir.values import (
     kind_of,
 )
 
-SEEDS = tuple(range(1, 9))
+SIGNS: tuple[tuple[int, ...], ...] = ((-1, 1), (1,), (-1,), (-1, 1), (-1, 1))
+"""Of unknown numbers, by sample: a maximum of 0 and something unknown may be 0 in none but a few."""
 
 
 def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) -> Number | None:
@@ -37,16 +38,17 @@ def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) 
 
     A load of None holds whatever was in memory: NaN, so that nothing is taken to absorb it.
     """
-    found = [_Sample(given, axes, seed).of(v) for seed in SEEDS]
+    found = [_Sample(given, axes, number).of(v) for number in range(len(SIGNS))]
     return found[0] if all(x == found[0] for x in found) else None
 
 
 class _Sample:
-    def __init__(self, given: Mapping[Load, Number | None], axes: frozenset[Axis], seed: int) -> None:
+    def __init__(self, given: Mapping[Load, Number | None], axes: frozenset[Axis], number: int) -> None:
         self.given, self.axes = given, axes
-        self.at_origin = seed == SEEDS[0]
+        self.signs = SIGNS[number]
+        self.at_origin = number == 0
         """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
-        self.rng = random.Random(seed)
+        self.rng = random.Random(number)
         self.done: dict[Value, Number] = {}
 
     def of(self, v: Value) -> Number:
@@ -95,7 +97,7 @@ class _Sample:
                 return self.rng.random() < 0.5
             case "int":
                 return self.rng.randrange(3, 1000)
-        return self.rng.uniform(0.5, 1.5) * self.rng.choice((-1, 1))
+        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.signs)
 
 
 def _of_unknown(fn: str, args: list[Number]) -> Number:

@@ -57,7 +57,7 @@ def symbol(name: str) -> sympy.Symbol:
 @cache
 def size(text: str | int | Size) -> Size:
     """A size as a person writes it: `2*H`, `(N + 1)//2`, `max(N, 1)`. Raises ValueError for other Python."""
-    if isinstance(text, sympy.Basic):
+    if isinstance(text, sympy.Expr):
         return text
     return sympy.Integer(text) if isinstance(text, int) else _parsed(ast.parse(text, mode="eval").body)
 

@@ -117,11 +117,15 @@ def positions(dim: Dim, index: Value) -> dict[Axis, Value]:
     return found
 
 
+SCHEDULED = frozenset({"row", "col", "outer", "batch", "head", "query", "key", "k", "d", "e", "i", "part"})
+"""What schedules call the axes that they make."""
+
+
 @dataclass
 class Names:
-    """Axes with names that no other has."""
+    """Axes with names that no other has, nor will have."""
 
-    taken: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=lambda: set(SCHEDULED))
 
     def axis(self, hint: str, size: Size) -> Axis:
         """A new axis; a part of `n_2` is called `n_3`, not `n_2_2`."""

@@ -84,13 +84,19 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         few, long = at_most(outputs, FEW_OUTPUTS), more_than(k[0].size, LONG_SUM)
         if few is not None and long is not None:
             condition = " and ".join(t for t in (few, long) if t)
-            found.append(Alternative("split_k", split_k(cluster, k[0]), condition))
+            if kernels := split_k(cluster, k[0]):
+                found.append(Alternative("split_k", kernels, condition))
     return tuple(found)
 
 
 def split_k(cluster: Cluster, k: Axis) -> tuple[tuple[Cluster, Schedule], ...]:
-    """A long sum for few outputs: products of chunks of it, then the sum of those."""
+    """A long sum for few outputs: products of chunks of it, then the sum of those.
+
+    Empty where the last chunk would have to be masked after the product.
+    """
     first, rest = split(cluster, k, CHUNK)
+    if match(first):
+        return ()
     _, partial = alternatives(first)[1].kernels[0]
     return ((first, partial), columns.alternatives(rest)[0].kernels[0])
 

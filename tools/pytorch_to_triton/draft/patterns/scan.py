@@ -33,7 +33,7 @@ def match(cluster: Cluster) -> Mismatch | None:
     if not all(s.monoid.is_plain for s in scans):
         return Mismatch("what it scans carries several values")
     ends = {_end(s) for s in scans}
-    if None in ends or len({(a.name, s.axis.size) for s in scans if (a := _end(s))}) != 1:
+    if None in ends or len(ends) != 1:
         return Mismatch("its scans are not read in order, or not along one axis")
     if len({_is_reversed(s) for s in scans}) != 1:
         return Mismatch("it scans in both directions")
@@ -41,17 +41,10 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 
 def _end(s: Scan) -> Axis | None:
-    """The free axis along which the scan is read."""
-    match s.at:
-        case Index(axis=a):
-            return a
-    for a in (x for x in _axes(s.at) if s.at == minus(extent(s.axis.size - 1), Index(x))):
-        return a
-    return None
-
-
-def _axes(v: Value) -> tuple[Axis, ...]:
-    return axes_in_order(v)
+    """The free axis along which all of the scan is read, forwards or from its end."""
+    ends = (Index, lambda a: minus(extent(a.size - 1), Index(a)))
+    along = (a for a in axes_in_order(s.at) if sizes.equal(a.size, s.axis.size))
+    return next((a for a in along if s.at in [end(a) for end in ends]), None)
 
 
 def _is_reversed(s: Scan) -> bool:

@@ -1,7 +1,7 @@
 """Any reductions, each output element by itself: pools, small windows, and whatever no other pattern takes.
 
-`window`: the outputs are one long axis over the grid. `lines`: a block of lines of neighbouring outputs. A small
-window is unrolled; a large one is a loop.
+`window`: the outputs are one long axis over the grid. `lines`: a block of lines of neighbouring outputs. A
+small window is unrolled; a large one is a loop.
 """
 
 from dataclasses import replace

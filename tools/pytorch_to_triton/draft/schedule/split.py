@@ -67,7 +67,8 @@ def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
         fields = [v for v in cluster.values() if isinstance(v, Get) and v.of == r]
     found: dict[Value, Buffer] = {}
     for v in fields:
-        name = getattr(v, "name", None) or f"{cluster.name}_{r.monoid.name}_{number}"
+        # Never a name that `run` has: steps and their reductions may be called alike.
+        name = f"{cluster.name}_{getattr(v, 'name', None) or r.monoid.name}_{number}"
         found[v] = Buffer(name, shape, _dtype(cluster, v))
     return found
 
@@ -94,15 +95,15 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
             moved = (limited(moved[0], inside, identity[0]), *(guarded(x, inside) for x in moved[1:]))
         partial = replace(r, args=moved, axes=(i,))
         kept = _kept(r)
-        index = (Index(part), *map(Index, kept))
+        place = (Index(part), *map(Index, kept))
         suffix = f"_{number}" if number else ""
         loads = []
         for field, name in enumerate(r.monoid.fields):
             value: Value = partial if r.monoid.is_plain else Get(partial, field)
             label = "partial" if r.monoid.is_plain else f"partial_{name}"
             buffer = Buffer(f"{label}{suffix}", (parts, *(a.size for a in kept)), _dtype(cluster, value))
-            stores.append(Store(buffer, index, value))
-            loads.append(Load(buffer, index, name=buffer.name))
+            stores.append(Store(buffer, place, value))
+            loads.append(Load(buffer, place, name=buffer.name))
         gathered[r] = replace(r, args=tuple(loads), axes=(part,))
     rest = cluster.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
     return (
@@ -114,7 +115,7 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
 def limited(v: Value, inside: Value, identity: Number) -> Value:
     """The value where `inside`, else the identity; nothing outside is read."""
     if isinstance(v, Load) and v.where is None:
-        return replace(v, where=inside, other=identity)
+        return replace(v, index=tuple(guarded(x, inside) for x in v.index), where=inside, other=identity)
     new = guarded(v, inside)
     outside = {x: x.other for x in walk(new) if isinstance(x, Load) and x.where is not None}
     return new if known(new, outside, frozenset()) == identity else op("where", inside, new, identity)

@@ -12,7 +12,7 @@ LARGEST = 16
 
 
 def constant_tensors(program: ExportedProgram, state: set[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Placeholders of tensors that are neither arguments nor state, with values where those are known."""
+    """Placeholders of tensors that are neither arguments nor state, with their values where known."""
     signature = program.graph_signature
     keys = {**signature.inputs_to_lifted_tensor_constants, **signature.inputs_to_buffers}
     for name, key in keys.items():

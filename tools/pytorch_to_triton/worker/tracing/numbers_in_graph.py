@@ -88,7 +88,7 @@ class Numbers:
 
 
 def is_joined(node: Node) -> bool:
-    """Whether its shape matters to a call that takes it, or a view of it: one that is not pointwise."""
+    """Whether a tensor's shape matters to a call that takes it, or a view of it, and is not pointwise."""
     return any(_needs_shape(user) for user in node.users if _is_tensor(user))
 
 

@@ -1,0 +1,107 @@
+"""Whatever a program is composed of, every way to compute it gives what its steps give one by one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from pytorch_to_triton.draft.ir.check import check
+from pytorch_to_triton.draft.ir.evaluate import Array, evaluate
+from pytorch_to_triton.draft.ir.values import Cluster, Store
+from pytorch_to_triton.draft.partition import Group, partition
+from pytorch_to_triton.draft.patterns import columns, rows
+from pytorch_to_triton.draft.program import Program, buffers_of, read_program, with_results_stored
+
+from ..random_programs import RandomProgram, random_program
+from ..random_statements import RANGES, Variable, traced
+
+PROGRAMS = 120
+PROGRAMS_OF_THE_CORPORA = 500
+BATCH = 20
+
+
+@pytest.fixture(autouse=True)
+def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reductions are split into chunks of a few elements: the programs are small."""
+    for pattern in (rows, columns):
+        monkeypatch.setattr(pattern, "CHUNK", 4)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(n, marks=() if n < PROGRAMS else pytest.mark.corpora)
+        for n in range(0, PROGRAMS_OF_THE_CORPORA, BATCH)
+    ],
+)
+def test_every_way_to_compute_a_program_agrees_with_its_steps(first: int) -> None:
+    for seed in range(first, first + BATCH):
+        program = random_program(seed)
+        try:
+            faults = list(disagreements(program, seed))
+        except Exception as error:
+            error.add_note(f"seed {seed}:\n{program.source()}")
+            raise
+        assert not faults, f"seed {seed}: {faults}\n{program.source()}"
+
+
+def test_a_seed_always_gives_the_same_program() -> None:
+    assert random_program(5) == random_program(5)
+    assert len({random_program(seed).source() for seed in range(20)}) == 20
+
+
+def disagreements(random: RandomProgram, seed: int) -> Iterator[str]:
+    """Each way that computes something else than the steps do, in words."""
+    program = with_results_stored(read_program(random.graph(), frozenset(), lambda node, shapes: None))
+    assert not program.calls, program.calls
+    given = {v.name: drawn(v, np.random.default_rng(seed)) for v in random.inputs}
+    expected = step_by_step(program, given)
+    outputs = {b for r in program.results for b in buffers_of(r.tensor) if b in program.steps}
+    for plain in (True, False):
+        groups = [g for g in partition(program, outputs, plain=plain) if isinstance(g, Group)]
+        yield from of_groups(groups, given, expected, random.dims, "plain" if plain else "fused")
+
+
+def step_by_step(program: Program, given: dict[str, Array]) -> dict[str, Array]:
+    """The values of all steps."""
+    arrays = dict(given)
+    for step in program.steps.values():
+        cluster = Cluster(step.name, (Store(step.buffer, step.tensor.indices, step.tensor.value),))
+        check(cluster)
+        evaluate(cluster, arrays, program.graph.dims)
+    return arrays
+
+
+def of_groups(
+    groups: list[Group], given: dict[str, Array], expected: dict[str, Array], dims: dict[str, int], how: str
+) -> Iterator[str]:
+    """What the clusters compute, and each of their alternatives in the form that is printed."""
+    arrays = dict(given)
+    for group in groups:
+        before = dict(arrays)
+        check(group.cluster)
+        evaluate(group.cluster, arrays, dims)
+        yield from differing(group, arrays, expected, how)
+        for alternative in group.pattern.alternatives(group.cluster):
+            made = dict(before)
+            for cluster, schedule in alternative.kernels:
+                applied = schedule.applied(cluster)
+                check(applied)
+                evaluate(applied, made, dims)
+            yield from differing(group, made, expected, f"{how}, {alternative.name}")
+
+
+def differing(group: Group, found: dict[str, Array], expected: dict[str, Array], how: str) -> Iterator[str]:
+    for step in group.steps:
+        right = expected[step.name]
+        if not np.allclose(found[step.name], right, rtol=1e-6, atol=1e-9, equal_nan=True):
+            yield f"{step.name} ({group.pattern.__name__.rpartition('.')[2]}, {how})"
+
+
+def drawn(v: Variable, rng: np.random.Generator) -> Array:
+    shape = tuple(map(traced, v.shape))
+    if v.dtype == "bool":
+        return rng.random(shape) < 0.6
+    if v.dtype == "int64":
+        return rng.integers(*RANGES[v.name], shape)
+    return rng.standard_normal(shape)
