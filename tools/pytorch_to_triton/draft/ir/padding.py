@@ -6,6 +6,7 @@ what was computed from a padded tensor is still padded.
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import numpy as np
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
 from pytorch_to_triton.draft.ir.values import (
+    Argument,
     Axis,
     Const,
     Index,
@@ -29,6 +31,8 @@ from pytorch_to_triton.draft.ir.values import (
 )
 
 SEEDS = (1, 2, 3, 4)
+SIGNS = {1: 1, 2: -1}
+"""Samples in which all unknown numbers have one sign; in the others each has its own."""
 
 
 def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) -> Number | None:
@@ -42,7 +46,7 @@ def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) 
 
 class _Sample:
     def __init__(self, given: Mapping[Load, Number | None], axes: frozenset[Axis], seed: int) -> None:
-        self.given, self.axes = given, axes
+        self.given, self.axes, self.seed = given, axes, seed
         self.at_origin = seed == SEEDS[0]
         """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
         self.rng = random.Random(seed)
@@ -57,6 +61,8 @@ class _Sample:
         match v:
             case Const(value=x):
                 return x
+            case Argument(source=source) if (found := _of_sizes(source, self.rng)) is not None:
+                return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
             case Index(axis=a) if self.at_origin and a not in self.axes:
@@ -64,8 +70,8 @@ class _Sample:
             case Map(fn=fn, args=args):
                 return self.mapped(fn, [self.of(a) for a in args])
             case Load() if v in self.given:
-                found = self.given[v]
-                return math.nan if found is None else found
+                lanes = self.given[v]
+                return math.nan if lanes is None else lanes
             case Load(where=where) if axes_of(v) & self.axes:
                 return v.other if where is not None else math.nan
             case Reduce(monoid=m, args=(x,)) if m in (SUM, MAX, MIN, PEAK) and axes_of(v) & self.axes:
@@ -93,7 +99,26 @@ class _Sample:
                 return self.rng.random() < 0.5
             case "int":
                 return self.rng.randrange(3, 1000)
-        return self.rng.uniform(0.5, 1.5) * self.rng.choice((-1, 1))
+        return self.rng.uniform(0.5, 1.5) * SIGNS.get(self.seed, self.rng.choice((-1, 1)))
+
+
+def _of_sizes(source: str, rng: random.Random) -> float | None:
+    """A number that `run` computes from sizes, which are positive: `math.sqrt(N)` is, too."""
+    tree = ast.parse(source, mode="eval")
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {"math", "max", "min", "float", "int"}
+    if isinstance(tree.body, ast.Name):  # One of the function's own numbers.
+        return None
+    given = {n: rng.randrange(3, 1000) for n in sorted(names)}
+    try:
+        return float(
+            eval(
+                source,
+                {"__builtins__": {"max": max, "min": min, "float": float, "int": int}, "math": math},
+                given,
+            )
+        )
+    except (ArithmeticError, ValueError, NameError, TypeError):
+        return None
 
 
 def _of_unknown(fn: str, args: list[Number]) -> Number:
