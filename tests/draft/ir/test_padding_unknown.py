@@ -3,7 +3,7 @@
 import sympy
 
 from pytorch_to_triton.draft.ir.padding import known
-from pytorch_to_triton.draft.ir.values import Axis, Buffer, Const, Index, Load, op
+from pytorch_to_triton.draft.ir.values import Argument, Axis, Buffer, Const, Index, Load, op
 
 ROW, COL = Axis("row", sympy.Symbol("M")), Axis("col", sympy.Symbol("N"))
 IDS = Load(Buffer("ids", (COL.size,), "int64"), (Index(COL),))
@@ -25,3 +25,9 @@ def test_zero_is_equal_to_the_first_index() -> None:
 def test_what_is_chosen_without_the_unknown_is_known() -> None:
     assert known(op("where", Const(False), X, 2.0), {X: None}, PAST) == 2.0
     assert known(op("mul", X, X), {X: 0.0}, PAST) == 0.0
+
+
+def test_a_divisor_of_unknown_sign_turns_infinity_round() -> None:
+    infinite = {X: float("-inf")}
+    assert known(op("div", X, Argument("scale", "scale")), infinite, PAST) is None
+    assert known(op("div", X, Argument("scale", "math.sqrt(N)")), infinite, PAST) == float("-inf")

@@ -6,6 +6,7 @@ what was computed from a padded tensor is still padded.
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from pytorch_to_triton.draft.ir.functions import FUNCTIONS
 from pytorch_to_triton.draft.ir.indices import size_of
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PEAK, SUM
 from pytorch_to_triton.draft.ir.values import (
+    Argument,
     Axis,
     Const,
     Index,
@@ -60,6 +62,8 @@ class _Sample:
         match v:
             case Const(value=x):
                 return x
+            case Argument(source=source) if (found := _of_sizes(source, self.rng)) is not None:
+                return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
             case Index(axis=a) if self.at_origin and a not in self.axes:
@@ -67,8 +71,8 @@ class _Sample:
             case Map(fn=fn, args=args):
                 return self.mapped(fn, [self.of(a) for a in args])
             case Load() if v in self.given:
-                found = self.given[v]
-                return math.nan if found is None else found
+                lanes = self.given[v]
+                return math.nan if lanes is None else lanes
             case Load(where=where) if axes_of(v) & self.axes:
                 return v.other if where is not None else math.nan
             case Reduce(monoid=m, args=(x,)) if m in (SUM, MAX, MIN, PEAK) and axes_of(v) & self.axes:
@@ -98,6 +102,25 @@ class _Sample:
             case "int":
                 return self.rng.randrange(3, 1000)
         return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.signs)
+
+
+def _of_sizes(source: str, rng: random.Random) -> float | None:
+    """A number that `run` computes from sizes, which are positive: `math.sqrt(N)` is, too."""
+    tree = ast.parse(source, mode="eval")
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {"math", "max", "min", "float", "int"}
+    if isinstance(tree.body, ast.Name):  # One of the function's own numbers.
+        return None
+    given = {n: rng.randrange(3, 1000) for n in sorted(names)}
+    try:
+        return float(
+            eval(
+                source,
+                {"__builtins__": {"max": max, "min": min, "float": float, "int": int}, "math": math},
+                given,
+            )
+        )
+    except (ArithmeticError, ValueError, NameError, TypeError):
+        return None
 
 
 def _of_unknown(fn: str, args: list[Number]) -> Number:
