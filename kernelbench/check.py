@@ -19,7 +19,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,11 @@ SEED = 20
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """Relative and absolute, added; other dtypes have to be equal."""
 PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
-MOST_ELEMENTS = 2**22
+MOST_ELEMENTS = 2**25
 """Of all tensors of a call under the interpreter."""
+MANY_ELEMENTS = 2**17
+"""So many at the usual small sizes: the interpreter takes minutes, and the smallest sizes have to do."""
+SMALLEST = (2, 3)
 CHUNK = 2**26
 """So many elements are compared at once."""
 TENSOR = re.compile(r"([\w|]+)\[(.*)\](?: in (.+)\.\.(.+))?")
@@ -68,31 +71,41 @@ def at_small_sizes(run: Any, model: torch.nn.Module, text: Mapping[str, Any], de
     """The comparison at the smallest sizes that both sides take, on values of one sign and of both."""
     refused = ""
     state = state_of(model)
-    for dims in small_points(text.get("DIMS", {}), text.get("REQUIRES", [])):
-        elements = count(generated(text["INPUTS"], state, dims, torch.rand, "meta"))
+    points = list(small_points(text.get("DIMS", {}), text.get("REQUIRES", [])))
+
+    def elements_at(dims: Dims) -> int:
+        return count(generated(text["INPUTS"], state, dims, torch.rand, "meta"))
+
+    many = bool(points) and elements_at(points[0]) + count(list(state.values())) > MANY_ELEMENTS
+    smallest = list(small_points(text.get("DIMS", {}), text.get("REQUIRES", []), SMALLEST)) if many else []
+    for dims in (*smallest[:1], *points):
+        elements = elements_at(dims)
         if elements > MOST_ELEMENTS and device == "cpu":
             raise TooLarge(refused or f"{elements:,} elements" + f" at {dict(dims)}" * bool(dims))
         found = []
-        for values in (torch.rand, torch.randn):
+        signs = (torch.randn,) if many else (torch.rand, torch.randn)
+        for values in signs:
             inputs = generated(text["INPUTS"], state, dims, values, device)
             try:
                 found.append(compared(run, model, inputs))
             except Exception as error:  # a size that eager or a guard of `run` refuses: a larger one may do
                 refused = f"{dict(dims)}: {type(error).__name__}: {error}"[:500]
                 break
-        if len(found) == 2:
+        if len(found) == len(signs):
             worst = next((f for f in found if f["status"] != "right"), found[0])
             return {**worst, "dims": dict(dims), "elements": elements, "refused": refused}
     return {"status": "wrong", "why": f"no small sizes that both sides take; the last: {refused}"}
 
 
-def small_points(dims: Mapping[str, Any], requires: list[str]) -> Iterator[Dims]:
+def small_points(
+    dims: Mapping[str, Any], requires: list[str], primes: Sequence[int] = PRIMES
+) -> Iterator[Dims]:
     """Sizes to try, the smallest first and the declared ones last."""
     largest = {name: max(sizes) if isinstance(sizes, list | tuple) else sizes for name, sizes in dims.items()}
     tried = []
-    for start in range(0, len(PRIMES), 2):
-        primes = itertools.cycle(PRIMES[start:])
-        tried.append({name: min(size, next(primes)) for name, size in largest.items()})
+    for start in range(0, len(primes), 2):
+        sizes = itertools.cycle(primes[start:])
+        tried.append({name: min(size, next(sizes)) for name, size in largest.items()})
     for most in (16, 64, 256, 1024, 2**16):
         tried.append({name: reduced(size, most) for name, size in largest.items()})
     unlike = {tuple(point.items()): point for point in [*tried, largest]}

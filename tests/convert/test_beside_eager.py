@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 HEAD = "import dataclasses\nimport math\n\nimport torch\nimport torch.nn.functional as F\n\n"
 SIZES = ((3, 9), (3, 130))
 EDGES = ((1, 1), (3, 9), (5, 1), (5, 33), (3, 130))
-REFUSED = {"a branch on two dtypes that no single one decides", "a constant tensor of the module"}
+REFUSED = {"a branch on two dtypes that no single one decides", "a large table of the module"}
 """The rows that are refused."""
 STAGES: tuple[Stage, ...] = (1, 2, 3)
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -156,6 +156,12 @@ ROWS = {
     ),
     "a constant tensor of the module": Row(
         "TABLE = torch.arange(9.0)\n\n\ndef f(x):\n    return x * TABLE.sum()\n", X
+    ),
+    "a large table of the module": Row(
+        "TABLE = torch.linspace(0.0, 1.0, 40)\n\n\ndef f(x):\n    return x * TABLE.sum()\n", X
+    ),
+    "a small table of the module": Row(
+        "TABLE = torch.tensor([0.5, 0.25, 4.0])\n\n\ndef f(x):\n    return x[:, :3] * TABLE\n", X
     ),
     "a constant in the dtype of its input": Row(
         "def f(x):\n    return x * torch.tensor(0.1, dtype=x.dtype)\n", ALL

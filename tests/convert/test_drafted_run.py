@@ -80,6 +80,7 @@ async def test_what_all_branches_share_stands_outside_of_the_choice(
     lines = run_of(await drafted(written(DECLARED + body))).splitlines()
     choice = lines.index("    if x.dtype == torch.bfloat16:")
     assert any("torch.empty" in line for line in lines[:choice])
+    assert "    n_elements = M * N" in lines[:choice]
     assert lines[choice + 1].strip().startswith("f_bfloat16")
     assert "    else:" in lines[choice + 1 :]
     assert lines[-1] == "    return out"

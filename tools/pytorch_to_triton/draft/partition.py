@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from pytorch_to_triton.draft.ir.padding import known
-from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
+from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
@@ -148,7 +148,7 @@ class _Partition:
                 return None
             return read_through(v, self.steps[name], self._inlined(name, also))
 
-        value = rewrite(step.tensor.value, computed)
+        value = rewrite(step.tensor.value, lambda v: computed(v) or decided(v))
         return named(step.name, value) if step.node.source_name else value
 
     def _group(self, steps: Sequence[Step]) -> Group:

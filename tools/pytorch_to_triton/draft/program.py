@@ -255,26 +255,10 @@ def with_results_stored(program: Program) -> Program:
     return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
 
 
-VIEWS = frozenset(
-    [
-        "alias",
-        "detach",
-        "diagonal",
-        "expand",
-        "permute",
-        "select",
-        "slice",
-        "split",
-        "split_with_sizes",
-        "squeeze",
-        "t",
-        "transpose",
-        "unbind",
-        "unfold",
-        "unsqueeze",
-        "view",
-    ]
-)
+VIEWS = frozenset({
+    "alias", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes",
+    "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+})  # fmt: skip
 """Operators whose results share memory with their operand."""
 
 

@@ -30,9 +30,8 @@ def _kept(program: Program) -> dict[str, str]:
     taken = _taken(program)
     for step in program.steps.values():
         found = taken.get(step.name, set())
-        kept[step.name] = (
-            next(iter(found)) if len(found) == 1 else own.get(step.node.name, full(step.tensor.dtype))
-        )
+        pytorchs_own = own.get(step.node.name, full(step.tensor.dtype))
+        kept[step.name] = next(iter(found)) if len(found) == 1 else pytorchs_own
     for result in program.results:
         if is_plain(result.tensor) and buffers_of(result.tensor)[0] in program.steps:
             kept[buffers_of(result.tensor)[0]] = result.dtype

@@ -163,14 +163,17 @@ def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> G
 
 
 def without_exact_casts(graph: Graph) -> Graph:
-    """The graph without casts between floats that lose nothing, but for those that are results."""
+    """The graph without casts between floats that lose nothing, but for those that are results.
+
+    Casts to float64 stay: what follows is computed in it, not in float32.
+    """
     dtypes, returned = all_dtypes(graph), {o.name for o in graph.outputs}
     names = {name: name for name in dtypes}
     kept = []
     for node in graph.nodes:
         source = node.args[0] if node.args else None
         exact = isinstance(source, NodeRef) and is_widening(node, dtypes.get(source.name))
-        if isinstance(source, NodeRef) and exact and node.name not in returned:
+        if isinstance(source, NodeRef) and exact and node.dtype != "float64" and node.name not in returned:
             names[node.name] = names[source.name]
         else:
             args = tuple(_renamed(a, names) for a in node.args)

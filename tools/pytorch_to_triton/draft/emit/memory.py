@@ -165,9 +165,6 @@ def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:
     """The element, or a tile of them."""
     parts = [address(p, v.buffer, v.index, layout)]
     mask = conjunction(p, layout, v.where, v.buffer.name)
-    if p.layout({a for i in v.index for a in axes_of(i)}) != layout:
-        # A mask may not be larger than what it masks.
-        parts = [f"tl.broadcast_to({parts[0]}, [{', '.join(str(p.walks[n].block) for n in layout)}])"]
     if mask is not None:
         parts.append(f"mask={p.text(mask, layout)}")
         other = v.other if v.where is not None else p.others.setdefault(v, None)

@@ -24,27 +24,12 @@ METHODS: Mapping[str, str] = {
 """Operators that a person writes as a method of the tensor."""
 Operand = Callable[[str], str]
 """How a call writes a tensor, by the graph's name."""
-TORCH_NAMES = frozenset(
-    [
-        "float64",
-        "float32",
-        "float16",
-        "bfloat16",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "bool",
-        "contiguous_format",
-        "preserve_format",
-        "channels_last",
-        "channels_last_3d",
-        "strided",
-    ]
-)
-"""Dtypes, memory formats and layouts, which the graph has by name."""
-TORCH_FUNCTIONS = frozenset(["addmm", "baddbmm", "bmm", "cumsum", "mm", "sort", "topk"])
+TORCH_NAMES = frozenset({
+    "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+    "contiguous_format", "preserve_format", "channels_last", "channels_last_3d",
+})  # fmt: skip
+"""Dtypes and memory formats, which the graph has by name."""
+TORCH_FUNCTIONS = frozenset({"addmm", "baddbmm", "bmm", "cumsum", "mm", "sort", "topk"})
 """Operators that are functions of torch with the same parameters."""
 
 

@@ -46,6 +46,7 @@ class Launches:
     """The kernels of a group, and the lines of `run` that compute what it stores."""
 
     kernels: tuple[Kernel, ...]
+    allocations: tuple[str, ...]
     lines: tuple[str, ...]
 
 
@@ -82,7 +83,7 @@ def launches(
             lines += launch(kernel, stage, tuned)
         branches.append((alternative.condition, tuple(lines)))
     before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
-    return Launches(tuple(kernels), (*before, *decided(branches)))
+    return Launches(tuple(kernels), tuple(before), tuple(decided(branches)))
 
 
 def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
@@ -179,10 +180,10 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
     tuned_blocks = {b for c in schedule.configs for b in c} if at_run_time else set[str]()
     values: dict[str, str] = {}
     for block, text in {**schedule.sized, **{k: str(v) for k, v in config.items()}}.items():
-        simple = text.isdigit()
-        values[block] = text if simple else block.lower()
-        if not simple:
-            lines.append(f"{block.lower()} = {_in_names(text, values)}")
+        text = _evaluated(_in_names(text, values))
+        values[block] = text if text.isdigit() else block.lower()
+        if not text.isdigit():
+            lines.append(f"{block.lower()} = {text}")
     keywords = {b: values[b] for b in made.blocks if b in values}
     if "INDEX" in made.blocks:
         keywords["INDEX"] = f"index_dtype({', '.join(b.name for b in made.buffers)})"
@@ -203,6 +204,14 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
 
 def _argument(name: str) -> str:
     return name
+
+
+def _evaluated(text: str) -> str:
+    """The number, where nothing depends on a size."""
+    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    if names - {"min", "max"}:
+        return text
+    return str(eval(text, {"__builtins__": {}, "min": min, "max": max}))
 
 
 def _in_names(text: str, values: Mapping[str, str]) -> str:

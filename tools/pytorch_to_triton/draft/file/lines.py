@@ -53,3 +53,37 @@ def _terms(text: str, value: ast.expr) -> list[str]:
     if isinstance(value, ast.BinOp) and len(text[start:end]) > WIDTH // 2 and value.left.col_offset == start:
         return [*_terms(text, value.left), text[value.left.end_col_offset : end].strip()]
     return [text[start:end]]
+
+
+def statements(lines: Sequence[str]) -> list[tuple[str, ...]]:
+    """Lines of source as statements, each with the comments above it."""
+    found, first = [], 0
+    for node in ast.parse("\n".join(lines)).body:
+        last = node.end_lineno or node.lineno
+        found.append(tuple(lines[first:last]))
+        first = last
+    return found
+
+
+def without_repeats(given: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The statements without those that set a name to what it is already, such as `n_rows = B * T`."""
+    known: dict[str, tuple[str, ...]] = {}
+    kept = []
+    for statement in given:
+        tree = ast.parse("\n".join(statement))
+        written = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        match tree.body:
+            case [ast.Assign(targets=[ast.Name(id=name)], value=value)] if not _makes_something(value):
+                if known.get(name) == statement:
+                    continue
+                known[name] = statement
+            case _:
+                for name in written:
+                    known.pop(name, None)
+        kept.append(statement)
+    return kept
+
+
+def _makes_something(value: ast.expr) -> bool:
+    """Whether each evaluation gives a tensor of its own."""
+    return any(isinstance(n, ast.Name) and n.id == "torch" for n in ast.walk(value))

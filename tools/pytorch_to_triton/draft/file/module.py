@@ -17,10 +17,11 @@ from pytorch_to_triton.draft.file.calls import call_text
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
 from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
-from pytorch_to_triton.draft.file.lines import wrapped
+from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import best_by_library, never
+from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
@@ -134,18 +135,18 @@ def _part(
     items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
     function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
-    statements: list[Lines] = []
+    found: list[Lines] = []
     kernels: list[Kernel] = []
     for item in items:
         if isinstance(item, Call):
             target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
-            statements.append(wrapped(f"{target} = {call_text(program, item)}"))
+            found.append(wrapped(f"{target} = {call_text(program, item)}"))
             continue
         base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
         made = launches(item, base, stage, tuned, program.kept, points)
         kernels += made.kernels
-        statements.append(made.lines)
-    return Part(program, items, tuple(kernels), tuple(statements))
+        found += [*((line,) for line in made.allocations), *statements(made.lines)]
+    return Part(program, items, tuple(kernels), tuple(without_repeats(found)))
 
 
 def programmed(graph: Graph, stage: Stage) -> Program:
@@ -153,8 +154,8 @@ def programmed(graph: Graph, stage: Stage) -> Program:
     if stage > 1:
         program = with_results_stored(read_program(graph, RESERVED, best_by_library))
         if program.steps:
-            return program
-    return with_results_stored(read_program(graph, RESERVED, never))
+            return with_nested_apart(program)
+    return with_nested_apart(with_results_stored(read_program(graph, RESERVED, never)))
 
 
 def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:

@@ -138,6 +138,11 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
             _is_quotient(high, i, n, m)
         ):
             return plus(h, i)
+        # i//N%M*N + i%N
+        case Map(fn="mul", args=(Map(fn="mod", args=(high, k)), n)), Map(fn="mod", args=(i, m)) if (
+            _is_quotient(high, i, n, m) and (by := size_of(n)) is not None and (top := size_of(k)) is not None
+        ):
+            return remainder(i, by * top)
         case Map(fn="add", args=(h, Const(value=int(p)))), Const(value=int(q)):
             return op("add", h, p + q)
         case Map(fn="sub", args=(h, Const(value=int(p)))), Const(value=int(q)):

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.indices import simplified
 from pytorch_to_triton.draft.ir.values import (
     Axis,
+    Const,
     Index,
+    Load,
     Map,
     Reduce,
     Scan,
@@ -61,8 +63,23 @@ def _substituted(v: Value, to: Mapping[Axis, Value], done: dict[Value, Value]) -
             new = rebuilt(v, tuple(_substituted(c, to, done) for c in children(v)))
             if isinstance(new, Map) and kind_of(new) == "int":
                 new = simplified(new)
+            new = decided(new)
     done[v] = new
     return new
+
+
+def decided(v: Value) -> Value:
+    """The value, where a condition between literals leaves no choice, or was asked once already."""
+    match v:
+        case Map(fn="eq" | "lt" as fn, args=(Const(value=a), Const(value=b))):
+            return Const(a == b if fn == "eq" else a < b)
+        case Map(fn="where", args=(Const(value=inside), x, y)):
+            return x if inside else y
+        case Map(fn="where", args=(inside, Map(fn="where", args=(again, x, _)), y)) if again == inside:
+            return decided(Map("where", (inside, x, y), v.name))
+        case Load(where=Const(value=True)):
+            return replace(v, where=None)
+    return v
 
 
 def _indices(renamed: Mapping[Axis, Axis]) -> dict[Axis, Value]:
@@ -77,3 +94,18 @@ def _unbound(
     inner = {a: x for a, x in to.items() if a not in axes and a in varying}
     mentioned = frozenset[Axis]().union(*(axes_of(x) for x in inner.values()))
     return inner, {a: Axis(f"{a.name}_", a.size) for a in axes if a in mentioned}
+
+
+def repeated(value: Value) -> Reduce | None:
+    """The innermost reduction that one around it needs once, and would compute for each of its elements.
+
+    It runs over other axes, or the one around it varies along an axis along which it does not.
+    """
+    outer = [v for v in walk(value) if isinstance(v, Reduce)]
+    again = {
+        v
+        for r in outer
+        for v in walk(*r.args)
+        if isinstance(v, Reduce) and (v.axes != r.axes or axes_of(r) - axes_of(v))
+    }
+    return next((v for v in outer if v in again and v.monoid.is_plain), None)

@@ -5,6 +5,7 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 """
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
@@ -16,7 +17,7 @@ from pytorch_to_triton.draft.schedule.split import can_split, split
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
     {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
-    for k, n, w in ((32, 128, 4), (64, 64, 4), (16, 256, 4), (128, 32, 4), (8, 512, 4))
+    for k, n, w in ((8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4))
 )
 WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4)))
 LARGEST_IN_REGISTERS = 512
@@ -29,11 +30,15 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it has not one set of reduced axes")
     if cluster.scans():
         return Mismatch("it scans")
+    if any(repeated(store.value) for store in cluster.stores):
+        return Mismatch("it would reduce the same again along an axis of its result")
     axes = next(iter(reduced))
     if set(cluster.free()) & set(axes) and not set(axes) <= set(cluster.free()):
         return Mismatch("it stores a value along some of the reduced axes")
     if slides(cluster, axes):
         return Mismatch("a small window slides over it")
+    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+        return Mismatch("a statistic would be computed again for every element that uses it")
     if column(cluster) is None:
         return Mismatch("no axis holds neighbours that are kept apart")
     return None

@@ -5,6 +5,7 @@ loop, for rows that fit. `staged`: for few and very long rows, each statistic by
 """
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
@@ -17,7 +18,7 @@ EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
 )
-LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((1024, 4), (2048, 8), (4096, 8), (8192, 16)))
+LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
 LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
@@ -32,6 +33,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it reduces nothing")
     if cluster.scans():
         return Mismatch("it scans")
+    if any(repeated(store.value) for store in cluster.stores):
+        return Mismatch("it would reduce the same again along an axis of its result")
     if len(reduced) > 1:
         return Mismatch("its reductions run over different axes")
     axes = next(iter(reduced))
@@ -39,6 +42,8 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("it stores a value along some of the reduced axes")
     if slides(cluster, axes):
         return Mismatch("a small window slides over it")
+    if len({axes_of(r) for r in cluster.reduces()}) > 1:
+        return Mismatch("a statistic would be computed again for every element that uses it")
     inner = {innermost(load.index) for load in cluster.loads() if set(axes) & _axes(load)}
     if inner and not inner & set(axes):
         return Mismatch("neighbours in memory are not reduced together")

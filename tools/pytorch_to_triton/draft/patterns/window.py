@@ -17,7 +17,7 @@ EXAMPLES = ("def pooled(x: 'float32[N, C, H, W]'):\n    return torch.nn.function
 BLOCKS = tuple({"BLOCK": b, "num_warps": 4} for b in (256, 128, 512, 1024))
 TILES = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
-    for m, n, w in ((4, 128, 4), (2, 256, 4), (8, 64, 4), (1, 512, 4))
+    for m, n, w in ((1, 256, 4), (1, 512, 4), (4, 128, 4), (16, 64, 4))
 )
 LARGEST_UNROLLED = 32
 SHORT_LINE = 31

@@ -62,6 +62,6 @@ def innermost(index: Sequence[Value]) -> Axis | None:
             return a
         case Map(fn="add", args=(_, Index(axis=a))) | Map(fn="add", args=(Index(axis=a), _)):
             return a
-        case Map(fn="sub", args=(x, _)) | Map(fn="add", args=(x, _)):
+        case Map(fn="sub" | "add" | "mod", args=(x, _)):
             return innermost((x,))
     return None

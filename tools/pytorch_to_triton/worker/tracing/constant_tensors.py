@@ -28,7 +28,9 @@ def made(name: str, tensor: torch.Tensor) -> list[dict[str, Any]]:
     inner = f"{name}_flat" if tensor.dim() > 1 else name
     rest = shaped if tensor.dim() > 1 else []
     if (steps := _even_steps(flat)) is not None:
-        return [_node(inner, "aten.arange.start_step", [_literal(n) for n in steps], flat), *rest]
+        made_in = {"dtype": _literal(str(flat.dtype).removeprefix("torch."))}
+        arange = _node(inner, "aten.arange.start_step", [_literal(n) for n in steps], flat)
+        return [{**arange, "kwargs": made_in}, *rest]
     if not 0 < flat.numel() <= LARGEST or not bool(torch.isfinite(flat).all()):
         return []
     each = [
@@ -48,9 +50,9 @@ def known_constants(program: ExportedProgram, state: set[str], wanted: set[Node]
 
 def _even_steps(flat: torch.Tensor) -> tuple[int, int, int] | None:
     """Start, end and step of whole numbers in even steps."""
-    if flat.dtype not in (torch.int32, torch.int64) or flat.numel() < 2:
+    if flat.dtype == torch.bool or flat.numel() < 2 or not bool(torch.isfinite(flat).all()):
         return None
-    start, step = int(flat[0]), int(flat[1] - flat[0])
+    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
     end = start + step * flat.numel()
     even = step != 0 and torch.equal(flat, torch.arange(start, end, step, dtype=flat.dtype))
     return (start, end, step) if even else None
@@ -69,7 +71,7 @@ def _node(name: str, op: str, arguments: list[dict[str, Any]], tensor: torch.Ten
     }
 
 
-def _literal(value: float) -> dict[str, Any]:
+def _literal(value: float | str) -> dict[str, Any]:
     return {"form": "literal", "value": value}
 
 
