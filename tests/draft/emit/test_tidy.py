@@ -80,7 +80,8 @@ def eval_of(source: str, x: float) -> float:
         + " + ".join(f"index_{i} * stride_{i}" for i in range(8))
         + ", value, mask=inside)",
         "    total = " + " + ".join(f"first_{i} * second_{i}" for i in range(8)),
-        "    values = tl.load(x_ptr + row * n_cols + col, mask=(row < n_rows) & (col < n_cols), other=-1.0e30)",
+        "    values = tl.load(x_ptr + row * n_cols + col, "
+        "mask=(row < n_rows) & (col < n_cols) & (col > row), other=0.0)",
     ],
 )
 def test_a_long_line_is_wrapped_and_says_the_same(line: str) -> None:
