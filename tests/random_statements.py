@@ -113,7 +113,10 @@ class Composer:
         return "exp.default", (self.bounded(a),), a.shape, a.dtype
 
     def scaled(self, a: Variable) -> Made:
-        op = self.choose.choice(("mul.Tensor", "add.Tensor", "sub.Tensor"))
+        ops = (
+            ("mul.Tensor", "add.Tensor") if a.dtype == "bool" else ("mul.Tensor", "add.Tensor", "sub.Tensor")
+        )
+        op = self.choose.choice(ops)
         return op, (a, self.choose.choice((0.5, -1.25, 2.0))), a.shape, a.dtype if a.is_float else "float32"
 
     def binary(self, a: Variable) -> Made | None:

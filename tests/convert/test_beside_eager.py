@@ -213,6 +213,10 @@ ROWS = {
         "    count = row * 2.0\n"
         "    return count\n"
     ),
+    "extremes of short whole numbers below zero": Row(
+        "def f(x, y):\n    return (x.to(torch.int32) - 100).amax(1), (y.abs() + 7).amin(1), y.amax(0)\n",
+        {"x": "int32[M, N]", "y": "int32[M, N]"},
+    ),
     "several inputs and a constant": Row(
         example("layer_norm"),
         {"x": "float32|bfloat16[M, N]", "weight": "float32|bfloat16[N]", "bias": "float32|bfloat16[N]"},

@@ -1,35 +1,49 @@
 """Whatever composition of operators comes in, every stage of its draft computes what PyTorch computes."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
-from .random_graphs import random_target
+from ..random_programs import random_program
+from .drafting import drafted
+from .eager_calls import calls, differences, draft_of
+from .test_real_functions import declared
 
 pytestmark = pytest.mark.anyio
 
-SEEDS = range(2)
-# Each takes about a minute; `SEEDS = range(100)` is for a quiet evening.
+BATCH = 6
+PROGRAMS = 12
+PROGRAMS_OF_THE_CORPORA = 60
 
 
-def test_a_seed_always_gives_the_same_function() -> None:
-    assert random_target(5) == random_target(5)
-    assert len({random_target(seed) for seed in range(6)}) == 6
-
-
-@pytest.mark.corpora
-@pytest.mark.parametrize("seed", SEEDS)
-async def test_a_random_function_is_drafted_and_all_stages_are_right(
-    seed: int, tmp_path: Path, converted: Callable[[Target], Awaitable[Conversion]]
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(n, marks=() if n < PROGRAMS else pytest.mark.corpora)
+        for n in range(0, PROGRAMS_OF_THE_CORPORA, BATCH)
+    ],
+)
+async def test_a_random_program_is_drafted_and_all_stages_are_right(
+    first: int, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    path = tmp_path / "target.py"
-    path.write_text(random_target(seed), encoding="utf-8")
-    conversion = await converted(Target(path=path, name="f"))
-    assert conversion.verdict == "converted", f"{path.read_text()}\n{conversion.summary}"
-    assert [stage.verdict.verdict for stage in conversion.stages] == ["passed"] * 3
-    groups = {case.group for stage in conversion.stages for case in stage.verdict.cases}
-    assert groups >= {"declared", "odd", "one", "empty", "layout", "special"}
+    drafts = []
+    for seed in range(first, first + BATCH):
+        program = random_program(seed)
+        path = tmp_path / f"program_{seed}.py"
+        path.write_text(program.source(), encoding="utf-8")
+        target = Target(path=path, name="f")
+        try:
+            files = await drafted(worker, interpreter, target, tmp_path)
+        except NotConvertible:
+            # It has nothing but views, or torch.export takes the traced size for the only one.
+            continue
+        declaration = await declared(worker, interpreter, target)
+        drafts.append(draft_of(path.stem, target, files, calls(declaration, [program.dims])))
+    found = await differences(worker, interpreter, drafts)
+    assert found == {draft["name"]: [] for draft in drafts}
+    assert len(drafts) >= BATCH - 2

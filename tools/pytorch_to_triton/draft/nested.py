@@ -14,22 +14,24 @@ from pytorch_to_triton.draft.ir.rewriting import repeated, rewrite
 from pytorch_to_triton.draft.ir.values import Cluster, Load, Store, axes_in_order
 from pytorch_to_triton.draft.lower.tensor import Tensor
 from pytorch_to_triton.draft.patterns import window
-from pytorch_to_triton.draft.program import Program, Step
+from pytorch_to_triton.draft.program import Call, Program, Step
 from pytorch_to_triton.draft.registry import pattern_of
 
 
 def with_nested_apart(program: Program) -> Program:
     """The same program, in which no step has to be computed again and again."""
     taken = set(program.steps) | {i.name for i in program.graph.inputs}
-    items = [part for item in program.items for part in (_apart(item, taken) if _repeats(item) else [item])]
+    items: list[Step | Call] = []
+    for item in program.items:
+        items += _apart(item, taken) if isinstance(item, Step) and _repeats(item) else [item]
     return replace(program, items=tuple(items))
 
 
-def _repeats(item: object) -> bool:
+def _repeats(step: Step) -> bool:
     """Whether a reduction lies inside of another, and no pattern has a walk for both."""
-    if not isinstance(item, Step) or repeated(item.tensor.value) is None:
+    if repeated(step.tensor.value) is None:
         return False
-    cluster = Cluster(item.name, (Store(item.buffer, item.tensor.indices, item.tensor.value),))
+    cluster = Cluster(step.name, (Store(step.buffer, step.tensor.indices, step.tensor.value),))
     return pattern_of(cluster) is window
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
-from pytorch_to_triton.draft.ir.padding import known
+from pytorch_to_triton.draft.ir.padding import can_hold, known
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -45,7 +45,7 @@ def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Val
     ]
     whole_numbers = any(kind_of(x) != "float" for x in loads)
     for other in (identity, 0.0, -math.inf, math.inf):
-        if whole_numbers and math.isinf(other):
+        if (whole_numbers and math.isinf(other)) or not all(can_hold(x.buffer.dtype, other) for x in loads):
             continue
         if loads and holds(p, v, axes, dict.fromkeys(loads, other)) == identity:
             p.others |= dict.fromkeys(loads, other)
@@ -55,4 +55,6 @@ def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Val
     match v:
         case Map(fn="where", args=(inside, x, Const(value=other))) if other == identity:
             return op("where", op("and", mask, inside), x, other, name=v.name)
+    if kind_of(v) == "int" and not can_hold("int32", identity):
+        return op("where", mask, op("to_int64", v), identity)
     return op("where", mask, v, identity)

@@ -44,6 +44,14 @@ def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) 
     return found[0] if all(x == found[0] for x in found) else None
 
 
+def can_hold(dtype: str, x: Number) -> bool:
+    """Whether a masked load of that dtype can give the number, which would else wrap round."""
+    if not dtype.startswith(("int", "uint")):
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= x <= limits.max)
+
+
 class _Sample:
     def __init__(self, given: Mapping[Load, Number | None], axes: frozenset[Axis], number: int) -> None:
         self.given, self.axes = given, axes

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.padding import known
+from pytorch_to_triton.draft.ir.padding import can_hold, known
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -114,7 +114,7 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
 
 def limited(v: Value, inside: Value, identity: Number) -> Value:
     """The value where `inside`, else the identity; nothing outside is read."""
-    if isinstance(v, Load) and v.where is None:
+    if isinstance(v, Load) and v.where is None and can_hold(v.buffer.dtype, identity):
         return replace(v, index=tuple(guarded(x, inside) for x in v.index), where=inside, other=identity)
     new = guarded(v, inside)
     outside = {x: x.other for x in walk(new) if isinstance(x, Load) and x.where is not None}

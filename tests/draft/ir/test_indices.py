@@ -1,0 +1,66 @@
+"""What simplifies an index keeps what it is, at every position."""
+
+import itertools
+import random
+
+import pytest
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.indices import bound, extent, minus, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.sizes import Size, size
+from pytorch_to_triton.draft.ir.values import Axis, Const, Extent, Index, Map, Value
+
+M, N, K = (Axis(name, size(name.upper())) for name in "mnk")
+DIMS = {"M": 3, "N": 4, "K": 2}
+SIZES = [size(s) for s in ("N", "M", "K", "M*N", "N*K", "M*N*K", "2", "3", "N + 1")]
+OPS = {"add": plus, "mul": times, "floordiv": quotient, "mod": remainder}
+
+
+def at(v: Value, position: dict[Axis, int]) -> int:
+    """The index by its definition."""
+    match v:
+        case Index(axis=axis):
+            return position[axis]
+        case Const(value=value):
+            return int(value)
+        case Extent(size=s):
+            return sizes.value(s, DIMS)
+        case Map(fn=fn, args=args):
+            a, b = (at(x, position) for x in args)
+            return {"add": a + b, "sub": a - b, "mul": a * b, "floordiv": a // (b or 1), "mod": a % (b or 1)}[
+                fn
+            ]
+    raise AssertionError(v)
+
+
+def both_ways(choose: random.Random, depth: int) -> tuple[Value, Value]:
+    """An index written down as it is, and simplified."""
+    if depth == 0:
+        leaf = choose.choice([Index(M), Index(N), Index(K), Const(choose.randrange(4))])
+        return leaf, leaf
+    fn = choose.choice(list(OPS))
+    plain, simple = both_ways(choose, depth - 1)
+    if fn == "add":
+        other, simpler = both_ways(choose, choose.randrange(depth))
+        return Map("add", (plain, other)), plus(simple, simpler)
+    by: Size = choose.choice(SIZES)
+    return Map(fn, (plain, extent(by))), OPS[fn](simple, by)
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_a_simplified_index_is_the_same_everywhere_and_below_its_bound(first: int) -> None:
+    for seed in range(first, first + 100):
+        plain, simple = both_ways(random.Random(seed), 4)
+        top = bound(simple)
+        for place in itertools.product(*map(range, DIMS.values())):
+            position = dict(zip((M, N, K), place, strict=True))
+            assert at(plain, position) == at(simple, position), f"seed {seed}: {plain} became {simple}"
+            assert top is None or 0 <= at(simple, position) < sizes.value(top, DIMS), f"seed {seed}"
+
+
+def test_a_view_is_taken_apart_and_put_together() -> None:
+    flat = plus(times(Index(M), N.size), Index(N))
+    assert quotient(flat, N.size) == Index(M)
+    assert remainder(flat, N.size) == Index(N)
+    assert plus(times(quotient(Index(K), size(3)), size(3)), remainder(Index(K), size(3))) == Index(K)
+    assert minus(extent(size("N")), extent(size("N"))) == Const(0)

@@ -1,0 +1,42 @@
+"""Sizes are read from Python and written back as Python of the same value."""
+
+import pytest
+
+from pytorch_to_triton.draft.ir.sizes import FloorDiv, Mod, equal, names, product, size, text, value
+
+DIMS = {"M": 7, "N": 12, "K": 3}
+WRITTEN = (
+    "N", "(N + 1)//2", "max(N, M)", "min(N, 5) * K", "N - M", "-M + 2*N", "M*(N - 1)", "N % 5",
+    "(M*N + K)//K", "N**2", "((N + 4)//5 + 1)//2", "K*((N - 1)//K)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_size_is_worth_what_python_says(written: str) -> None:
+    expected = eval(written, {"max": max, "min": min}, dict(DIMS))
+    assert value(size(written), DIMS) == expected
+    assert eval(text(size(written)), {"max": max, "min": min}, dict(DIMS)) == expected
+    assert size(text(size(written))) == size(written)
+
+
+@pytest.mark.parametrize("written", ["N / 2", "f(N)", "N.real", "1.5", "N < 3"])
+def test_other_python_is_no_size(written: str) -> None:
+    with pytest.raises(ValueError, match="is no size"):
+        size(written)
+
+
+def test_what_divides_is_taken_out() -> None:
+    n, k = size("N"), size("K")
+    assert FloorDiv(n * k, k) == n
+    assert FloorDiv(n * k + 1, k) == n + FloorDiv(size(1), k)
+    assert Mod(n * k, k) == 0
+    assert FloorDiv(size(7), size(2)) == 3
+
+
+def test_sizes_are_compared_as_polynomials() -> None:
+    n, m = size("N"), size("M")
+    assert equal((n + 1) * m, n * m + m)
+    assert not equal(n, m)
+    assert product([n, m, n]) == n * n * m
+    assert product([]) == 1
+    assert names(n * m + 2) == {"N", "M"}
