@@ -29,71 +29,70 @@ def channel_logsumexp_kernel(
     H,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    INDEX: tl.constexpr,
 ):
-    """Compute out in one pass over each column."""
-    pid = tl.program_id(0).to(tl.int64)
-    n_col_blocks = tl.cdiv(H, BLOCK_K)
+    """Compute out in one pass."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(H, BLOCK_N)
+    pid_col = pid % n_col_blocks
     outer = pid // n_col_blocks
-    col = pid % n_col_blocks * BLOCK_K + tl.arange(0, BLOCK_K)[None, :]
-    col_mask = col < H
-    row = tl.arange(0, BLOCK_N)[:, None]
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = tl.arange(0, BLOCK_K)
     row_mask = row < S
-    mask = row_mask & col_mask
+    col_mask = col < H
+    mask = row_mask[:, None] & col_mask[None, :]
     energies = tl.load(
-        energies_ptr + outer * S * H + row.to(tl.int64) * H + col,
+        energies_ptr + (outer * S + row[:, None]) * H + col[None, :],
         mask=mask,
         other=-float("inf"),
     ).to(tl.float32)
-    energies_max = tl.max(energies, axis=0, keep_dims=True)
-    energies_shift = tl.where(tl.abs(energies_max) == float("inf"), 0.0, energies_max)
-    energies_exp_sum = tl.sum(tl.exp(energies - energies_shift), axis=0, keep_dims=True)
-    out = energies_shift + tl.log(energies_exp_sum)
+    energies_max = tl.max(energies, axis=0)
+    chosen = tl.where(tl.abs(energies_max) == float("inf"), 0.0, energies_max)
+    out = tl.log(tl.sum(tl.exp(energies - chosen[None, :]), axis=0)) + chosen
     tl.store(out_ptr + outer * H + col, out, mask=col_mask)
 
 
 @triton.jit
-def channel_logsumexp_tall_kernel(
+def channel_logsumexp_online_kernel(
     energies_ptr,
     out_ptr,
     S,
     H,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    INDEX: tl.constexpr,
 ):
-    """Compute out in one pass over each column."""
-    pid = tl.program_id(0).to(tl.int64)
-    n_col_blocks = tl.cdiv(H, BLOCK_K)
+    """Compute out in one pass."""
+    pid = tl.program_id(0).to(INDEX)
+    n_col_blocks = tl.cdiv(H, BLOCK_N)
+    pid_col = pid % n_col_blocks
     outer = pid // n_col_blocks
-    col = pid % n_col_blocks * BLOCK_K + tl.arange(0, BLOCK_K)[None, :]
+    col = pid_col * BLOCK_N + tl.arange(0, BLOCK_N)
     col_mask = col < H
-    energies_max_acc = tl.full([BLOCK_N, BLOCK_K], -float("inf"), tl.float32)
-    energies_exp_sum_acc = tl.zeros([BLOCK_N, BLOCK_K], tl.float32)
-    for start in range(0, S, BLOCK_N):
-        row = start + tl.arange(0, BLOCK_N)[:, None]
+    energies_max = tl.full([BLOCK_N], -float("inf"), tl.float32)
+    energies_sum = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(0, S, BLOCK_K):
+        row = start + tl.arange(0, BLOCK_K)
         row_mask = row < S
-        mask = row_mask & col_mask
+        mask = row_mask[:, None] & col_mask[None, :]
         energies = tl.load(
-            energies_ptr + outer * S * H + row.to(tl.int64) * H + col,
+            energies_ptr + (outer * S + row[:, None]) * H + col[None, :],
             mask=mask,
             other=-float("inf"),
         ).to(tl.float32)
-        new_max = tl.maximum(energies_max_acc, energies)
+        new_max = tl.maximum(energies_max, tl.max(energies, axis=0))
         shift = tl.where(tl.abs(new_max) == float("inf"), 0.0, new_max)
-        energies_exp_sum_acc = (
-            energies_exp_sum_acc
-            * tl.exp(energies_max_acc - shift)
-            + tl.exp(energies - shift)
-        )
-        energies_max_acc = new_max
-    energies_max = tl.max(energies_max_acc, axis=0, keep_dims=True)
-    energies_max = tl.where(tl.abs(energies_max) == float("inf"), 0.0, energies_max)
-    energies_exp_sum = tl.sum(
-        energies_exp_sum_acc * tl.exp(energies_max_acc - energies_max),
-        axis=0,
-        keep_dims=True,
-    )
-    out = energies_max + tl.log(energies_exp_sum)
+        rescale = tl.exp(energies_max - shift)
+        p = tl.exp(energies - shift[None, :])
+        energies_sum = energies_sum * rescale + tl.sum(p, axis=0)
+        energies_max = new_max
+    out = tl.log(energies_sum) + tl.where(tl.abs(energies_max) == float("inf"), 0.0, energies_max)
     tl.store(out_ptr + outer * H + col, out, mask=col_mask)
+
+
+def index_dtype(*tensors):
+    """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
+    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32
 
 
 def check_inputs(**tensors):
@@ -119,17 +118,16 @@ def run(energies):
     """The same as `reference`, by the kernels above."""
     check_inputs(energies=energies)
     B, S, H = energies.shape
+    device = energies.device
     energies = energies.contiguous()
-    out = torch.empty((B, H), device=energies.device, dtype=energies.dtype)
-    if S <= 1024:
-        block_n = triton.next_power_of_2(max(S, 1))
-        block_k = max(8192 // block_n, 32)
-        num_warps = min(max(block_n * block_k // 1024, 1), 16)
-        channel_logsumexp_kernel[(B * triton.cdiv(H, block_k),)](
-            energies, out, S, H, BLOCK_N=block_n, BLOCK_K=block_k, num_warps=num_warps,
+    out = torch.empty((B, H), device=device, dtype=energies.dtype)
+    if S <= 512:
+        block_k = triton.next_power_of_2(max(S, 1))
+        channel_logsumexp_kernel[(B * triton.cdiv(H, 64),)](
+            energies, out, S, H, BLOCK_N=64, BLOCK_K=block_k, INDEX=index_dtype(energies, out), num_warps=4,
         )
     else:
-        channel_logsumexp_tall_kernel[(B * triton.cdiv(H, 128),)](
-            energies, out, S, H, BLOCK_N=64, BLOCK_K=128, num_warps=8,
+        channel_logsumexp_online_kernel[(B * triton.cdiv(H, 128),)](
+            energies, out, S, H, BLOCK_N=128, BLOCK_K=8, INDEX=index_dtype(energies, out), num_warps=2,
         )
     return out

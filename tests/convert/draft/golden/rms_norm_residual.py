@@ -46,28 +46,31 @@ def rms_norm_residual_kernel(
     eps,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
 ):
-    """Compute h, out in one pass over each row."""
-    row = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    col = tl.arange(0, BLOCK_N)[None, :]
+    """Compute h, out in one pass."""
+    row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.arange(0, BLOCK_N)
     row_mask = row < M
     col_mask = col < N
-    mask = row_mask & col_mask
-    x = tl.load(x_ptr + row * N + col, mask=mask).to(tl.float32)
-    residual = tl.load(residual_ptr + row * N + col, mask=mask).to(tl.float32)
+    mask = row_mask[:, None] & col_mask[None, :]
+    x = tl.load(x_ptr + row[:, None] * N + col[None, :], mask=mask, other=0.0).to(tl.float32)
+    residual = tl.load(
+        residual_ptr + row[:, None] * N + col[None, :],
+        mask=mask,
+        other=0.0,
+    ).to(tl.float32)
     h = x + residual
-    tl.store(h_ptr + row * N + col, h, mask=mask)
-    power = h * h
-    power_sum = tl.sum(tl.where(col_mask, power, 0.0), axis=1, keep_dims=True)
-    mean_square = power_sum / N
-    normed = h * tl.rsqrt(mean_square + eps)
+    tl.store(h_ptr + row[:, None] * N + col[None, :], h, mask=mask)
+    mean_square = tl.sum(h * h, axis=1) / N
+    normed = h * tl.rsqrt(mean_square + eps)[:, None]
     weight = tl.load(weight_ptr + col, mask=col_mask).to(tl.float32)
-    out = normed * weight
-    tl.store(out_ptr + row * N + col, out, mask=mask)
+    out = normed * weight[None, :]
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
-def rms_norm_residual_long_rows_kernel(
+def rms_norm_residual_in_passes_kernel(
     x_ptr,
     residual_ptr,
     weight_ptr,
@@ -76,32 +79,36 @@ def rms_norm_residual_long_rows_kernel(
     N,
     eps,
     BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
 ):
-    """Compute h, out in 2 passes over each row."""
-    row = tl.program_id(0).to(tl.int64)
-    power_sum_acc = tl.zeros([BLOCK_N], tl.float32)
+    """Compute h, out in 2 passes."""
+    row = tl.program_id(0).to(INDEX)
+    total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=mask).to(tl.float32)
-        residual = tl.load(residual_ptr + row * N + col, mask=mask).to(tl.float32)
+        col_mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        residual = tl.load(residual_ptr + row * N + col, mask=col_mask).to(tl.float32)
         h = x + residual
-        tl.store(h_ptr + row * N + col, h, mask=mask)
-        power = h * h
-        power_sum_acc += tl.where(mask, power, 0.0)
-    power_sum = tl.sum(power_sum_acc, axis=0)
-    mean_square = power_sum / N
+        tl.store(h_ptr + row * N + col, h, mask=col_mask)
+        total_acc += tl.where(col_mask, h * h, 0.0)
+    mean_square = tl.sum(total_acc, axis=0) / N
     rsqrt = tl.rsqrt(mean_square + eps)
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        mask = col < N
-        x = tl.load(x_ptr + row * N + col, mask=mask).to(tl.float32)
-        residual = tl.load(residual_ptr + row * N + col, mask=mask).to(tl.float32)
+        col_mask = col < N
+        x = tl.load(x_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        residual = tl.load(residual_ptr + row * N + col, mask=col_mask).to(tl.float32)
         h = x + residual
         normed = h * rsqrt
-        weight = tl.load(weight_ptr + col, mask=mask).to(tl.float32)
+        weight = tl.load(weight_ptr + col, mask=col_mask).to(tl.float32)
         out = normed * weight
-        tl.store(out_ptr + row * N + col, out, mask=mask)
+        tl.store(out_ptr + row * N + col, out, mask=col_mask)
+
+
+def index_dtype(*tensors):
+    """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
+    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32
 
 
 def check_inputs(**tensors):
@@ -129,18 +136,21 @@ def run(x, residual, weight, eps):
     M, N = x.shape
     assert residual.shape == (M, N), f"residual: {tuple(residual.shape)}"
     assert weight.shape == (N,), f"weight: {tuple(weight.shape)}"
+    device = x.device
     x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
-    h = torch.empty((M, N), device=x.device, dtype=torch.promote_types(x.dtype, residual.dtype))
-    out = torch.empty((M, N), device=x.device, dtype=torch.promote_types(x.dtype, weight.dtype))
+    h = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, residual.dtype))
+    out = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, weight.dtype))
     if N <= 16384:
         block_n = triton.next_power_of_2(max(N, 1))
-        block_m = max(4096 // block_n, 1)
-        num_warps = min(max(block_m * block_n // 512, 1), 32)
+        block_m = max(2048 // block_n, 1)
+        num_warps = min(max(block_m * block_n // 512, 1), 16)
         rms_norm_residual_kernel[(triton.cdiv(M, block_m),)](
-            x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n, num_warps=num_warps,
+            x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n,
+            INDEX=index_dtype(x, residual, weight, h, out), num_warps=num_warps,
         )
     else:
-        rms_norm_residual_long_rows_kernel[(M,)](
-            x, residual, weight, h, out, N, eps, BLOCK_N=4096, num_warps=8,
+        rms_norm_residual_in_passes_kernel[(M,)](
+            x, residual, weight, h, out, N, eps, BLOCK_N=16384,
+            INDEX=index_dtype(x, residual, weight, h, out), num_warps=16,
         )
     return out, h

@@ -31,50 +31,60 @@ def softmax_kernel(
     temperature,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
 ):
-    """Compute out in one pass over each row."""
-    row = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    col = tl.arange(0, BLOCK_N)[None, :]
+    """Compute out in one pass."""
+    row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.arange(0, BLOCK_N)
     row_mask = row < M
     col_mask = col < N
-    mask = row_mask & col_mask
-    logits = tl.load(logits_ptr + row * N + col, mask=mask).to(tl.float32)
-    scaled = tl.where(col_mask, logits / temperature, -float("inf"))
-    scaled_max = tl.max(scaled, axis=1, keep_dims=True)
-    scaled_exp = tl.exp(scaled - scaled_max)
-    scaled_exp_sum = tl.sum(scaled_exp, axis=1, keep_dims=True)
-    out = scaled_exp / scaled_exp_sum
-    tl.store(out_ptr + row * N + col, out, mask=mask)
+    mask = row_mask[:, None] & col_mask[None, :]
+    logits = tl.load(logits_ptr + row[:, None] * N + col[None, :], mask=mask).to(tl.float32)
+    scaled = logits / temperature
+    scaled_max = tl.max(tl.where(col_mask[None, :], scaled, -float("inf")), axis=1)
+    numerator = tl.exp(scaled - scaled_max[:, None])
+    denominator = tl.sum(tl.where(col_mask[None, :], numerator, 0.0), axis=1)
+    out = numerator / denominator[:, None]
+    tl.store(out_ptr + row[:, None] * N + col[None, :], out, mask=mask)
 
 
 @triton.jit
-def softmax_long_rows_kernel(logits_ptr, out_ptr, N, temperature, BLOCK_N: tl.constexpr):
-    """Compute out in 2 passes over each row."""
-    row = tl.program_id(0).to(tl.int64)
-    scaled_max_acc = tl.full([BLOCK_N], -float("inf"), tl.float32)
-    scaled_exp_sum_acc = tl.zeros([BLOCK_N], tl.float32)
+def softmax_online_kernel(
+    logits_ptr,
+    out_ptr,
+    N,
+    temperature,
+    BLOCK_N: tl.constexpr,
+    INDEX: tl.constexpr,
+):
+    """Compute out in 2 passes."""
+    row = tl.program_id(0).to(INDEX)
+    scaled_max = -float("inf")
+    denominator = 0.0
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        mask = col < N
-        logits = tl.load(logits_ptr + row * N + col, mask=mask).to(tl.float32)
-        scaled = tl.where(mask, logits / temperature, -float("inf"))
-        new_max = tl.maximum(scaled_max_acc, scaled)
-        shift = tl.where(tl.abs(new_max) == float("inf"), 0.0, new_max)
-        scaled_exp_sum_acc = (
-            scaled_exp_sum_acc
-            * tl.exp(scaled_max_acc - shift)
-            + tl.exp(scaled - shift)
-        )
-        scaled_max_acc = new_max
-    scaled_max = tl.max(scaled_max_acc, axis=0)
-    scaled_exp_sum = tl.sum(scaled_exp_sum_acc * tl.exp(scaled_max_acc - scaled_max), axis=0)
+        col_mask = col < N
+        logits = tl.load(logits_ptr + row * N + col, mask=col_mask).to(tl.float32)
+        scaled = tl.where(col_mask, logits / temperature, -float("inf"))
+        new_max = tl.maximum(scaled_max, tl.max(scaled, axis=0))
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        rescale = tl.exp(scaled_max - shift)
+        p = tl.exp(scaled - shift)
+        denominator = denominator * rescale + tl.sum(p, axis=0)
+        scaled_max = new_max
     for start in range(0, N, BLOCK_N):
         col = start + tl.arange(0, BLOCK_N)
-        mask = col < N
-        logits = tl.load(logits_ptr + row * N + col, mask=mask).to(tl.float32)
+        col_mask = col < N
+        logits = tl.load(logits_ptr + row * N + col, mask=col_mask).to(tl.float32)
         scaled = logits / temperature
-        out = tl.exp(scaled - scaled_max) / scaled_exp_sum
-        tl.store(out_ptr + row * N + col, out, mask=mask)
+        numerator = tl.exp(scaled - scaled_max)
+        out = numerator / denominator
+        tl.store(out_ptr + row * N + col, out, mask=col_mask)
+
+
+def index_dtype(*tensors):
+    """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
+    return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32
 
 
 def check_inputs(**tensors):
@@ -100,20 +110,19 @@ def run(logits, temperature):
     """The same as `reference`, by the kernels above."""
     check_inputs(logits=logits)
     M, N = logits.shape
+    device = logits.device
     logits = logits.contiguous()
-    out = torch.empty_like(logits)
+    out = torch.empty((M, N), device=device, dtype=logits.dtype)
     if N <= 16384:
         block_n = triton.next_power_of_2(max(N, 1))
-        block_m = max(4096 // block_n, 1)
-        num_warps = min(max(block_m * block_n // 512, 1), 32)
-        # Fused multiply-adds would round one side of a difference and not the other.
+        block_m = max(2048 // block_n, 1)
+        num_warps = min(max(block_m * block_n // 512, 1), 16)
         softmax_kernel[(triton.cdiv(M, block_m),)](
-            logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n, num_warps=num_warps,
-            enable_fp_fusion=False,
+            logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n,
+            INDEX=index_dtype(logits, out), num_warps=num_warps,
         )
     else:
-        # Fused multiply-adds would round one side of a difference and not the other.
-        softmax_long_rows_kernel[(M,)](
-            logits, out, N, temperature, BLOCK_N=4096, num_warps=8, enable_fp_fusion=False,
+        softmax_online_kernel[(M,)](
+            logits, out, N, temperature, BLOCK_N=16384, INDEX=index_dtype(logits, out), num_warps=16,
         )
     return out
