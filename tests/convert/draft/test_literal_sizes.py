@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.audit.read_source import read
-from pytorch_to_triton.draft.file.launches import Stage, power_of_2
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import Source, draft
 from pytorch_to_triton.draft.file.reference import function_reference
 from pytorch_to_triton.schema.graph import Graph
@@ -51,10 +51,7 @@ def test_a_literal_size_is_no_key_of_the_autotuner(what: str) -> None:
 def test_the_block_of_a_literal_size_is_a_number() -> None:
     rows, uneven = text(ROWS, 3), text(UNEVEN_ROWS, 3)
     assert "next_power_of_2" not in rows + uneven + text(COLUMNS, 3)
-    assert "BLOCK_M=8, BLOCK_N=512, num_warps=8" in rows
-    assert "#" not in rows.partition("def run")[2].replace("# Fused", "")
-    assert "    # 100 elements in a block of 128: a block's size is a power of 2.\n" in uneven
-
-
-def test_a_power_of_2_is_the_smallest_that_holds_the_size() -> None:
-    assert [power_of_2(n) for n in (0, 1, 2, 3, 512, 513)] == [1, 1, 2, 4, 512, 1024]
+    assert "BLOCK_N=512" in rows
+    assert "col_mask" not in rows, "512 elements fill a block of 512"
+    assert "BLOCK_N=128" in uneven
+    assert "col_mask = col < 100" in uneven

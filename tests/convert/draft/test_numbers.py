@@ -129,7 +129,7 @@ async def test_branches_on_sizes_and_lines_of_constants_are_named(drafted: Draft
     given = await drafted("odd", source("return x * 2 if x.shape[1] % 2 == 1 else x * 3"))
     text = Path(given["drafts"][0]).read_text(encoding="utf-8")  # type: ignore[index]
     assert "drafted for N % 2" in text
-    table = source("y = x + 1\n    return y * TABLE[:1]").replace("EPS = 1e-3", "TABLE = torch.arange(9.0)")
+    table = source("y = x + 1\n    return y * TABLE[:1]").replace("EPS = 1e-3", "TABLE = torch.rand(99)")
     message = r"a constant tensor is used in line 14: `return y \* TABLE\[:1\]`"
     with pytest.raises(NotConvertible, match=message):
         await drafted("table", table)

@@ -246,6 +246,8 @@ def test_casts_round_and_truncate_as_pytorch_does() -> None:
         agrees("aten._to_copy.default", precise, dtype=dtype)
         agrees("aten.to.dtype", WHOLE, dtype)
         agrees("aten.to.dtype", B, dtype)
+    agrees("aten.to.device", precise, torch.device("cpu"), torch.float64)
+    agrees("aten.to.dtype_layout", WHOLE, dtype=torch.float32)
     agrees("aten.to.other", WHOLE, precise)
     agrees("aten.type_as.default", precise, WHOLE)
     agrees("aten.to.dtype", torch.tensor([300, -1, 5]), torch.uint8)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
@@ -129,6 +131,7 @@ class _Reading:
             n.name: n.shape for n in graph.nodes if n.shape is not None
         }
         self.axes = Names()
+        self.numbers: dict[str, str] = {}
         self.items: list[Step | Call] = []
         self.parts: dict[str, tuple[Tensor, ...]] = {}
         self.tensors: dict[str, Tensor] = {
@@ -230,8 +233,19 @@ class _Reading:
         try:
             return sizes.size(size.expression)
         except ValueError:
-            kind = "float" if isinstance(size.traced, float) else "int"
-            return Argument(size.label or "scale", size.expression, kind)  # type: ignore[arg-type]
+            kind: Kind = "float" if isinstance(size.traced, float) else "int"
+            return Argument(self._number(size), size.expression, kind)
+
+    def _number(self, size: SizeRef) -> str:
+        """A name of its own for each number that is computed from sizes: `sqrt_n` for math.sqrt(N)."""
+        if size.expression not in self.numbers:
+            call = re.fullmatch(r"math\.(\w+)\((\w+)\)", size.expression)
+            word = "scale" if isinstance(size.traced, float) else "count"
+            wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
+            taken = {*self.named.values(), *self.graph.dims, *self.graph.parameters, *self.numbers.values()}
+            options = itertools.chain([wanted], (f"{wanted}_{i}" for i in itertools.count(2)))
+            self.numbers[size.expression] = next(n for n in options if n not in taken)
+        return self.numbers[size.expression]
 
 
 def with_results_stored(program: Program) -> Program:

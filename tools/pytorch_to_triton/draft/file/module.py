@@ -110,13 +110,7 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
     if not kernels:
-        named = (
-            ", ".join(dict.fromkeys(f"`{c.removesuffix('.default')}`" for c in calls)) or "nothing computed"
-        )
-        raise NotConvertible(
-            f"{graph.function} cannot be drafted: {named} would all stay calls of PyTorch.",
-            "Write its kernel by hand and validate it.",
-        )
+        raise nothing_drafted(graph, [c for part in parts for c in part.items if isinstance(c, Call)])
     return Drafted(_text(parts, source, stage), kernels, calls, tuned or {})
 
 
@@ -156,6 +150,19 @@ def programmed(graph: Graph, stage: Stage) -> Program:
         if program.steps:
             return with_nested_apart(program)
     return with_nested_apart(with_results_stored(read_program(graph, RESERVED, never)))
+
+
+def nothing_drafted(graph: Graph, calls: Sequence[Call]) -> NotConvertible:
+    """A refusal that names every call with its line."""
+    named = dict.fromkeys(
+        f"`{c.node.op.removesuffix('.default')}`{f' (line {c.node.line})' if c.node.line else ''}: {c.why}"
+        for c in calls
+    )
+    listed = "; ".join(named) or "it computes nothing"
+    return NotConvertible(
+        f"{graph.function} cannot be drafted, for all of it would stay calls of PyTorch: {listed}.",
+        "Write its kernel by hand and validate it.",
+    )
 
 
 def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:

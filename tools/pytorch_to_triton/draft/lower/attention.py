@@ -84,63 +84,6 @@ def flash_attention_for_cpu(
     return found.output, found.logsumexp
 
 
-@row("aten._scaled_dot_product_flash_attention.default")
-def flash_attention(
-    ctx: Context,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    return_debug_mask: bool = False,
-    *,
-    scale: Operand | None = None,
-) -> tuple[Tensor, ...]:
-    if return_debug_mask:
-        raise Refused("it returns a mask for debugging")
-    found = attention(ctx, query, key, value, None, dropout_p, is_causal, scale)
-    return found.output, found.logsumexp
-
-
-@row("aten._scaled_dot_product_efficient_attention.default")
-def efficient_attention(
-    ctx: Context,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_bias: Tensor | None,
-    compute_log_sumexp: bool,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: Operand | None = None,
-) -> tuple[Tensor, ...]:
-    if compute_log_sumexp:
-        raise Refused("it returns log-sum-exps in a padded layout")
-    return (attention(ctx, query, key, value, attn_bias, dropout_p, is_causal, scale).output,)
-
-
-@row("aten._scaled_dot_product_cudnn_attention.default")
-def cudnn_attention(
-    ctx: Context,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_bias: Tensor | None,
-    compute_log_sumexp: bool,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    return_debug_mask: bool = False,
-    *,
-    scale: Operand | None = None,
-) -> tuple[Tensor, ...]:
-    if return_debug_mask:
-        raise Refused("it returns a mask for debugging")
-    if compute_log_sumexp:
-        raise Refused("it returns log-sum-exps in a layout of its own")
-    return (attention(ctx, query, key, value, attn_bias, dropout_p, is_causal, scale).output,)
-
-
 def attention(
     ctx: Context,
     query: Tensor,
