@@ -208,7 +208,7 @@ class _Partition:
         if between & self._later(group):
             return False
         together = self._matched((*group.steps, step))
-        if isinstance(together, Mismatch) or together.pattern is window or _is_large(together):
+        if isinstance(together, Mismatch) or _repeats(together) or _is_large(together):
             return False
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
 

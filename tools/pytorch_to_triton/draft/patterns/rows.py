@@ -53,7 +53,7 @@ def match(cluster: Cluster) -> Mismatch | None:
 def slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
     """Whether few elements are reduced, at places that move with the outputs."""
     size = product(a.size for a in axes)
-    if not size.is_Integer or int(size) > LARGEST_WINDOW:
+    if not size.is_Integer or int(size) > LARGEST_WINDOW or set(axes) & set(cluster.free()):
         return False
     places = (i for load in cluster.loads() for i in load.index)
     return any(axes_of(i) & set(axes) and axes_of(i) - set(axes) for i in places)
