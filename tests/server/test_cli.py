@@ -13,7 +13,7 @@ from pytorch_to_triton_server.tool import ToolCall
 
 KERNEL_FILE = "double.py"
 """What fixture `right_kernel` writes."""
-SCAN = 'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [4]}\n\n\ndef f(x):\n    return x.cumsum(0)\n'
+SCAN = 'INPUTS = {"x": "float32[N]"}\nDIMS = {"N": [4]}\n\n\ndef f(x):\n    return x.sort().values\n'
 
 
 class Mistake(NamedTuple):
@@ -45,7 +45,7 @@ MISTAKES = (
         "/no/python cannot be started",
         "Name a Python that has torch and triton.",
     ),
-    Mistake(("convert", "scan.py:f", *INTERPRETED), 4, "not_convertible", "cumsum", ""),
+    Mistake(("convert", "scan.py:f", *INTERPRETED), 4, "not_convertible", "sort", ""),
     Mistake(("validate", KERNEL_FILE, "--dims", "N=1"), 2, "usage", "--dims", "--help"),
     Mistake(("validat",), 2, "usage", "validat", "--help"),
     Mistake(("validate",), 2, "usage", "kernel", "--help"),
