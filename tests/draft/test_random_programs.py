@@ -15,7 +15,7 @@ from pytorch_to_triton.draft.program import Program, buffers_of, read_program, w
 from ..random_programs import RandomProgram, random_program
 from ..random_statements import RANGES, Variable, traced
 
-PROGRAMS = 120
+PROGRAMS = 60
 PROGRAMS_OF_THE_CORPORA = 500
 BATCH = 20
 
