@@ -29,7 +29,7 @@ DRAFTED = [
     ),
 ]
 """Each is traced in every combination of its dtypes, which takes seconds: the last drafts of a ninth of the
-functions for every change, all drafts of half of them with the corpora, and of all with ALL_REAL_FUNCTIONS=1."""
+functions for every change, all drafts of half of them with the corpora, of all with ALL_REAL_FUNCTIONS=1."""
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {
     "conv_bn_relu": ("aten.convolution.default",),
     "patch_embedding": ("aten.convolution.default",),
