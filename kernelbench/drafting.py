@@ -11,6 +11,7 @@ import anyio.to_process
 from pytorch_to_triton.convert.convert import source_of
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import Source, draft
+from pytorch_to_triton.draft.library import ways_of
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS
@@ -44,23 +45,28 @@ async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, s
 
 
 async def drafted(origin: Origin, stage: Stage) -> dict[str, Any]:
-    """The draft as `drafted_here` describes it, made in a process that is killed when this is cancelled."""
+    """The drafts as `drafted_here` describes them, made in a process that is killed if this is cancelled."""
     return cast(
         dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, cancellable=True)
     )
 
 
 def drafted_here(origin: Origin, stage: Stage) -> dict[str, Any]:
-    """`text`, names of `kernels`, and the operators that stay `calls` of PyTorch; or the `refusal`."""
+    """`ways`: a draft for each way that differs, the one to take unmeasured first; or the `refusal`.
+
+    Each has its `text`, the names of its `kernels`, and the operators that stay `calls` of PyTorch.
+    """
+    graph = origin.traced.graph
+    ways: dict[str, dict[str, Any]] = {}
     try:
-        found = draft(origin.traced.graph, origin.source, stage)
+        for way in ways_of(graph):
+            found = draft(graph, origin.source, stage, ways=way)
+            if all(found.text != other["text"] for other in ways.values()):
+                kernels = [kernel.name for kernel in found.kernels]
+                ways[str(way)] = {"text": found.text, "kernels": kernels, "calls": list(found.calls)}
     except Refusal as refusal:
         return {"refusal": refusal_of(refusal)}
-    return {
-        "text": found.text,
-        "kernels": [getattr(kernel, "name", str(kernel)) for kernel in found.kernels],
-        "calls": [str(call) for call in getattr(found, "calls", ())],
-    }
+    return {"ways": ways}
 
 
 def refusal_of(refusal: Refusal) -> dict[str, str]:

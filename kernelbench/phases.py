@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -112,46 +113,55 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
     }
     if "refusal" in found:
         return {"status": "refused", "traced": True, **seconds, **found}
-    text = found.pop("text")
-    file = f"drafts/level{problem.level}/{problem.name}.py"
-    await anyio.to_thread.run_sync(write_atomically, setting.out / file, text)
+    ways = {}
+    for number, (name, way) in enumerate(found["ways"].items()):
+        text = way["text"]
+        file = f"drafts/level{problem.level}/{problem.name}{f'.{number}' if number else ''}.py"
+        await anyio.to_thread.run_sync(write_atomically, setting.out / file, text)
+        ways[name] = {"file": file, "kernels": way["kernels"], "calls": way["calls"]}
+    texts = [way["text"] for way in found["ways"].values()]
     return {
         "status": "drafted",
         "traced": True,
         **seconds,
-        **found,
+        "ways": ways,
         "stage": setting.stage,
-        "digest": hashlib.sha256(text.encode()).hexdigest()[:16],
-        "file": file,
+        "digest": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
         "inputs": origin.inputs,
         "dims": origin.source.declared.get("DIMS") or {},
         "requires": list(origin.source.declared.get("REQUIRES") or ()),
         # The drafted `reference` says in which mode the module was traced.
-        "evaluated": ".eval()" in text,
+        "evaluated": ".eval()" in texts[0],
     }
 
 
 async def check_problem(setting: Setting, problem: Problem) -> Record:
-    """`right`, `wrong`, `random` or `too_large`, by check.py."""
+    """`right`, `wrong`, `random` or `too_large`, by check.py: that of the first way that is not right."""
     draft = setting.draft(problem)
-    arguments = {
-        "problem": str(problem.path),
-        "drafted": str(setting.out / draft["file"]),
-        "small": setting.small,
-        "device": "cpu" if setting.runtime.interpreter else "cuda",
-        "evaluated": draft["evaluated"],
-    }
-    return await setting.ask(CHECK, arguments)
+    found: Record = {}
+    for name, way in draft["ways"].items():
+        arguments = {
+            "problem": str(problem.path),
+            "drafted": str(setting.out / way["file"]),
+            "small": setting.small,
+            "device": "cpu" if setting.runtime.interpreter else "cuda",
+            "evaluated": draft["evaluated"],
+        }
+        found = await setting.ask(CHECK, arguments)
+        if found["status"] != "right":
+            return {**found, "why": f"{name}: {found.get('why', '')}"}
+    return found
 
 
 async def validate_problem(setting: Setting, problem: Problem) -> Record:
-    """`passed`, `failed` or `undecided`, by the project's `validate`."""
+    """`passed`, `failed` or `undecided`, by the project's `validate`: the draft to take unmeasured."""
     draft = setting.draft(problem)
+    way = next(iter(draft["ways"].values()))
     request = ValidationRequest(
-        candidate=Target(path=setting.out / draft["file"]),
+        candidate=Target(path=setting.out / way["file"]),
         reference=Target(path=problem.path),
         options=small_options(setting, problem, draft) if setting.small else NO_OPTIONS,
-        allow_torch=frozenset(draft["calls"]),
+        allow_torch=frozenset(way["calls"]),
         seed=SEED,
         seconds=setting.seconds,
         require_int64_offsets=True,
@@ -182,16 +192,30 @@ async def compile_problem(setting: Setting, problem: Problem) -> Record:
 
 
 async def time_problem(setting: Setting, problem: Problem) -> Record:
-    """`measured`, with bytes and timings. A draft that takes the process with it costs its own alone."""
+    """`measured`, with bytes and timings. A draft that takes the process with it costs the drafts alone."""
     arguments = timing_arguments(setting, problem, "time")
     found = await setting.ask(TIMING, arguments, setting.needs)
-    if found["status"] == "measured" or arguments["drafted"] is None:
+    if found["status"] == "measured":
+        return {**found, "implementations": with_fastest(found["implementations"], arguments["drafts"])}
+    if not arguments["drafts"]:
         return found
-    others = await setting.ask(TIMING, {**arguments, "drafted": None}, setting.needs)
+    others = await setting.ask(TIMING, {**arguments, "drafts": {}}, setting.needs)
     if others["status"] != "measured":
         return found
     failed = {"error": f"{found['status']}: {found['why']}"}
     return {**others, "implementations": {**others["implementations"], "drafted": failed}}
+
+
+def with_fastest(implementations: Record, drafts: Mapping[str, str]) -> Record:
+    """The implementations with the fastest draft that agrees with eager as `drafted`; it names its `way`."""
+    ways = {name: implementations[name] for name in drafts}
+    rest = {name: found for name, found in implementations.items() if name not in drafts}
+    if not ways:
+        return rest
+    timed = {name: found for name, found in ways.items() if found.get("agrees") and "median_ms" in found}
+    best = min(timed or ways, key=lambda name: ways[name].get("median_ms", math.inf))
+    medians = {name: found.get("median_ms") for name, found in ways.items()}
+    return {**rest, "drafted": {**ways[best], "way": best, "ways": medians}}
 
 
 def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str, Any]:
@@ -199,7 +223,7 @@ def timing_arguments(setting: Setting, problem: Problem, what: str) -> dict[str,
     return {
         "what": what,
         "problem": str(problem.path),
-        "drafted": str(setting.out / draft["file"]) if draft else None,
+        "drafts": {name: str(setting.out / way["file"]) for name, way in draft.get("ways", {}).items()},
         "evaluated": bool(draft.get("evaluated")),
         "compile_seconds": setting.seconds / 2,
     }

@@ -177,7 +177,7 @@ def line_of(record: Record) -> str:
     """A record in a line: `validate  1/19  19_ReLU: passed`."""
     refusal = record.get("refusal") or {}
     said = str(record.get("why") or refusal.get("message") or "").partition("\n")[0]
-    found = [f"{len(record[what])} {what}" for what in ("kernels", "calls") if record.get(what)]
+    found = [f"{len(record['ways'])} ways"] if record.get("ways") else []
     found += [f"{name} {shown(what)}" for name, what in (record.get("implementations") or {}).items()]
     details = "; ".join([*found, *([said[:150]] if said else []), f"{record['seconds']:.1f} s"])
     return f"{record['phase']:8}  {record['problem']:>6}  {record['name']}: {record['status']} ({details})"

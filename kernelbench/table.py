@@ -28,10 +28,10 @@ WORST_FIRST = (
     "too_large",
 )
 HEAD = (
-    "| problem | traced | drafted | kernels | calls left | validated | checked "
+    "| problem | traced | drafted | kernels | calls left | who computes convolutions and products | validated | checked "
     "| eager ms | compile ms | drafted ms | vs eager | vs compile | of the limit |"
 )
-RULE = "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+RULE = "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Row:
     """`drafted`, or how drafting ended."""
     kernels: int
     calls: tuple[str, ...]
+    way: str
+    """Who computes convolutions and products: the fastest where ways are timed."""
     validated: str
     """The worst status of all sizes and devices; `not done` where there is none for the current draft."""
     checked: str
@@ -83,6 +85,7 @@ def ratio(over: float | None, under: float | None) -> float | None:
 def row_of(problem: str, records: Records) -> Row:
     """A problem's row; records about an earlier draft of it are left out."""
     draft = records.draft(problem) or {}
+    ways = draft.get("ways") or {}
     digest = draft.get("digest")
     current = [r for r in records.last.values() if r["problem"] == problem and r.get("digest") == digest]
     timing = next((r for r in current if r["phase"] == "time"), {})
@@ -91,6 +94,8 @@ def row_of(problem: str, records: Records) -> Row:
     checks = {phase: worst(r for r in current if r["phase"] == phase) for phase in ("validate", "check")}
     machine = records.of(MACHINE, "machine", "device") or {}
     floor = ratio(timing.get("bytes"), machine.get("copy_gb_per_s"))
+    chosen = (found.get("drafted") or {}).get("way") or next(iter(ways), "")
+    way = ways.get(chosen, {})
     errors = [f"{name}: {of['error']}" for name, of in found.items() if "error" in of]
     refusal = (draft.get("refusal") or {}).get("message")
     why = [refusal, draft.get("why"), *(r.get("why") for r in checks.values() if bad(r)), timing.get("why")]
@@ -99,8 +104,9 @@ def row_of(problem: str, records: Records) -> Row:
         name=next((r["name"] for r in current if "name" in r), ""),
         traced=draft.get("traced"),
         draft=draft.get("status", NOT_DONE),
-        kernels=len(draft.get("kernels", ())),
-        calls=tuple(draft.get("calls", ())),
+        kernels=len(way.get("kernels", ())),
+        calls=tuple(way.get("calls", ())),
+        way=chosen,
         validated=checks["validate"].get("status", NOT_DONE),
         checked=checks["check"].get("status", NOT_DONE),
         eager_ms=medians.get("eager"),
@@ -201,6 +207,7 @@ def line_of(row: Row) -> str:
         "yes" if row.draft == "drafted" else row.draft,
         str(row.kernels or DASH),
         ", ".join(row.calls) or DASH,
+        row.way or DASH,
         row.validated,
         row.checked,
         *(f"{ms:.4f}" if ms is not None else DASH for ms in (row.eager_ms, row.compile_ms, row.drafted_ms)),

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,7 +23,7 @@ import torch
 FLUSH_BYTES = 256 * 2**20
 """Written before each call: several times any L2 cache."""
 COPY_BYTES = 2**31
-SECONDS = 0.4
+SECONDS = 0.25
 """Of one implementation's timed calls, flushes included."""
 FEWEST, MOST = 5, 200
 WARM_UP = 2
@@ -89,7 +90,9 @@ def compiled_once(x: torch.Tensor) -> torch.Tensor:
 class Implementations:
     """The calls of one problem on the same inputs, as far as each of them works."""
 
-    def __init__(self, problem: str, drafted: str | None, *, evaluated: bool, compile_seconds: float) -> None:
+    def __init__(
+        self, problem: str, drafts: Mapping[str, str], *, evaluated: bool, compile_seconds: float
+    ) -> None:
         check = sibling("check")
         contents = check.loaded(problem)
         self.leaves, self.compile_seconds = check.leaves, compile_seconds
@@ -100,10 +103,9 @@ class Implementations:
             "eager": lambda: self.model(*self.inputs),
             "compile": lambda: compiled(*self.inputs),
         }
-        if drafted:
-            run = check.loaded(drafted).run
-            arguments = check.bound(run, self.inputs, check.state_of(self.model))
-            self.calls["drafted"] = lambda: run(**arguments)
+        for name, file in drafts.items():
+            run = check.loaded(file).run
+            self.calls[name] = partial(run, **check.bound(run, self.inputs, check.state_of(self.model)))
         self.expected: list[torch.Tensor] | None = None
         self.output_bytes = 0
 

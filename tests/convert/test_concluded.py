@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.convert import concluded
-from pytorch_to_triton.convert.stages import ConversionWork
+from pytorch_to_triton.convert.stages import Staged
+from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -57,5 +58,5 @@ async def test_a_function_is_converted_only_where_the_last_stage_passed(
         seconds=60.0,
         thorough=False,
     )
-    found = concluded(work, tuple(stages), None, await versions(worker, interpreter))
+    found = concluded(work, Staged(stages), await versions(worker, interpreter))
     assert (found.verdict, found.kernel) == (verdict, tmp_path / "f_triton.py" if kept else None)

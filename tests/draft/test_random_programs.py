@@ -8,9 +8,12 @@ import pytest
 from pytorch_to_triton.draft.ir.check import check
 from pytorch_to_triton.draft.ir.evaluate import Array, evaluate
 from pytorch_to_triton.draft.ir.values import Cluster, Store
+from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.patterns import columns, rows
-from pytorch_to_triton.draft.program import Program, buffers_of, read_program, with_results_stored
+from pytorch_to_triton.draft.program import Program, buffers_of
+from pytorch_to_triton.draft.reading import read_program
+from pytorch_to_triton.draft.results import with_results_stored
 
 from ..random_programs import RandomProgram, random_program
 from ..random_statements import RANGES, Variable, traced
@@ -52,7 +55,7 @@ def test_a_seed_always_gives_the_same_program() -> None:
 
 def disagreements(random: RandomProgram, seed: int) -> Iterator[str]:
     """Each way that computes something else than the steps do, in words."""
-    program = with_results_stored(read_program(random.graph(), frozenset(), lambda node, shapes: None))
+    program = with_results_stored(read_program(random.graph(), frozenset(), PURE))
     assert not program.calls, program.calls
     given = {v.name: drawn(v, np.random.default_rng(seed)) for v in random.inputs}
     expected = step_by_step(program, given)

@@ -28,6 +28,9 @@ async def convert(
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
     thorough: shared.Thorough = False,
+    pure: Annotated[
+        bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
+    ] = False,
     force: shared.Force = False,
     device: shared.Device = "auto",
     seed: shared.Seed = None,
@@ -57,6 +60,7 @@ async def convert(
         seed=seed,
         seconds=timeout,
         thorough=thorough,
+        pure=pure,
     )
     runtime = await choose_runtime(call.worker, device, python)
     return await conversion.convert(call.worker, request, runtime, call.listener)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
 from pytorch_to_triton.convert.gates import gated
-from pytorch_to_triton.convert.stages import LAST, ConversionWork, stages_of
+from pytorch_to_triton.convert.stages import Staged, stages_of
+from pytorch_to_triton.convert.work import LAST, ConversionWork
 from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
 from pytorch_to_triton.draft.file.module import Source
 from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
@@ -17,12 +18,11 @@ from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.schema.conversion import Conversion, StageReport
+from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
@@ -47,6 +47,8 @@ class ConversionRequest(Value):
     """How long one call of a kernel or of the reference may take, compilation and tuning included."""
     thorough: bool = False
     """Whether compute-sanitizer checks the last stage too, on a device."""
+    pure: bool = False
+    """Whether no library may compute what a kernel can."""
 
 
 async def convert(
@@ -85,9 +87,10 @@ async def convert(
             seed=seed,
             seconds=request.seconds,
             thorough=request.thorough,
+            pure=request.pure,
         )
-        stages, table = await stages_of(work)
-        conversion = concluded(work, gated(stages, table), table, await versions(worker, runtime))
+        staged = await stages_of(work)
+        conversion = concluded(work, staged, await versions(worker, runtime))
         return delivered(conversion, fresh, kernel_file(traced.graph.function))
 
 
@@ -167,10 +170,10 @@ def declared(declaration: Declaration, traced: Traced) -> dict[str, object]:
     }
 
 
-def concluded(
-    work: ConversionWork, stages: tuple[StageReport, ...], table: TimingTable | None, found: Versions
-) -> Conversion:
+def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversion:
     """The conversion's outcome, from its stages."""
+    table = staged.table
+    stages = gated(staged.reports, table)
     passed = [s for s in stages if s.passed]
     kernel = work.folder / kernel_file(work.traced.graph.function) if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
@@ -186,7 +189,7 @@ def concluded(
         stages=stages,
         timing=table,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
-        notes=notes_of(work.traced.graph),
+        notes=(*notes_of(work.traced.graph), *([staged.ways] if staged.ways else [])),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, work.seed, None),
     )

@@ -2,115 +2,59 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
-from pytorch_to_triton.benchmark.roofline import work_of
-from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
-from pytorch_to_triton.convert.conversion_report import EAGER
-from pytorch_to_triton.convert.gates import label_of, refuse_unknown_names
-from pytorch_to_triton.draft.file.launches import Stage, Variant
-from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, Source, draft
-from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.graph.tracing import Traced
-from pytorch_to_triton.hardware.versions import versions
-from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.declaration import Declaration, Options
-from pytorch_to_triton.inputs.expression import holds
-from pytorch_to_triton.inputs.timing_dims import timing_dims
-from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.convert.tuning import timed, tune
+from pytorch_to_triton.convert.work import LAST, ConversionWork
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
-from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.validate import Validation, open_validation
-
-TIMED_BYTES = 2**27
-"""Inputs of a timing hold at least this many bytes, twice the largest L2 cache."""
-LAST: Stage = 3
+from pytorch_to_triton.validate.validate import Validation
 
 
 @dataclass(frozen=True)
-class ConversionWork:
-    """One conversion: what is drafted from, and where it goes."""
+class Staged:
+    """The stages with their verdicts, and what was measured of them."""
 
-    worker: WorkerClient
-    runtime: Runtime
-    listener: ProgressListener | None
-    target: Target
-    options: Options
-    folder: Path
-    source: Source
-    traced: Traced
-    declaration: Declaration
-    seed: int
-    seconds: float
-    """How long one call may take, compilation and tuning included."""
-    thorough: bool
-    """Whether the last stage is checked by compute-sanitizer too."""
-
-    def file(self, stage: Stage) -> Path:
-        """Where a stage's file lies."""
-        return self.folder / f"stage{stage}_{STAGE_NAMES[stage]}.py"
-
-    async def draft(self, stage: Stage, tuned: Mapping[str, Config] | None = None, note: str = "") -> Drafted:
-        """Write one stage's file. Raises NotConvertible."""
-        source = replace(self.source, note=note) if note else self.source
-        drafted = draft(self.traced.graph, source, stage, tuned)
-        self.file(stage).write_text(drafted.text, encoding="utf-8")
-        found = await versions(self.worker, self.runtime)
-        refuse_unknown_names(drafted.text, self.file(stage), found.triton)
-        return drafted
-
-    def request(self, stage: Stage) -> ValidationRequest:
-        """How a stage is validated."""
-        return ValidationRequest(
-            candidate=Target(path=self.file(stage)),
-            reference=self.target,
-            options=self.options,
-            seed=self.seed,
-            seconds=self.seconds,
-            thorough=self.thorough and stage == LAST,
-            require_int64_offsets=True,
-            require_mixed_dtypes=True,
-        )
-
-    def opened(self) -> AbstractAsyncContextManager[Validation]:
-        """One validation for all stages; the first one's file must be there."""
-        return open_validation(self.worker, self.request(1), self.runtime)
-
-    def timing_case(self) -> Case:
-        """The largest declared sizes, enlarged until the inputs are large for a GPU."""
-        dims = timing_dims(self.declaration, at_least_bytes=TIMED_BYTES)
-        return Case(name="timing", group="declared", dims=dims, arguments=self.declaration.arguments(dims))
+    reports: list[StageReport]
+    table: TimingTable | None = None
+    """None where nothing was timed."""
+    ways: str = ""
+    """How it was decided who computes convolutions and products: a sentence, where there was a choice."""
 
 
-async def stages_of(work: ConversionWork) -> tuple[list[StageReport], TimingTable | None]:
+async def stages_of(work: ConversionWork) -> Staged:
     """Draft, validate and, on a device, time the stages, up to the first that is not right."""
     if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            return await validated(work, validation, drafted), None
+            return Staged(await validated(work, validation, drafted), None, unmeasured(work))
     drafted = {1: await work.draft(1), 2: await work.draft(2)}
     async with work.opened() as validation:
         first = await validated(work, validation, drafted)
         if not all(report.passed for report in first):
-            return first, await timed(work, first)
+            return Staged(first, await timed(work, first), unmeasured(work))
         tuned = await tune(work, first)
         last = await validated(work, validation, {LAST: tuned.drafted})
         reports = first + last
         right = all(report.passed for report in reports)
-        return reports, tuned.table if right and tuned.table else await timed(work, reports)
+        table = tuned.table if right and tuned.table else await timed(work, reports)
+        return Staged(reports, table, tuned.ways)
+
+
+def unmeasured(work: ConversionWork) -> str:
+    """Why who computes convolutions and products is as it is, where nothing was timed."""
+    if len(work.ways) == 1:
+        return ""
+    return f"Not measured, but usually the fastest: {work.ways[0]}. --pure drafts own kernels for all."
 
 
 async def validated(
@@ -153,118 +97,6 @@ def report_of(work: ConversionWork, stage: Stage, drafted: Drafted, verdict: Ver
         verdict=verdict,
         speed="not measured",
     )
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The last stage with measured launch configurations."""
-
-    drafted: Drafted
-    table: TimingTable | None
-    """All stages side by side, where what was measured while tuning says it all."""
-
-
-@dataclass
-class ConfigChoice:
-    """The configurations of one kernel, by the label that they are timed under."""
-
-    variant: Variant
-    labels: dict[str, Config] = field(default_factory=dict)
-
-    def best(self, table: TimingTable) -> tuple[str, Config]:
-        """The fastest; the first where none could be timed."""
-        timed = [timing for timing in table.timings if timing.label in self.labels]
-        label = min(timed, key=lambda timing: timing.median_ms).label if timed else next(iter(self.labels))
-        return label, self.labels[label]
-
-
-async def tune(work: ConversionWork, reports: Sequence[StageReport]) -> Tuned:
-    """Time all configurations of the last stage beside the stages so far; draft it with the best."""
-    untuned = draft(work.traced.graph, work.source, LAST)
-    choices = await written_choices(work, untuned)
-    if not choices:
-        return Tuned(await work.draft(LAST), None)
-    implementations = [*stage_subjects(work, reports), *candidates(work, choices)]
-    table = await side_by_side(work, implementations)
-    best = {choice.variant.kernel: choice.best(table) for choice in choices}
-    tuned = {kernel: config for kernel, (_, config) in best.items()}
-    drafted = await work.draft(LAST, tuned, await note_on(work))
-    (label, _), *others = best.values()
-    return Tuned(drafted, None if others else renamed(table, label, label_of(LAST)))
-
-
-async def written_choices(work: ConversionWork, untuned: Drafted) -> list[ConfigChoice]:
-    """A file for each configuration of each kernel that runs at the timed size, the others as they are."""
-    dims = work.timing_case().dims
-    choices = [ConfigChoice(v) for k in untuned.kernels for v in k.variants if holds(v.condition, dims)]
-    for choice in choices:
-        for number, config in enumerate(choice.variant.candidates):
-            label = f"{choice.variant.kernel} {number}"
-            file = tuning_file(work, label)
-            file.parent.mkdir(exist_ok=True)
-            text = draft(work.traced.graph, work.source, LAST, {choice.variant.kernel: config}).text
-            file.write_text(text, encoding="utf-8")
-            choice.labels[label] = config
-    return choices
-
-
-def tuning_file(work: ConversionWork, label: str) -> Path:
-    return work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
-
-
-def candidates(work: ConversionWork, choices: Sequence[ConfigChoice]) -> list[Implementation]:
-    return [
-        Implementation(label, Target(path=tuning_file(work, label)), "candidate")
-        for choice in choices
-        for label in choice.labels
-    ]
-
-
-def stage_subjects(work: ConversionWork, reports: Sequence[StageReport]) -> list[Implementation]:
-    """Eager PyTorch and the stages that are right."""
-    right = [report for report in reports if report.verdict.verdict == "passed"]
-    stages = [Implementation(label_of(r.stage), Target(path=r.file), "candidate") for r in right]
-    return [Implementation(EAGER, work.target, "reference"), *stages]
-
-
-async def timed(work: ConversionWork, reports: Sequence[StageReport]) -> TimingTable | None:
-    """Eager PyTorch and all stages that are right side by side; None where none is."""
-    implementations = stage_subjects(work, reports)
-    return await side_by_side(work, implementations) if len(implementations) > 1 else None
-
-
-async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> TimingTable:
-    case = work.timing_case()
-    trial = TimingTrial(
-        reference=work.target,
-        implementations=implementations,
-        cases=(case,),
-        seed=work.seed,
-        seconds=work.seconds,
-        depth="brief",
-    )
-    found = await measured(work.worker, trial, work.runtime, work.listener)
-    roof = Roof(work_of(work.traced.graph, case.dims, case.dtypes, None))
-    device = (await versions(work.worker, work.runtime)).devices[0].name
-    return table_of(found.sizes[0], case, device, roof)
-
-
-def renamed(table: TimingTable, winner: str, label: str) -> TimingTable:
-    """The table with the winner under another label, and without the other configurations."""
-    keep = {winner: label, EAGER: EAGER, label_of(1): label_of(1), label_of(2): label_of(2)}
-    timings = [t.model_copy(update={"label": keep[t.label]}) for t in table.timings if t.label in keep]
-    flags = [f.model_copy(update={"label": keep[f.label]}) for f in table.flags if f.label in keep]
-    failed = {keep[name]: why for name, why in table.failed.items() if name in keep}
-    return table.model_copy(update={"timings": tuple(timings), "flags": tuple(flags), "failed": failed})
-
-
-async def note_on(work: ConversionWork) -> str:
-    """A comment that says where the launch configurations come from."""
-    found = await versions(work.worker, work.runtime)
-    dims = " ".join(f"{k}={v}" for k, v in work.timing_case().dims.items())
-    today = datetime.datetime.now(tz=datetime.UTC).date()
-    where = f"{found.devices[0].name}, Triton {found.triton}, {today}, at {dims}"
-    return f"# Launch configurations measured on {where}."
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.draft.program import Call, Program, buffers_of
+from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Literal_,
@@ -43,6 +43,9 @@ def tensor_text(program: Program, name: str) -> str:
     own = program.names[name]
     if own in program.steps or any(own in c.names for c in program.calls):
         return own
+    for call in program.calls:
+        if isinstance(call, ConvolutionCall) and call.node.name == name:
+            return in_its_order(call.names[0], call)
     return _written(nodes[name], lambda n: tensor_text(program, n))
 
 
@@ -70,6 +73,8 @@ def call_text(program: Program, call: Call) -> str:
     def operand(name: str) -> str:
         return in_dtype(program, name, taken[name]) if name in taken else tensor_text(program, name)
 
+    if isinstance(call, ConvolutionCall):
+        return _ordered_convolution(call, operand)
     return _written(call.node, operand)
 
 
@@ -114,11 +119,30 @@ def argument_text(argument: NodeArgument, operand: Operand) -> str:
     raise AssertionError(argument)
 
 
-def _convolution(node: Node, operand: Operand) -> str | None:
-    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = node.args
+def _ordered_convolution(call: ConvolutionCall, operand: Operand) -> str:
+    """A call without bias, from and to memory of its order."""
+    x, weight = (operand(a.name) for a in call.node.args[:2] if isinstance(a, NodeRef))
+    if not call.order:
+        return _convolution(call.node, [x, weight])
+    text = _convolution(call.node, [in_its_order(call.reads[0], call), weight])
+    # Where a dim is 1, PyTorch may take another order for it: that is a copy then, and none otherwise.
+    return f"{text}.permute({', '.join(map(str, call.order))}).contiguous()"
+
+
+def in_its_order(name: str, call: ConvolutionCall) -> str:
+    """The tensor in memory of the call's order, as PyTorch's operators see it."""
+    back = [call.order.index(d) for d in range(len(call.order))]
+    return f"{name}.permute({', '.join(map(str, back))})"
+
+
+def _biased_convolution(node: Node, operand: Operand) -> str:
+    return _convolution(node, [operand(a.name) for a in node.args[:3] if isinstance(a, NodeRef)])
+
+
+def _convolution(node: Node, given: Sequence[str]) -> str:
+    stride, padding, dilation, transposed, output_padding, groups = node.args[3:]
     rank = len(_numbers(stride))
     is_transposed = transposed == Literal_(value=True)
-    given = [operand(a.name) for a in (x, weight, bias) if isinstance(a, NodeRef)]
     options: list[tuple[str, Sequence[int], int]] = [
         ("stride", _numbers(stride), 1),
         ("padding", _numbers(padding), 0),
@@ -128,7 +152,7 @@ def _convolution(node: Node, operand: Operand) -> str | None:
         options.insert(2, ("output_padding", _numbers(output_padding), 0))
     keywords = [f"{n}={_size(v)}" for n, v, plain in options if any(i != plain for i in v)]
     if groups != Literal_(value=1):
-        keywords.append(f"groups={argument_text(groups, operand)}")
+        keywords.append(f"groups={argument_text(groups, str)}")
     name = f"conv{'_transpose' if is_transposed else ''}{rank}d"
     return f"torch.nn.functional.{name}({', '.join([*given, *keywords])})"
 
@@ -142,5 +166,5 @@ def _size(values: Sequence[int]) -> str:
     return str(values[0]) if len(set(values)) == 1 else f"({', '.join(map(str, values))})"
 
 
-PRETTY: Mapping[str, Callable[[Node, Operand], str | None]] = {"convolution": _convolution}
+PRETTY: Mapping[str, Callable[[Node, Operand], str | None]] = {"convolution": _biased_convolution}
 """Operators with a name of their own in torch.nn.functional."""

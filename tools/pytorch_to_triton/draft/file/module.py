@@ -20,10 +20,12 @@ from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
 from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.library import best_by_library, never
+from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, partition
-from pytorch_to_triton.draft.program import Call, Program, read_program, with_results_stored
+from pytorch_to_triton.draft.program import Call, Program
+from pytorch_to_triton.draft.reading import read_program
+from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.errors import NotConvertible
@@ -97,15 +99,24 @@ class Part:
     """When `run` takes it; empty: where it takes no other."""
 
 
-def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config] | None = None) -> Drafted:
+def draft(
+    graph: Graph,
+    source: Source,
+    stage: Stage,
+    tuned: Mapping[str, Config] | None = None,
+    ways: Ways | None = None,
+) -> Drafted:
     """The kernel file of one stage. `tuned` gives measured launch configurations by kernel.
 
-    Raises NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
+    `ways` says what libraries compute; None: nothing in stage 1, later what is usually the fastest. Raises
+    NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
     """
+    if ways is None:
+        ways = PURE if stage == 1 else ways_of(graph)[0]
     refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     points = declared_points(source.declared)
-    main = _part(_stored(graph, source, stage), stage, tuned or {}, points)
-    branches = [_branch(b, stage, points) for b in source.branches]
+    main = _part(_stored(graph, source, ways), stage, tuned or {}, points)
+    branches = [_branch(b, stage, points, ways) for b in source.branches]
     parts = [main, *branches]
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
@@ -114,8 +125,8 @@ def draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config
     return Drafted(_text(parts, source, stage), kernels, calls, tuned or {})
 
 
-def _stored(graph: Graph, source: Source | Branch, stage: Stage) -> Program:
-    return with_storage(programmed(graph, stage), source.tensor_dtypes, source.output_dtypes)
+def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
+    return with_storage(programmed(graph, ways), source.tensor_dtypes, source.output_dtypes)
 
 
 def _part(
@@ -143,13 +154,12 @@ def _part(
     return Part(program, items, tuple(kernels), tuple(without_repeats(found)))
 
 
-def programmed(graph: Graph, stage: Stage) -> Program:
-    """The program as the stage computes it; from stage 2 on with the libraries' calls, if more is left."""
-    if stage > 1:
-        program = with_results_stored(read_program(graph, RESERVED, best_by_library))
-        if program.steps:
-            return with_nested_apart(program)
-    return with_nested_apart(with_results_stored(read_program(graph, RESERVED, never)))
+def programmed(graph: Graph, ways: Ways) -> Program:
+    """The program with these calls left to libraries, if more is left than those."""
+    program = with_results_stored(read_program(graph, RESERVED, ways))
+    if not program.steps and ways != PURE:
+        return programmed(graph, PURE)
+    return with_nested_apart(program)
 
 
 def nothing_drafted(graph: Graph, calls: Sequence[Call]) -> NotConvertible:
@@ -173,9 +183,9 @@ def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
     return [p for p in itertools.islice(points, POINTS) if all(holds(text, p) for text in requires)]
 
 
-def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]]) -> Part:
+def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]], ways: Ways) -> Part:
     """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
-    program = _stored(branch.graph, branch, stage)
+    program = _stored(branch.graph, branch, ways)
     part = _part(program, stage, {}, points, "_" + "_".join(branch.dtypes))
     names = [f"torch.{dtype}" for dtype in branch.dtypes]
     test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"

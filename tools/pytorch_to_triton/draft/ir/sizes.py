@@ -26,6 +26,8 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
             return a
         if a.is_Integer and b.is_Integer:
             return sympy.Integer(int(a) // int(b))
+        if isinstance(b, sympy.Add) and (whole := _exact(a, b)) is not None:
+            return whole
         terms = sympy.Add.make_args(sympy.expand(a))
         whole = [t for t in terms if _divides(b, t)]
         if not whole:
@@ -47,6 +49,13 @@ class Mod(sympy.Function):  # type: ignore[misc]
 def _divides(b: Size, term: Size) -> bool:
     quotient = term / b
     return bool(quotient.is_integer) and quotient.as_numer_denom()[1] == 1
+
+
+@cache
+def _exact(a: Size, b: Size) -> Size | None:
+    """The quotient by a sum, such as `H*W - 2*W` by `H - 2`, where it is a sum of products again."""
+    quotient, denominator = sympy.fraction(sympy.cancel(a / b))
+    return quotient if denominator == 1 else None
 
 
 def symbol(name: str) -> sympy.Symbol:

@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
-from pytorch_to_triton.draft.schedule.axes import fuse, innermost, rename
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split
@@ -59,7 +59,7 @@ def _inner(load: Load) -> Axis | None:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    reduced, col = cluster.reduces()[0].axes, column(cluster)
+    reduced, col = in_memory_order(cluster.reduces()[0].axes, cluster), column(cluster)
     assert col is not None
     outer = tuple(a for a in cluster.free() if a not in reduced and a != col)
     length = product(a.size for a in reduced)
@@ -95,7 +95,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 
 def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tuple[Cluster, Schedule]]:
     """Chunks of rows to partial results, then those."""
-    cluster = fuse("row", cluster.reduces()[0].axes)(cluster)
+    cluster = fuse("row", in_memory_order(cluster.reduces()[0].axes, cluster))(cluster)
     (over,) = cluster.reduces()[0].axes
     first, rest = split(cluster, over, CHUNK)
     rewrites = (*((fuse("outer", outer),) if outer else ()), rename({col: "col"}))

@@ -7,12 +7,13 @@ pixels, its columns the output's channels; channels and taps are one axis.
 """
 
 from pytorch_to_triton.draft.ir.monoids import SUM
-from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
 from pytorch_to_triton.draft.patterns import columns
 from pytorch_to_triton.draft.patterns.rows import at_most, more_than
 from pytorch_to_triton.draft.schedule.axes import fuse
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.blocks import within
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 
 EXAMPLES = (
@@ -26,7 +27,6 @@ CONFIGS = tuple(
         (128, 256, 32, 8, 3), (64, 32, 64, 4, 4), (32, 64, 64, 4, 4), (16, 64, 64, 4, 4),
     )
 )  # fmt: skip
-SMALLEST = 16
 FEW_OUTPUTS = 2**19
 LONG_SUM = 2**14
 CHUNK = 4096
@@ -73,7 +73,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         "k": Walk("loop", "BLOCK_K"),
     }
     lengths = {name: product(a.size for a in axes) for name, axes in names.items()}
-    configs = pruned(lengths)
+    configs = within(CONFIGS, {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]})
     order = ("row", "k", "col")
     plain = Schedule(walks, order, configs[:1], fused)
     grouped = tuple({**c, "GROUP_M": 8} for c in configs)
@@ -99,18 +99,3 @@ def split_k(cluster: Cluster, k: Axis) -> tuple[tuple[Cluster, Schedule], ...]:
         return ()
     _, partial = alternatives(first)[1].kernels[0]
     return ((first, partial), columns.alternatives(rest)[0].kernels[0])
-
-
-def pruned(lengths: dict[str, Size]) -> tuple[Config, ...]:
-    """Configurations with no block much larger than its axis, where that is known."""
-    limits = {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]}
-
-    def shrunk(config: Config) -> Config:
-        new = dict(config)
-        for block, size in limits.items():
-            if size.is_Integer:
-                new[block] = min(new[block], max(SMALLEST, 1 << max(int(size) - 1, 0).bit_length()))
-        return new
-
-    found = [shrunk(c) for c in CONFIGS]
-    return tuple(c for i, c in enumerate(found) if c not in found[:i])

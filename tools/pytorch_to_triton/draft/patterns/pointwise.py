@@ -4,8 +4,12 @@
 that reads and writes are both coalesced.
 """
 
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map
-from pytorch_to_triton.draft.schedule.axes import fuse, innermost, rename
+from collections.abc import Mapping, Sequence
+
+from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Value, axes_of
+from pytorch_to_triton.draft.schedule.axes import fuse, innermost
+from pytorch_to_triton.draft.schedule.blocks import within
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
 EXAMPLES = (
@@ -14,7 +18,8 @@ EXAMPLES = (
 )
 BLOCKS = tuple({"BLOCK": b, "num_warps": w} for b, w in ((512, 4), (1024, 4), (1024, 8), (2048, 8)))
 TILES = tuple(
-    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w} for m, n, w in ((64, 64, 4), (32, 64, 4), (32, 32, 4))
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
+    for m, n, w in ((64, 64, 4), (64, 64, 8), (32, 64, 4), (64, 32, 4), (32, 32, 4), (128, 32, 4))
 )
 
 
@@ -31,42 +36,44 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     else:
         schedule = Schedule({"i": Walk("grid", "BLOCK")}, ("i",), BLOCKS, (fuse("i", free),))
     elements = Alternative("elements", ((cluster, schedule),))
-    across = turned(cluster)
-    return (elements, tiled(cluster, across)) if across else (elements,)
+    found = turned(cluster)
+    return (elements, Alternative("tiled", ((cluster, tiles(cluster, *found)),))) if found else (elements,)
 
 
-def turned(cluster: Cluster) -> Axis | None:
-    """The axis along which a large operand is contiguous and the output is not."""
+def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
+    """The axes along which a large operand is contiguous and the output is not, and the other way round."""
     index = cluster.stores[-1].index
     last = index[-1].axis if index and isinstance(index[-1], Index) else None
     if last is None:
         return None
     for load in cluster.loads():
         inner = innermost(load.index)
-        varies = {a for i in load.index for a in _axes(i)}
-        if inner is not None and inner != last and last in varies and inner in cluster.free():
-            return inner
+        if inner not in (None, last) and last in axes_of(load) and inner in cluster.free():
+            return behind(load.index, last) or (inner,), behind(index, inner)
     return None
 
 
-def _axes(v: object) -> tuple[Axis, ...]:
-    match v:
-        case Index(axis=a):
-            return (a,)
-        case Map(args=args):
-            return tuple(a for x in args for a in _axes(x))
-    return ()
+def behind(index: Sequence[Value], stop: Axis) -> tuple[Axis, ...]:
+    """The axes that an index ends with, up to one: they can be walked as one axis."""
+    found: list[Axis] = []
+    for i in reversed(index):
+        if not isinstance(i, Index) or i.axis == stop:
+            break
+        found.insert(0, i.axis)
+    return tuple(found)
 
 
-def tiled(cluster: Cluster, across: Axis) -> Alternative:
-    last = cluster.stores[-1].index[-1]
-    assert isinstance(last, Index)
-    others = tuple(a for a in cluster.free() if a not in (across, last.axis))
-    names = {across: "row", last.axis: "col"}
-    rewrites = (fuse("outer", others), rename(names)) if others else (rename(names),)
+def tiles(
+    cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...], inside: Mapping[str, Walk] | None = None
+) -> Schedule:
+    """Tiles that are contiguous in the operand along their rows, and in the output along their columns."""
+    others = tuple(a for a in cluster.free() if a not in (*rows, *cols))
+    rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse("col", cols))
     walks = {
         **({"outer": Walk("grid")} if others else {}),
         "row": Walk("grid", "BLOCK_M"),
         "col": Walk("grid", "BLOCK_N"),
+        **(inside or {}),
     }
-    return Alternative("tiled", ((cluster, Schedule(walks, ("row", "col"), TILES, rewrites)),))
+    sizes = {"BLOCK_M": product(a.size for a in rows), "BLOCK_N": product(a.size for a in cols)}
+    return Schedule(walks, ("row", "col"), within(TILES, sizes), rewrites)

@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse, innermost
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split, staged
@@ -64,7 +64,7 @@ def _axes(load: Load) -> set[Axis]:
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
-    reduced = cluster.reduces()[0].axes
+    reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     rows = tuple(a for a in cluster.free() if a not in reduced)
     n_rows, length = product(a.size for a in rows), product(a.size for a in reduced)
     rewrites = (*((fuse("row", rows),) if rows else ()), fuse("col", reduced))
@@ -132,7 +132,7 @@ def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
 
 
 def _plain(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
-    reduced = cluster.reduces()[0].axes
+    reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     rows = tuple(a for a in cluster.free() if a not in reduced)
     rewrites = (*((fuse("row", rows),) if rows else ()), fuse("col", reduced))
     walks = {**({"row": Walk("grid")} if rows else {}), "col": Walk("loop", "BLOCK_N")}
@@ -141,7 +141,7 @@ def _plain(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
 
 def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     """Two kernels for a long reduction over neighbours."""
-    reduced = cluster.reduces()[0].axes
+    reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
     cluster = fuse("col", reduced)(cluster)
     (over,) = cluster.reduces()[0].axes
     first, rest = split(cluster, over, CHUNK)

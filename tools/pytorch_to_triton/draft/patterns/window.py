@@ -1,7 +1,8 @@
 """Any reductions, each output element by itself: pools, small windows, and whatever no other pattern takes.
 
-`window`: the outputs are one long axis over the grid. `lines`: a block of lines of neighbouring outputs. A
-small window is unrolled; a large one is a loop.
+`window`: the outputs are one long axis over the grid. `lines`: a block of lines of neighbouring outputs.
+`tiled`: where an operand lies in another order, tiles in both. A small window is unrolled; a large one is a
+loop.
 """
 
 from dataclasses import replace
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Reduce, Value
+from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import more_than
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
@@ -45,6 +47,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     last = last_axis(cluster)
     if last is not None and (long := more_than(last.size, SHORT_LINE)) is not None:
         found.append(Alternative("lines", ((cluster, lines(cluster, last, taps)),), long))
+    if across := pointwise.turned(cluster):
+        found.append(Alternative("tiled", ((cluster, pointwise.tiles(cluster, *across, taps)),)))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Reduce, Scan, Value, named
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Reduce, Scan, Value, axes_of, named
 from pytorch_to_triton.draft.lower.tensor import positions
 from pytorch_to_triton.draft.schedule.schedule import Rewrite
 
@@ -51,6 +51,16 @@ def rename(names: Mapping[Axis, str]) -> Rewrite:
     axes = {a: Axis(n, a.size) for a, n in names.items()}
     to = {a: Index(b) for a, b in axes.items()}
     return lambda cluster: rebound(cluster, to, axes)
+
+
+def in_memory_order(axes: Sequence[Axis], cluster: Cluster) -> tuple[Axis, ...]:
+    """The axes in the order in which the operand that varies along most of them lies in memory."""
+    loads = [v for v in cluster.loads() if set(axes) <= set(axes_of(v))]
+    if not loads:
+        return tuple(axes)
+    places = [axes_of(i) for i in max(loads, key=lambda v: len(axes_of(v))).index]
+    dims = {a: max(d for d, found in enumerate(places) if a in found) for a in axes}
+    return tuple(sorted(axes, key=lambda a: dims[a]))
 
 
 def innermost(index: Sequence[Value]) -> Axis | None:

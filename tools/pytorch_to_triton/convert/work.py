@@ -1,0 +1,134 @@
+"""One conversion at work: what it drafts from, with which settings, and how it times."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytorch_to_triton.benchmark.roofline import work_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
+from pytorch_to_triton.convert.gates import refuse_unknown_names
+from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, Source, draft
+from pytorch_to_triton.draft.library import PURE, Ways, ways_of
+from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.graph.tracing import Traced
+from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.declaration import Declaration, Options
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import Validation, open_validation
+
+TIMED_BYTES = 2**27
+"""Inputs of a timing hold at least this many bytes, twice the largest L2 cache."""
+LAST: Stage = 3
+
+
+@dataclass(frozen=True)
+class ConversionWork:
+    """One conversion: what is drafted from, and where it goes."""
+
+    worker: WorkerClient
+    runtime: Runtime
+    listener: ProgressListener | None
+    target: Target
+    options: Options
+    folder: Path
+    source: Source
+    traced: Traced
+    declaration: Declaration
+    seed: int
+    seconds: float
+    """How long one call may take, compilation and tuning included."""
+    thorough: bool
+    """Whether the last stage is checked by compute-sanitizer too."""
+    pure: bool = False
+    """Whether no library may compute what a kernel can."""
+
+    def file(self, stage: Stage) -> Path:
+        """Where a stage's file lies."""
+        return self.folder / f"stage{stage}_{STAGE_NAMES[stage]}.py"
+
+    @property
+    def ways(self) -> tuple[Ways, ...]:
+        """Who may compute convolutions and products; the first where nothing is measured."""
+        return (PURE,) if self.pure else ways_of(self.traced.graph)
+
+    def drafted(self, stage: Stage, ways: Ways, tuned: Mapping[str, Config] | None = None) -> Drafted:
+        """One stage, not written. Raises NotConvertible."""
+        return draft(self.traced.graph, self.source, stage, tuned, ways)
+
+    async def draft(
+        self,
+        stage: Stage,
+        ways: Ways | None = None,
+        tuned: Mapping[str, Config] | None = None,
+        note: str = "",
+    ) -> Drafted:
+        """Write one stage's file; without `ways` the usual ones. Raises NotConvertible."""
+        work = replace(self, source=replace(self.source, note=note)) if note else self
+        drafted = work.drafted(stage, ways or (PURE if stage == 1 else self.ways[0]), tuned)
+        self.file(stage).write_text(drafted.text, encoding="utf-8")
+        found = await versions(self.worker, self.runtime)
+        refuse_unknown_names(drafted.text, self.file(stage), found.triton)
+        return drafted
+
+    def request(self, stage: Stage) -> ValidationRequest:
+        """How a stage is validated."""
+        return ValidationRequest(
+            candidate=Target(path=self.file(stage)),
+            reference=self.target,
+            options=self.options,
+            seed=self.seed,
+            seconds=self.seconds,
+            thorough=self.thorough and stage == LAST,
+            require_int64_offsets=True,
+            require_mixed_dtypes=True,
+        )
+
+    def opened(self) -> AbstractAsyncContextManager[Validation]:
+        """One validation for all stages; the first one's file must be there."""
+        return open_validation(self.worker, self.request(1), self.runtime)
+
+    def timing_case(self) -> Case:
+        """The largest declared sizes, enlarged until the inputs are large for a GPU."""
+        dims = timing_dims(self.declaration, at_least_bytes=TIMED_BYTES)
+        return Case(name="timing", group="declared", dims=dims, arguments=self.declaration.arguments(dims))
+
+
+def tuning_file(work: ConversionWork, label: str) -> Path:
+    return work.folder / "tuning" / f"{label.replace(' ', '_')}.py"
+
+
+async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> TimingTable:
+    case = work.timing_case()
+    trial = TimingTrial(
+        reference=work.target,
+        implementations=implementations,
+        cases=(case,),
+        seed=work.seed,
+        seconds=work.seconds,
+        depth="brief",
+    )
+    found = await measured(work.worker, trial, work.runtime, work.listener)
+    roof = Roof(work_of(work.traced.graph, case.dims, case.dtypes, None))
+    device = (await versions(work.worker, work.runtime)).devices[0].name
+    return table_of(found.sizes[0], case, device, roof)
+
+
+async def note_on(work: ConversionWork) -> str:
+    """A comment that says where the launch configurations come from."""
+    found = await versions(work.worker, work.runtime)
+    dims = " ".join(f"{k}={v}" for k, v in work.timing_case().dims.items())
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    where = f"{found.devices[0].name}, Triton {found.triton}, {today}, at {dims}"
+    return f"# Launch configurations measured on {where}."

@@ -1,0 +1,257 @@
+"""A traced graph as a program: every node lowered by its row, or left to PyTorch."""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.functions import Kind
+from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, Value, op, walk
+from pytorch_to_triton.draft.library import CONVOLUTION, Way, Ways, has_channels_last, shapes_of
+from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
+from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, position, source
+from pytorch_to_triton.draft.program import (
+    Call,
+    ConvolutionCall,
+    Program,
+    Result,
+    Step,
+    buffers_of,
+    is_plain,
+    shape_of,
+)
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+    NonFinite,
+    ScalarRef,
+    SizeRef,
+)
+
+WORDS: Mapping[str, str] = {
+    "abs": "magnitude", "max": "largest", "min": "smallest", "pow": "power", "sum": "total", "any": "found",
+    "all": "holds", "convolution": "conv",
+}  # fmt: skip
+"""Names for values whose operator's own name is a Python builtin, or says less."""
+
+
+def read_program(graph: Graph, reserved: frozenset[str], ways: Ways) -> Program:
+    """Lower every node but those that stay a library's."""
+    load_rows()
+    reading = _Reading(graph, _names(graph, reserved), ways)
+    for node in graph.nodes:
+        reading.take(node)
+    results = tuple(Result(o.path, reading.tensors[o.name], o.name) for o in graph.outputs)
+    program = Program(graph, tuple(reading.items), results, reading.tensors, reading.named, reading.axes)
+    return replace(program, items=_live(program))
+
+
+class _Reading:
+    """The way through a graph's nodes."""
+
+    def __init__(self, graph: Graph, names: Mapping[str, str], ways: Ways) -> None:
+        self.graph, self.ways = graph, ways
+        self.named: dict[str, str] = dict(names)
+        self.shapes = shapes_of(graph)
+        self.axes = Names()
+        self.numbers: dict[str, str] = {}
+        self.items: list[Step | Call] = []
+        self.parts: dict[str, tuple[Tensor, ...]] = {}
+        self.tensors: dict[str, Tensor] = {
+            i.name: source(self.axes, i.name, shape_of(i.shape), i.dtype) for i in graph.inputs
+        }
+
+    def take(self, node: Node) -> None:
+        if node.op == "getitem":
+            of, index = node.args
+            assert isinstance(of, NodeRef)
+            assert isinstance(index, Literal_)
+            assert isinstance(index.value, int)
+            self.tensors[node.name] = self.parts[of.name][index.value]
+            return
+        try:
+            self._lower(node)
+        except Refused as refused:
+            self._call(node, str(refused))
+
+    def _lower(self, node: Node) -> None:
+        way = self.ways.of(node, self.shapes)
+        if way != "own kernels" and node.op == CONVOLUTION:
+            self._convolve(node, way)
+            return
+        if way != "own kernels":
+            raise Refused("the library's is faster")
+        if node.op not in ROWS:
+            raise Refused("no row lowers it")
+        shape = shape_of(node.shape) if node.shape is not None else ()
+        context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
+        arguments = [self._argument(a) for a in node.args]
+        keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
+        found = ROWS[node.op].function(context, *arguments, **keywords)
+        if isinstance(found, tuple):
+            parts = [self._kept(node, f"{self.named[node.name]}_{i}", t) for i, t in enumerate(found)]
+            self.parts[node.name] = tuple(parts)
+        else:
+            self.tensors[node.name] = self._kept(node, self.named[node.name], found)
+
+    def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
+        return lambda name, tensor: self._kept(node, self._fresh(name), tensor)
+
+    def _fresh(self, name: str) -> str:
+        taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
+        taken |= {i.name for i in self.items if isinstance(i, Step)}
+        options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+        return next(n for n in options if n not in taken)
+
+    def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
+        """A view stays a view; a computed value becomes a step, which readers load."""
+        if _is_view(tensor):
+            return tensor
+        step = Step(name, tensor, node)
+        self.items.append(step)
+        return loaded(step.buffer, tensor.dims)
+
+    def _convolve(self, node: Node, way: Way) -> None:
+        """The library's call without its bias, in memory order of its own where that is wanted."""
+        x, bias = self._argument(node.args[0]), self._argument(node.args[2])
+        assert node.shape is not None
+        shape, name = shape_of(node.shape), self.named[node.name]
+        read = [b for a in node.args[:2] for b in self._reads(a)]
+        why, order, result = "the library's is faster", tuple(range(len(shape))), name
+        if way == "library, channels last" and has_channels_last(node, self.shapes):
+            why, order = "the library's is faster", (0, *range(2, len(shape)), 1)
+            suffix = "nhwc" if len(shape) == 4 else "ndhwc"
+            read[0] = self._in_order(node, x, order, suffix)
+            result = self._fresh(f"{name}_{suffix}")
+        elif bias is not None:
+            result = self._fresh(f"{name}_without_bias")
+        dims = self.axes.dims(shape)
+        memory = Buffer(result, tuple(shape[d] for d in order), node.dtype or "float32")
+        index = tuple(position(dims[d]) for d in order)
+        own = order if order != tuple(range(len(shape))) else ()
+        self.items.append(ConvolutionCall((result,), node, tuple(dict.fromkeys(read)), why, own))
+        value: Value = Load(memory, index, name=name)
+        if bias is not None:
+            value = op("add", value, bias.at(position(dims[1])))
+        self.tensors[node.name] = self._kept(node, name, Tensor(dims, value, memory.dtype))
+
+    def _in_order(self, node: Node, x: Tensor, order: tuple[int, ...], suffix: str) -> str:
+        """What holds the tensor with its dimensions in this order: a step, if nothing does yet."""
+        moved = replace(x, dims=tuple(x.dims[d] for d in order))
+        if is_plain(moved):
+            return buffers_of(moved)[0]
+        base = buffers_of(x)[0] if _is_view(x) else self.named[node.name]
+        step = Step(self._fresh(f"{base}_{suffix}"), moved, node)
+        self.items.append(step)
+        return step.name
+
+    def _call(self, node: Node, why: str) -> None:
+        reads = dict.fromkeys(b for a in (*node.args, *node.kwargs.values()) for b in self._reads(a))
+        name = self.named[node.name]
+        if node.shape is not None:
+            self.tensors[node.name] = source(self.axes, name, shape_of(node.shape), node.dtype or "float32")
+            names: tuple[str, ...] = (name,)
+        else:
+            items = [
+                n for n in self.graph.nodes if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)
+            ]
+            count = 1 + max((int(n.args[1].value) for n in items), default=-1)  # type: ignore[union-attr, arg-type]
+            names = tuple(f"{name}_{i}" for i in range(count))
+            parts: list[Any] = [None] * count
+            for n in items:
+                at = int(n.args[1].value)  # type: ignore[union-attr, arg-type]
+                assert n.shape is not None
+                parts[at] = source(self.axes, names[at], shape_of(n.shape), n.dtype or "float32")
+            self.parts[node.name] = tuple(parts)
+        self.items.append(Call(names, node, tuple(reads), why))
+
+    def _reads(self, argument: NodeArgument) -> list[str]:
+        match argument:
+            case NodeRef(name=name) if name in self.tensors:
+                return buffers_of(self.tensors[name])
+            case ArgumentList(items=items):
+                return [b for i in items for b in self._reads(i)]
+        return []
+
+    def _argument(self, argument: NodeArgument) -> Any:
+        match argument:
+            case NodeRef(name=name):
+                return self.tensors[name]
+            case Literal_(value=value):
+                return value
+            case NonFinite(value=text):
+                return float(text)
+            case ScalarRef(name=name):
+                return Argument(name, name)
+            case SizeRef():
+                return self._size(argument)
+            case ArgumentList(items=items):
+                return [self._argument(i) for i in items]
+        raise AssertionError(argument)
+
+    def _size(self, size: SizeRef) -> Any:
+        """A size, or an argument that `run` computes from sizes."""
+        try:
+            return sizes.size(size.expression)
+        except ValueError:
+            kind: Kind = "float" if isinstance(size.traced, float) else "int"
+            return Argument(self._number(size), size.expression, kind)
+
+    def _number(self, size: SizeRef) -> str:
+        """A name of its own for each number that is computed from sizes: `sqrt_n` for math.sqrt(N)."""
+        if size.expression not in self.numbers:
+            call = re.fullmatch(r"math\.(\w+)\((\w+)\)", size.expression)
+            word = "scale" if isinstance(size.traced, float) else "count"
+            wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
+            taken = {*self.named.values(), *self.graph.dims, *self.graph.parameters, *self.numbers.values()}
+            options = itertools.chain([wanted], (f"{wanted}_{i}" for i in itertools.count(2)))
+            self.numbers[size.expression] = next(n for n in options if n not in taken)
+        return self.numbers[size.expression]
+
+
+def _is_view(tensor: Tensor) -> bool:
+    """Whether it only looks at a buffer: all elements are of it, and where they lie follows from no data."""
+    match tensor.value:
+        case Load(buffer=buffer, index=index, where=None):
+            return buffer.dtype == tensor.dtype and not any(isinstance(v, Load) for v in walk(*index))
+    return False
+
+
+def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
+    """A readable, unique name for every node: the caller's variable, `out`, or a word for the operator."""
+    taken = set(reserved) | set(graph.parameters) | set(graph.dims) | {i.name for i in graph.inputs}
+    returned = {o.name for o in graph.outputs}
+    names = {}
+    for node in graph.nodes:
+        if node.op == "getitem":
+            continue
+        operator = node.op.split(".")[1].strip("_")
+        wanted = node.source_name or ("out" if node.name in returned else WORDS.get(operator, operator))
+        name, n = wanted, 1
+        while name in taken or keyword.iskeyword(name):
+            n += 1
+            name = f"{wanted}_{n}"
+        taken.add(name)
+        names[node.name] = name
+    return names
+
+
+def _live(program: Program) -> tuple[Step | Call, ...]:
+    """What a result depends on."""
+    needed = {b for r in program.results for b in buffers_of(r.tensor)}
+    live: list[Step | Call] = []
+    for item in reversed(program.items):
+        made = {item.name} if isinstance(item, Step) else set(item.names)
+        if made & needed:
+            live.append(item)
+            needed |= set(buffers_of(item.tensor) if isinstance(item, Step) else item.reads)
+    return tuple(reversed(live))
