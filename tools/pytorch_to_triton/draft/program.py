@@ -5,13 +5,13 @@ Views vanish here: they become arithmetic on the indices of what they look at.
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -171,8 +171,7 @@ class _Reading:
         def stored(name: str, tensor: Tensor) -> Tensor:
             taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
             taken |= {i.name for i in self.items if isinstance(i, Step)}
-            options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
-            return self._kept(node, next(n for n in options if n not in taken), tensor)
+            return self._kept(node, fresh(name, taken), tensor)
 
         return stored
 
@@ -243,8 +242,7 @@ class _Reading:
             word = "scale" if isinstance(size.traced, float) else "count"
             wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
             taken = {*self.named.values(), *self.graph.dims, *self.graph.parameters, *self.numbers.values()}
-            options = itertools.chain([wanted], (f"{wanted}_{i}" for i in itertools.count(2)))
-            self.numbers[size.expression] = next(n for n in options if n not in taken)
+            self.numbers[size.expression] = fresh(wanted, taken)
         return self.numbers[size.expression]
 
 
@@ -319,7 +317,7 @@ def shape_of(shape: Shape) -> tuple[Size, ...]:
 
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
     """A readable, unique name for every node: the caller's variable, `out`, or a word for the operator."""
-    taken = set(reserved) | set(graph.parameters) | set(graph.dims) | {i.name for i in graph.inputs}
+    taken = {*reserved, *keyword.kwlist, *graph.parameters, *graph.dims, *(i.name for i in graph.inputs)}
     returned = {o.name for o in graph.outputs}
     names = {}
     for node in graph.nodes:
@@ -327,12 +325,8 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
             continue
         operator = node.op.split(".")[1].strip("_")
         wanted = node.source_name or ("out" if node.name in returned else WORDS.get(operator, operator))
-        name, n = wanted, 1
-        while name in taken or keyword.iskeyword(name):
-            n += 1
-            name = f"{wanted}_{n}"
-        taken.add(name)
-        names[node.name] = name
+        names[node.name] = fresh(wanted, taken)
+        taken.add(names[node.name])
     return names
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytorch_to_triton.draft.emit.names import Name, Scope, constant
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.check import check
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
@@ -212,9 +213,7 @@ class Printer:
 
     def fresh(self, name: str) -> str:
         """The name, or one like it, that no live value has."""
-        live = {n.text for n in self.env.values()}
-        options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
-        return next(n for n in options if n not in live and n not in self.taken)
+        return fresh(name, self.taken | {n.text for n in self.env.values()})
 
     def uses(self, v: Value) -> bool:
         """Whether the cluster mentions the value."""
@@ -235,5 +234,5 @@ def axis_size_names(axes: Sequence[Axis]) -> dict[Size, str]:
         if not (a.size.is_Integer or a.size.is_Symbol) and a.size not in found:
             name = FUSED.get(a.name, a.name.upper())
             taken = {*found.values(), *(str(x) for b in axes for x in b.size.free_symbols)}
-            found[a.size] = next(n for n in (name, *(f"{name}_{i}" for i in range(2, 99))) if n not in taken)
+            found[a.size] = fresh(name, taken)
     return found

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, times
@@ -139,9 +140,7 @@ class Names:
 
     def axis(self, hint: str, size: Size) -> Axis:
         """A new axis; a part of `n_2` is called `n_3`, not `n_2_2`."""
-        hint = re.sub(r"(_\d+)+$", "", hint)
-        options: Iterator[str] = itertools.chain([hint], (f"{hint}_{i}" for i in itertools.count(2)))
-        name = next(n for n in options if n not in self.taken)
+        name = fresh(re.sub(r"(_\d+)+$", "", hint), self.taken)
         self.taken.add(name)
         return Axis(name, size)
 
