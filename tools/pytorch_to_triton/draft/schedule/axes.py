@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
-from pytorch_to_triton.draft.ir.sizes import product
+from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Reduce, Scan, Value, named
 from pytorch_to_triton.draft.lower.tensor import positions
 from pytorch_to_triton.draft.schedule.schedule import Rewrite
@@ -51,6 +52,13 @@ def rename(names: Mapping[Axis, str]) -> Rewrite:
     axes = {a: Axis(n, a.size) for a, n in names.items()}
     to = {a: Index(b) for a, b in axes.items()}
     return lambda cluster: rebound(cluster, to, axes)
+
+
+def covering(size: Size) -> str:
+    """The block that holds an axis whole, as Python over the sizes: a power of two."""
+    if size.is_Integer:
+        return str(1 << max(int(size) - 1, 0).bit_length())
+    return f"triton.next_power_of_2(max({sizes.text(size)}, 1))"
 
 
 def innermost(index: Sequence[Value]) -> Axis | None:
