@@ -35,7 +35,6 @@ from pytorch_to_triton.draft.ir.values import (
     bound_axes,
     children,
     kind_of,
-    walk,
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
@@ -44,7 +43,7 @@ ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_
 HINTS: Mapping[str, str] = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "and": "mask", "lt": "inside",
     "where": "chosen", "to_float": "number", "larger": "largest", "abs": "magnitude", "pow": "power",
-    "and_": "both", "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
+    "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
     "sum": "total", "prod": "product", "min": "smallest", "peak": "largest", "round": "rounded",
 }  # fmt: skip
 """Names for values that have none, by function or monoid; else its own name."""
@@ -76,6 +75,10 @@ class Printer:
         """Monoids whose combination is a function of the file."""
         self.raw: set[Load] = set()
         """Operands of tl.dot, in the dtype that they are stored in."""
+        self.multiplies = False
+        """Whether there is a tl.dot."""
+        self.loops = 0
+        """Those behind each other, not those inside of others."""
         self.count = itertools.count()
         buffers = {v.buffer for v in self.cluster.loads()} | {s.buffer for s in self.cluster.stores}
         double = any(b.dtype == "float64" for b in buffers) or any(
@@ -214,10 +217,6 @@ class Printer:
     def fresh(self, name: str) -> str:
         """The name, or one like it, that no live value has."""
         return fresh(name, self.taken | {n.text for n in self.env.values()})
-
-    def uses(self, v: Value) -> bool:
-        """Whether the cluster mentions the value."""
-        return v in set(walk(*self.cluster.roots))
 
 
 FUSED = {

@@ -63,6 +63,7 @@ def operands(p: Printer, r: Reduce) -> tuple[str, str] | None:
     """The operands of tl.dot."""
     if not (found := dot_axes(p, r)):
         return None
+    p.multiplies = True
     a, b, m, k, n = found
     padded(p, r.args[0], tiled(p, r.axes), 0.0)
     p.raw |= {x for x in (a, b) if isinstance(x, Load) and x not in p.env}

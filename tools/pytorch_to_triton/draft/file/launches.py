@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
-from pytorch_to_triton.draft.file.lines import INDENT, listed
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.partition import Group
@@ -16,7 +16,6 @@ from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
 
 Stage = Literal[1, 2, 3]
-WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster.name, number)}"
         result = printed(replace(cluster, name=own), schedule, "DOC")
-        passes = max(1, sum(line.startswith(f"{INDENT}for ") for line in result.lines))
+        passes = max(1, result.loops)
         doc = documented(result, passes)
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
         variants: tuple[Variant, ...] = ()
@@ -144,7 +143,7 @@ def documented(kernel: PrintedKernel, passes: int) -> str:
     walks = {w.how for n, w in kernel.schedule.walks.items()}
     if "loop" not in walks and "whole" not in walks and "unroll" not in walks:
         return f"Compute {written} element by element."
-    if "dot" in "".join(kernel.lines):
+    if kernel.multiplies:
         return f"Compute {written}, a block of the result a program."
     return f"Compute {written} in {'one pass' if passes == 1 else f'{passes} passes'}."
 
@@ -197,13 +196,9 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
     grid = f"({' * '.join(f'({p})' if '+' in p or '-' in p else p for p in programs) or '1'},)"
     if any("meta[" in p for p in programs):
         grid = f"lambda meta: {grid}"
-    given = [*(b.name for b in made.buffers), *made.sizes, *(_argument(a.name) for a in made.arguments)]
+    given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
     return [*lines, *call(made.name, grid, given, keywords)]
-
-
-def _argument(name: str) -> str:
-    return name
 
 
 def _evaluated(text: str) -> str:
