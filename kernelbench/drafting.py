@@ -58,15 +58,17 @@ def drafted_here(origin: Origin, stage: Stage) -> dict[str, Any]:
     """
     graph = origin.traced.graph
     ways: dict[str, dict[str, Any]] = {}
-    try:
-        for way in ways_of(graph):
+    refused: dict[str, Any] = {}
+    for way in ways_of(graph):
+        try:
             found = draft(graph, origin.source, stage, ways=way)
-            if all(found.text != other["text"] for other in ways.values()):
-                kernels = [kernel.name for kernel in found.kernels]
-                ways[str(way)] = {"text": found.text, "kernels": kernels, "calls": list(found.calls)}
-    except Refusal as refusal:
-        return {"refusal": refusal_of(refusal)}
-    return {"ways": ways}
+        except Refusal as refusal:
+            refused = {"refusal": refusal_of(refusal)}
+            continue
+        if all(found.text != other["text"] for other in ways.values()):
+            kernels = [kernel.name for kernel in found.kernels]
+            ways[str(way)] = {"text": found.text, "kernels": kernels, "calls": list(found.calls)}
+    return {"ways": ways} if ways else refused
 
 
 def refusal_of(refusal: Refusal) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""What lanes past the end hold is known only where nothing unknown can change it."""
+"""What lanes past the end hold is known only where nothing unknown can change it, not even by its sign."""
+
+import math
 
 import pytest
 
@@ -9,6 +11,7 @@ from pytorch_to_triton.draft.ir.values import (
     Argument,
     Axis,
     Buffer,
+    Const,
     Index,
     Load,
     Number,
@@ -20,16 +23,18 @@ from pytorch_to_triton.draft.ir.values import (
 M, N = Axis("m", size("M")), Axis("n", size("N"))
 X = Load(Buffer("x", (M.size, N.size), "float32"), (Index(M), Index(N)))
 TOP = Load(Buffer("top", (M.size,), "float32"), (Index(M),))
+IDS = Load(Buffer("ids", (N.size,), "int64"), (Index(N),))
+PAST = frozenset({N})
 COUNT = Argument("count", "N", "int")
 
 ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "a product of 0": (op("mul", X, 2.0), 0.0, 0.0),
     "a product of 0 and something unknown": (op("mul", X, TOP), 0.0, 0.0),
     "a sum with something unknown": (op("add", X, TOP), 0.0, None),
-    "an exponential below the maximum": (op("exp", op("sub", X, TOP)), float("-inf"), 0.0),
+    "an exponential below the maximum": (op("exp", op("sub", X, TOP)), -math.inf, 0.0),
     "a maximum with something unknown": (op("maximum", X, TOP), 0.0, None),
     "a minimum with something unknown": (op("minimum", X, TOP), 0.0, None),
-    "the maximum of the lowest": (op("maximum", X, TOP), float("-inf"), None),
+    "the maximum of the lowest": (op("maximum", X, TOP), -math.inf, None),
     "what was in memory": (op("mul", X, 0.0), None, None),
     "a comparison": (op("gt", X, 0.0), 0.0, False),
     "a comparison with something unknown": (op("gt", X, TOP), 0.0, None),
@@ -42,16 +47,49 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
 @pytest.mark.parametrize("name", ROWS)
 def test_a_lane_past_the_end_holds(name: str) -> None:
     value, loaded, held = ROWS[name]
-    assert known(value, {X: loaded}, frozenset({N})) == held
+    assert known(value, {X: loaded}, PAST) == held
 
 
 def test_the_bound_of_the_axis_itself_is_false_past_its_end() -> None:
     inside = op("lt", Index(N), op("add", COUNT, 0))
     own = op("lt", Index(N), Index(M))
-    assert known(op("where", inside, 1.0, 0.0), {}, frozenset({N})) is None
-    assert known(op("where", own, 1.0, 0.0), {}, frozenset({N})) is None
+    assert known(op("where", inside, 1.0, 0.0), {}, PAST) is None
+    assert known(op("where", own, 1.0, 0.0), {}, PAST) is None
 
 
 def test_a_sum_of_zeros_is_zero() -> None:
     assert known(Reduce(SUM, (op("mul", X, 2.0),), (N,)), {X: 0.0}, frozenset({M})) == 0.0
     assert known(Reduce(SUM, (op("add", X, 1.0),), (N,)), {X: 0.0}, frozenset({M})) != 0.0
+
+
+@pytest.mark.parametrize("other", [math.inf, -math.inf])
+@pytest.mark.parametrize("scale", [f"scale_{i}" for i in range(8)])
+def test_an_infinity_times_a_factor_of_unknown_sign_is_unknown(other: float, scale: str) -> None:
+    scaled = op("mul", X, Argument(scale, scale, "float"))
+    assert known(scaled, {X: other}, PAST) is None
+
+
+def test_zero_times_an_unknown_factor_is_zero() -> None:
+    assert known(op("mul", X, Argument("scale", "scale", "float")), {X: 0.0}, PAST) == 0.0
+
+
+def test_a_comparison_of_something_unknown_is_unknown() -> None:
+    same = op("to_float", op("eq", IDS, Index(M)))
+    assert known(same, {IDS: None}, PAST) is None
+    assert known(op("larger", X, 0.0), {X: None}, PAST) is None
+
+
+def test_zero_is_equal_to_the_first_index() -> None:
+    assert known(op("eq", IDS, Index(M)), {IDS: 0}, PAST) is None
+    assert known(op("eq", IDS, Index(M)), {IDS: -1}, PAST) is False
+
+
+def test_what_is_chosen_without_the_unknown_is_known() -> None:
+    assert known(op("where", Const(False), X, 2.0), {X: None}, PAST) == 2.0
+    assert known(op("mul", X, X), {X: 0.0}, PAST) == 0.0
+
+
+def test_a_divisor_of_unknown_sign_turns_infinity_round() -> None:
+    infinite = {X: -math.inf}
+    assert known(op("div", X, Argument("scale", "scale")), infinite, PAST) is None
+    assert known(op("div", X, Argument("scale", "math.sqrt(N)")), infinite, PAST) == -math.inf

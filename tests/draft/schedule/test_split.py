@@ -1,6 +1,9 @@
 """Parts of a split reduction read what they need, where they may."""
 
+import numpy as np
+
 from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Store, op
 from pytorch_to_triton.draft.schedule.split import split
@@ -14,3 +17,19 @@ def test_only_what_lies_along_the_split_axis_is_read_within_bounds() -> None:
     partial, _ = split(Cluster("y", (Store(Buffer("y", (n.size,), "float32"), (Index(n),), total),)), k, 512)
     bounded = {load.buffer.name: load.where is not None for load in partial.loads()}
     assert bounded == {"x": True, "mean": False}
+
+
+def test_a_padded_operand_that_does_not_vary_along_the_split_axis_is_not_added_past_its_end() -> None:
+    n, k = Axis("n", sizes.size("N")), Axis("k", sizes.size("K"))
+    x = Load(Buffer("x", (n.size, k.size), "float32"), (Index(n), Index(k)))
+    shifted = Load(Buffer("b", (n.size,), "float32"), (op("sub", Index(n), 1),), where=op("ge", Index(n), 1))
+    total = Reduce(SUM, (op("add", x, shifted),), (k,))
+    whole = Cluster("y", (Store(Buffer("y", (n.size,), "float32"), (Index(n),), total),))
+    dims = {"N": 3, "K": 5}
+    given = {"x": np.arange(15.0).reshape(3, 5), "b": np.array([10.0, 20.0, 30.0])}
+    at_once, in_parts = dict(given), dict(given)
+    evaluate(whole, at_once, dims)
+    for part in split(whole, k, 4):
+        evaluate(part, in_parts, dims)
+    np.testing.assert_array_equal(in_parts["y"], at_once["y"])
+    np.testing.assert_array_equal(at_once["y"], [10.0, 85.0, 160.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pytorch_to_triton.benchmark.timing_trial import Implementation
@@ -13,6 +14,7 @@ from pytorch_to_triton.draft.file.launches import Variant
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.schema.conversion import StageReport
 from pytorch_to_triton.schema.target import Target
@@ -64,19 +66,21 @@ async def fastest_ways(work: ConversionWork) -> tuple[Ways, str]:
     drafts: dict[str, Ways] = {}
     texts: set[str] = set()
     for number, ways in enumerate(work.ways):
-        text = work.drafted(2, ways).text
-        if text not in texts:
-            drafts[f"way {number}"] = ways
-            written(work, f"way {number}", text)
-        texts.add(text)
+        with suppress(NotConvertible):
+            text = work.drafted(2, ways).text
+            if text not in texts:
+                drafts[f"way {number}"] = ways
+                written(work, f"way {number}", text)
+            texts.add(text)
+    first = next(iter(drafts.values()))
     if len(drafts) == 1:
-        return work.ways[0], ""
+        return first, ""
     table = await side_by_side(
         work, [Implementation(n, Target(path=tuning_file(work, n)), "candidate") for n in drafts]
     )
     milliseconds = {t.label: t.median_ms for t in table.timings}
     if not milliseconds:
-        return work.ways[0], ""
+        return first, ""
     best, *others = sorted(milliseconds, key=lambda label: milliseconds[label])
     told = [f"{drafts[label]}, {milliseconds[label]:.3f} ms" for label in (best, *others)]
     return drafts[best], f"Fastest on {table.device}: {told[0]}; then {'; '.join(told[1:])}."

@@ -63,8 +63,8 @@ class ConversionWork:
         """Who may compute convolutions and products; the first where nothing is measured."""
         return (PURE,) if self.pure else ways_of(self.traced.graph)
 
-    def drafted(self, stage: Stage, ways: Ways, tuned: Mapping[str, Config] | None = None) -> Drafted:
-        """One stage, not written. Raises NotConvertible."""
+    def drafted(self, stage: Stage, ways: Ways | None, tuned: Mapping[str, Config] | None = None) -> Drafted:
+        """One stage, not written; without `ways` the usual ones. Raises NotConvertible."""
         return draft(self.traced.graph, self.source, stage, tuned, ways)
 
     async def draft(
@@ -76,7 +76,7 @@ class ConversionWork:
     ) -> Drafted:
         """Write one stage's file; without `ways` the usual ones. Raises NotConvertible."""
         work = replace(self, source=replace(self.source, note=note)) if note else self
-        drafted = work.drafted(stage, ways or (PURE if stage == 1 else self.ways[0]), tuned)
+        drafted = work.drafted(stage, ways or (PURE if self.pure else None), tuned)
         self.file(stage).write_text(drafted.text, encoding="utf-8")
         found = await versions(self.worker, self.runtime)
         refuse_unknown_names(drafted.text, self.file(stage), found.triton)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir.rewriting import repeated, rewrite
 from pytorch_to_triton.draft.ir.values import Cluster, Load, Store, axes_in_order
 from pytorch_to_triton.draft.lower.tensor import Tensor
@@ -39,7 +39,8 @@ def _apart(step: Step, taken: set[str]) -> Iterator[Step]:
     """The nested reductions, the innermost first, and the step that reads them."""
     value = step.tensor.value
     while (inner := repeated(value)) is not None:
-        name = _fresh(inner.name or f"{step.name}_{inner.monoid.name}", taken)
+        name = fresh(inner.name or f"{step.name}_{inner.monoid.name}", taken)
+        taken.add(name)
         dims = tuple((a,) for a in axes_in_order(inner))
         part = Step(
             name, Tensor(dims, inner, step.tensor.dtype), step.node.model_copy(update={"source_name": None})
@@ -48,10 +49,3 @@ def _apart(step: Step, taken: set[str]) -> Iterator[Step]:
         load = Load(part.buffer, part.tensor.indices, name=name)
         value = rewrite(value, lambda v: load if v == inner else None)  # noqa: B023 (used at once)
     yield replace(step, tensor=replace(step.tensor, value=value))
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    options = (name if i == 1 else f"{name}_{i}" for i in count(1))
-    found = next(n for n in options if n not in taken)
-    taken.add(found)
-    return found

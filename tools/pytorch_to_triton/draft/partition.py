@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from pytorch_to_triton.draft.ir.padding import known
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -24,10 +23,9 @@ from pytorch_to_triton.draft.ir.values import (
     Value,
     axes_of,
     named,
-    op,
     walk,
 )
-from pytorch_to_triton.draft.lower.tensor import guarded, positions
+from pytorch_to_triton.draft.lower.tensor import limited, positions
 from pytorch_to_triton.draft.patterns import attention, window
 from pytorch_to_triton.draft.program import Call, Program, Step
 from pytorch_to_triton.draft.registry import PATTERNS
@@ -45,6 +43,8 @@ class Group:
     pattern: ModuleType
     steps: tuple[Step, ...]
     """Those that it stores."""
+    operators: frozenset[str] = frozenset()
+    """Of all steps that it computes."""
 
 
 def partition(program: Program, outputs: Iterable[str], *, plain: bool) -> tuple[Group | Call, ...]:
@@ -168,9 +168,13 @@ class _Partition:
         for pattern in PATTERNS:
             mismatch = pattern.match(cluster)
             if mismatch is None:
-                return Group(cluster, pattern, tuple(steps))
+                return Group(cluster, pattern, tuple(steps), self._operators(steps))
             reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
         return Mismatch("; ".join(reasons))
+
+    def _operators(self, steps: Sequence[Step]) -> frozenset[str]:
+        inside = {n for s in steps for n in self._inside(s.name)}
+        return frozenset(s.node.op for s in (*steps, *(self.steps[n] for n in inside)))
 
     def _computed_twice(self) -> set[str]:
         """Reducing steps that more than one stored step would compute."""
@@ -261,15 +265,7 @@ def read_through(v: Load, producer: Step, value: Value) -> Value:
     for dim, index in zip(producer.tensor.dims, v.index, strict=True):
         to |= positions(dim, index)
     new = substitute(value, to)
-    if v.where is None:
-        return new
-    new = guarded(new, v.where)
-    outside = {
-        x: x.other
-        for x in walk(new)
-        if isinstance(x, Load) and x.where is not None and axes_of(x) & axes_of(v.where)
-    }
-    return new if known(new, outside, frozenset()) == v.other else op("where", v.where, new, v.other)
+    return new if v.where is None else limited(new, v.where, v.other)
 
 
 def _in_order(groups: Sequence[Group], calls: Sequence[Call]) -> tuple[Group | Call, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, Value, op, walk
@@ -104,13 +104,12 @@ class _Reading:
             self.tensors[node.name] = self._kept(node, self.named[node.name], found)
 
     def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
-        return lambda name, tensor: self._kept(node, self._fresh(name), tensor)
+        return lambda name, tensor: self._kept(node, self._free(name), tensor)
 
-    def _fresh(self, name: str) -> str:
+    def _free(self, name: str) -> str:
         taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
         taken |= {i.name for i in self.items if isinstance(i, Step)}
-        options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
-        return next(n for n in options if n not in taken)
+        return fresh(name, taken)
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """A view stays a view; a computed value becomes a step, which readers load."""
@@ -131,9 +130,9 @@ class _Reading:
             why, order = "the library's is faster", (0, *range(2, len(shape)), 1)
             suffix = "nhwc" if len(shape) == 4 else "ndhwc"
             read[0] = self._in_order(node, x, order, suffix)
-            result = self._fresh(f"{name}_{suffix}")
+            result = self._free(f"{name}_{suffix}")
         elif bias is not None:
-            result = self._fresh(f"{name}_without_bias")
+            result = self._free(f"{name}_without_bias")
         dims = self.axes.dims(shape)
         memory = Buffer(result, tuple(shape[d] for d in order), node.dtype or "float32")
         index = tuple(position(dims[d]) for d in order)
@@ -150,7 +149,7 @@ class _Reading:
         if is_plain(moved):
             return buffers_of(moved)[0]
         base = buffers_of(x)[0] if _is_view(x) else self.named[node.name]
-        step = Step(self._fresh(f"{base}_{suffix}"), moved, node)
+        step = Step(self._free(f"{base}_{suffix}"), moved, node)
         self.items.append(step)
         return step.name
 
@@ -213,8 +212,7 @@ class _Reading:
             word = "scale" if isinstance(size.traced, float) else "count"
             wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
             taken = {*self.named.values(), *self.graph.dims, *self.graph.parameters, *self.numbers.values()}
-            options = itertools.chain([wanted], (f"{wanted}_{i}" for i in itertools.count(2)))
-            self.numbers[size.expression] = next(n for n in options if n not in taken)
+            self.numbers[size.expression] = fresh(wanted, taken)
         return self.numbers[size.expression]
 
 
@@ -228,7 +226,7 @@ def _is_view(tensor: Tensor) -> bool:
 
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
     """A readable, unique name for every node: the caller's variable, `out`, or a word for the operator."""
-    taken = set(reserved) | set(graph.parameters) | set(graph.dims) | {i.name for i in graph.inputs}
+    taken = {*reserved, *keyword.kwlist, *graph.parameters, *graph.dims, *(i.name for i in graph.inputs)}
     returned = {o.name for o in graph.outputs}
     names = {}
     for node in graph.nodes:
@@ -236,12 +234,8 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
             continue
         operator = node.op.split(".")[1].strip("_")
         wanted = node.source_name or ("out" if node.name in returned else WORDS.get(operator, operator))
-        name, n = wanted, 1
-        while name in taken or keyword.iskeyword(name):
-            n += 1
-            name = f"{wanted}_{n}"
-        taken.add(name)
-        names[node.name] = name
+        names[node.name] = fresh(wanted, taken)
+        taken.add(names[node.name])
     return names
 
 

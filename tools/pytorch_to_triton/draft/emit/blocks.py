@@ -73,6 +73,8 @@ def loop(p: Printer, over: frozenset[str], items: Sequence[Store | Reduce]) -> N
     first: list[str] = []
     steps = [(r, reductions.before(p, r, first)) for r in items if isinstance(r, Reduce)]
     outer = len(p.scopes)
+    if outer == 1:
+        p.loops += 1
     for n in p.walks:
         if n in over:
             _open(p, p.axes[n])

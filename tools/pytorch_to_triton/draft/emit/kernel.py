@@ -53,6 +53,10 @@ class PrintedKernel:
     schedule: Schedule
     stores: tuple[Buffer, ...]
     helpers: dict[str, Monoid]
+    multiplies: bool
+    """It has a tl.dot."""
+    loops: int
+    """How many it has behind each other."""
     exact: bool
     """Numbers are constexpr: an argument would come as float32, and the kernel computes in float64."""
     compares: bool
@@ -89,7 +93,7 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
     walked = [w.block for w in p.walks.values() if w.block]
     constexprs = tuple(
         b
-        for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "INDEX"])
+        for b in dict.fromkeys([*walked, *(["GROUP_M"] if p.schedule.grouped else []), "PRECISION", "INDEX"])
         if b in free
     )
     rest = free - {f"{b.name}_ptr" for b in buffers} - set(given) - set(constexprs) - set(p.helpers)
@@ -123,6 +127,8 @@ def _assembled(p: Printer, name: str, source: str) -> PrintedKernel:
         schedule=p.schedule,
         stores=tuple(s.buffer for s in p.cluster.stores),
         helpers=dict(p.helpers),
+        multiplies=p.multiplies,
+        loops=p.loops,
         exact=exact,
         compares=_compares(p),
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytorch_to_triton.draft.emit.names import Name, Scope, constant
 from pytorch_to_triton.draft.emit.tidy import TEMPORARY
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.check import check
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS
@@ -34,7 +35,6 @@ from pytorch_to_triton.draft.ir.values import (
     bound_axes,
     children,
     kind_of,
-    walk,
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
@@ -43,7 +43,7 @@ ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_
 HINTS: Mapping[str, str] = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "and": "mask", "lt": "inside",
     "where": "chosen", "to_float": "number", "larger": "largest", "abs": "magnitude", "pow": "power",
-    "and_": "both", "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
+    "or": "either", "not": "absent", "mod": "rest", "floordiv": "part", "max": "largest",
     "sum": "total", "prod": "product", "min": "smallest", "peak": "largest", "round": "rounded",
 }  # fmt: skip
 """Names for values that have none, by function or monoid; else its own name."""
@@ -75,6 +75,10 @@ class Printer:
         """Monoids whose combination is a function of the file."""
         self.raw: set[Load] = set()
         """Operands of tl.dot, in the dtype that they are stored in."""
+        self.multiplies = False
+        """Whether there is a tl.dot."""
+        self.loops = 0
+        """Those behind each other, not those inside of others."""
         self.count = itertools.count()
         buffers = {v.buffer for v in self.cluster.loads()} | {s.buffer for s in self.cluster.stores}
         double = any(b.dtype == "float64" for b in buffers) or any(
@@ -212,13 +216,7 @@ class Printer:
 
     def fresh(self, name: str) -> str:
         """The name, or one like it, that no live value has."""
-        live = {n.text for n in self.env.values()}
-        options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
-        return next(n for n in options if n not in live and n not in self.taken)
-
-    def uses(self, v: Value) -> bool:
-        """Whether the cluster mentions the value."""
-        return v in set(walk(*self.cluster.roots))
+        return fresh(name, self.taken | {n.text for n in self.env.values()})
 
 
 FUSED = {
@@ -235,5 +233,5 @@ def axis_size_names(axes: Sequence[Axis]) -> dict[Size, str]:
         if not (a.size.is_Integer or a.size.is_Symbol) and a.size not in found:
             name = FUSED.get(a.name, a.name.upper())
             taken = {*found.values(), *(str(x) for b in axes for x in b.size.free_symbols)}
-            found[a.size] = next(n for n in (name, *(f"{name}_{i}" for i in range(2, 99))) if n not in taken)
+            found[a.size] = fresh(name, taken)
     return found

@@ -63,6 +63,7 @@ def operands(p: Printer, r: Reduce) -> tuple[str, str] | None:
     """The operands of tl.dot."""
     if not (found := dot_axes(p, r)):
         return None
+    p.multiplies = True
     a, b, m, k, n = found
     padded(p, r.args[0], tiled(p, r.axes), 0.0)
     p.raw |= {x for x in (a, b) if isinstance(x, Load) and x not in p.env}
@@ -77,7 +78,7 @@ def operands(p: Printer, r: Reduce) -> tuple[str, str] | None:
 
 def precision(p: Printer) -> str:
     """How tl.dot treats float32."""
-    return f', input_precision="{p.schedule.precision}"'
+    return ", input_precision=" + ("PRECISION" if p.schedule.splits_float32 else '"ieee"')
 
 
 # Within a tile -------------------------------------------------------------------------------------------

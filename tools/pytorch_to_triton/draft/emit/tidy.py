@@ -10,6 +10,8 @@ import ast
 import re
 from collections import Counter
 
+from pytorch_to_triton.draft.fresh_names import fresh
+
 TEMPORARY = "t__"
 """How the name of a value without one starts: `t__3__product`."""
 LARGEST = 7
@@ -113,9 +115,7 @@ def _rename(function: ast.FunctionDef) -> None:
     for node in names:
         if node.id.startswith(TEMPORARY):
             if node.id not in to:
-                hint = node.id.split("__")[2]
-                options = (hint, *(f"{hint}_{i}" for i in range(2, 999)))
-                to[node.id] = next(n for n in options if n not in taken)
+                to[node.id] = fresh(node.id.split("__")[2], taken)
                 taken.add(to[node.id])
             node.id = to[node.id]
 

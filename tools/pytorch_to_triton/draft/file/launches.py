@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
-from pytorch_to_triton.draft.file.lines import INDENT, listed
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.partition import Group
@@ -16,7 +16,6 @@ from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
 
 Stage = Literal[1, 2, 3]
-WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def launches(
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
                     lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
-            lines += launch(kernel, stage, tuned)
+            lines += launch(kernel, stage, tuned, allows_tf32(group))
         branches.append((alternative.condition, tuple(lines)))
     before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
     return Launches(tuple(kernels), tuple(before), tuple(decided(branches)))
@@ -117,7 +116,7 @@ def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster.name, number)}"
         result = printed(replace(cluster, name=own), schedule, "DOC")
-        passes = max(1, sum(line.startswith(f"{INDENT}for ") for line in result.lines))
+        passes = max(1, result.loops)
         doc = documented(result, passes)
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
         variants: tuple[Variant, ...] = ()
@@ -144,7 +143,7 @@ def documented(kernel: PrintedKernel, passes: int) -> str:
     walks = {w.how for n, w in kernel.schedule.walks.items()}
     if "loop" not in walks and "whole" not in walks and "unroll" not in walks:
         return f"Compute {written} element by element."
-    if "dot" in "".join(kernel.lines):
+    if kernel.multiplies:
         return f"Compute {written}, a block of the result a program."
     return f"Compute {written} in {'one pass' if passes == 1 else f'{passes} passes'}."
 
@@ -169,8 +168,14 @@ def allocation(buffer: Buffer, dtype: str, names: Mapping[str, str] | None = Non
     return f"{buffer.name} = torch.empty({shape}, device=device, dtype={dtype})"
 
 
-def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[str]:
-    """The statements that start a kernel."""
+def allows_tf32(group: Group) -> str:
+    """PyTorch's setting for the operator whose products these are, as source."""
+    convolves = any("conv" in operator for operator in group.operators)
+    return f"torch.backends.{'cudnn.conv' if convolves else 'cuda.matmul'}"
+
+
+def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: str) -> list[str]:
+    """The statements that start a kernel; `setting` is PyTorch's for float32 products."""
     made, schedule = kernel.printed, kernel.printed.schedule
     at_run_time = stage == 2 and len(schedule.configs) > 1
     config: dict[str, object] = {} if at_run_time else dict(tuned.get(kernel.name, schedule.configs[0]))
@@ -185,6 +190,8 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
         if not text.isdigit():
             lines.append(f"{block.lower()} = {text}")
     keywords = {b: values[b] for b in made.blocks if b in values}
+    if "PRECISION" in made.blocks:
+        keywords["PRECISION"] = f"float32_precision({setting}, device)"
     if "INDEX" in made.blocks:
         keywords["INDEX"] = f"index_dtype({', '.join(b.name for b in made.buffers)})"
     keywords |= {k: values[k] for k in ("num_warps", "num_stages") if k in values}
@@ -197,13 +204,9 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config]) -> list[st
     grid = f"({' * '.join(f'({p})' if '+' in p or '-' in p else p for p in programs) or '1'},)"
     if any("meta[" in p for p in programs):
         grid = f"lambda meta: {grid}"
-    given = [*(b.name for b in made.buffers), *made.sizes, *(_argument(a.name) for a in made.arguments)]
+    given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
     return [*lines, *call(made.name, grid, given, keywords)]
-
-
-def _argument(name: str) -> str:
-    return name
 
 
 def _evaluated(text: str) -> str:

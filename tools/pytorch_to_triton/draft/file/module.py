@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,7 +45,7 @@ RESERVED = frozenset((
     "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
     "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
     "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
-    "index_dtype", "INDEX",
+    "index_dtype", "INDEX", "float32_precision", "PRECISION",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
 
@@ -53,6 +54,12 @@ INDEX_DTYPE = '''\
 def index_dtype(*tensors):
     """Offsets take 64 bits only where a tensor is that large: divisions of indices are slower then."""
     return tl.int64 if max(t.numel() for t in tensors) > 2**31 - 2**16 else tl.int32'''
+
+
+FLOAT32_PRECISION = '''\
+def float32_precision(setting, device):
+    """How tl.dot multiplies float32: in TF32 where PyTorch may, else in parts that err less than float32."""
+    return "tf32" if device.type == "cuda" and setting.fp32_precision == "tf32" else "bf16x6"'''
 
 
 @dataclass(frozen=True)
@@ -111,18 +118,24 @@ def draft(
     `ways` says what libraries compute; None: nothing in stage 1, later what is usually the fastest. Raises
     NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
     """
-    if ways is None:
-        ways = PURE if stage == 1 else ways_of(graph)[0]
     refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
+    *usual, last = (ways,) if ways else ways_of(graph) if stage > 1 else (PURE,)
+    for better in usual:
+        with suppress(NotConvertible):
+            return _draft(graph, source, stage, tuned or {}, better)
+    return _draft(graph, source, stage, tuned or {}, last)
+
+
+def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
     points = declared_points(source.declared)
-    main = _part(_stored(graph, source, ways), stage, tuned or {}, points)
+    main = _part(_stored(graph, source, ways), stage, tuned, points)
     branches = [_branch(b, stage, points, ways) for b in source.branches]
     parts = [main, *branches]
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
     if not kernels:
         raise nothing_drafted(graph, [c for part in parts for c in part.items if isinstance(c, Call)])
-    return Drafted(_text(parts, source, stage), kernels, calls, tuned or {})
+    return Drafted(_text(parts, source, stage), kernels, calls, tuned)
 
 
 def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
@@ -155,11 +168,8 @@ def _part(
 
 
 def programmed(graph: Graph, ways: Ways) -> Program:
-    """The program with these calls left to libraries, if more is left than those."""
-    program = with_results_stored(read_program(graph, RESERVED, ways))
-    if not program.steps and ways != PURE:
-        return programmed(graph, PURE)
-    return with_nested_apart(program)
+    """The program with these calls left to libraries."""
+    return with_nested_apart(with_results_stored(read_program(graph, RESERVED, ways)))
 
 
 def nothing_drafted(graph: Graph, calls: Sequence[Call]) -> NotConvertible:
@@ -208,6 +218,8 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
     if any("INDEX" in k.printed.blocks for k in kernels):
         bodies.append(INDEX_DTYPE)
+    if any("PRECISION" in k.printed.blocks for k in kernels):
+        bodies.append(FLOAT32_PRECISION)
     locals_ = {step for part in parts for step in part.program.steps}
     checked = checks(parts[0].program.graph, source.reference, locals_)
     run = "\n".join(_run(parts, checked, source))

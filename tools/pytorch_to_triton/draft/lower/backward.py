@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.values import Operand, Value, op
+from pytorch_to_triton.draft.lower.formulas import mapped
 from pytorch_to_triton.draft.lower.joins import joined
-from pytorch_to_triton.draft.lower.row import Context, as_kind, cast, row
-from pytorch_to_triton.draft.lower.tensor import Tensor, broadcast
+from pytorch_to_triton.draft.lower.row import Context, cast, row
+from pytorch_to_triton.draft.lower.tensor import Tensor
 from pytorch_to_triton.draft.lower.views import cut
-
-
-def formula(ctx: Context, fn: Callable[..., Value], *operands: Tensor) -> Tensor:
-    """A formula of the elements of tensors that broadcast, as floats."""
-    dims, values = broadcast(operands)
-    return ctx.tensor(dims, fn(*(as_kind(v, "float") for v in values)), ctx.dtype or operands[0].dtype)
 
 
 def less(a: Operand, b: Operand) -> Value:
@@ -40,23 +34,23 @@ def either(a: Value, b: Value) -> Value:
 
 @row("aten.tanh_backward.default")
 def tanh_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
-    return formula(ctx, lambda g, y: product(g, less(1.0, op("square", y))), grad_output, output)
+    return mapped(ctx, lambda g, y: product(g, less(1.0, op("square", y))), grad_output, output)
 
 
 @row("aten.sigmoid_backward.default")
 def sigmoid_backward(ctx: Context, grad_output: Tensor, output: Tensor) -> Tensor:
-    return formula(ctx, lambda g, y: product(g, less(1.0, y), y), grad_output, output)
+    return mapped(ctx, lambda g, y: product(g, less(1.0, y), y), grad_output, output)
 
 
 @row("aten.threshold_backward.default")
 def threshold_backward(ctx: Context, grad_output: Tensor, input: Tensor, threshold: Any) -> Tensor:
-    return formula(ctx, lambda g, x: op("where", op("le", x, float(threshold)), 0.0, g), grad_output, input)
+    return mapped(ctx, lambda g, x: op("where", op("le", x, float(threshold)), 0.0, g), grad_output, input)
 
 
 @row("aten.gelu_backward.default")
 def gelu_backward(ctx: Context, grad_output: Tensor, input: Tensor, *, approximate: str = "none") -> Tensor:
     slope = _gelu_slope if approximate == "none" else _gelu_tanh_slope
-    return formula(ctx, lambda g, x: product(g, slope(x)), grad_output, input)
+    return mapped(ctx, lambda g, x: product(g, slope(x)), grad_output, input)
 
 
 def _gelu_slope(x: Value) -> Value:
@@ -80,7 +74,7 @@ def silu_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
         sigmoid = op("sigmoid", x, name="sigmoid")
         return product(g, sigmoid, op("add", 1.0, product(x, less(1.0, sigmoid))))
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.mish_backward.default")
@@ -89,14 +83,14 @@ def mish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tensor:
         tanh = op("tanh", op("softplus", x), name="tanh_softplus")
         return product(g, op("add", tanh, product(x, op("sigmoid", x), less(1.0, op("square", tanh)))))
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.leaky_relu_backward.default")
 def leaky_relu_backward(
     ctx: Context, grad_output: Tensor, input: Tensor, negative_slope: Any, self_is_result: bool
 ) -> Tensor:
-    return formula(
+    return mapped(
         ctx,
         lambda g, x: op("where", op("gt", x, 0.0), g, product(g, float(negative_slope))),
         grad_output,
@@ -121,7 +115,7 @@ def elu_backward(
         below = op("add", x, low) if is_result else product(low, op("exp", scaled))
         return op("where", op("le", x, 0.0), product(g, float(input_scale), below), product(g, float(scale)))
 
-    return formula(ctx, slope, grad_output, self_or_result)
+    return mapped(ctx, slope, grad_output, self_or_result)
 
 
 @row("aten.hardtanh_backward.default")
@@ -129,7 +123,7 @@ def hardtanh_backward(ctx: Context, grad_output: Tensor, input: Tensor, min_val:
     def slope(g: Value, x: Value) -> Value:
         return op("where", either(op("le", x, float(min_val)), op("ge", x, float(max_val))), 0.0, g)
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.hardsigmoid_backward.default")
@@ -138,7 +132,7 @@ def hardsigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Te
         inside = op("and", op("gt", x, -3.0), op("lt", x, 3.0))
         return op("where", inside, product(g, 1 / 6), 0.0)
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.hardswish_backward.default")
@@ -147,7 +141,7 @@ def hardswish_backward(ctx: Context, grad_output: Tensor, input: Tensor) -> Tens
         between = product(g, op("add", op("div", x, 3.0), 0.5))
         return op("where", op("le", x, -3.0), 0.0, op("where", op("lt", x, 3.0), between, g))
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.softshrink_backward.default")
@@ -161,7 +155,7 @@ def hardshrink_backward(ctx: Context, grad_out: Tensor, input: Tensor, lambd: An
 
 
 def _shrunk(ctx: Context, grad: Tensor, x: Tensor, lambd: float) -> Tensor:
-    return formula(ctx, lambda g, x: op("where", op("le", op("abs", x), lambd), 0.0, g), grad, x)
+    return mapped(ctx, lambda g, x: op("where", op("le", op("abs", x), lambd), 0.0, g), grad, x)
 
 
 @row("aten.softplus_backward.default")
@@ -170,13 +164,13 @@ def softplus_backward(ctx: Context, grad_output: Tensor, input: Tensor, beta: An
         scaled = x if beta == 1 else product(x, float(beta))
         return op("where", op("gt", scaled, float(threshold)), g, product(g, op("sigmoid", scaled)))
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.log_sigmoid_backward.default")
 def log_sigmoid_backward(ctx: Context, grad_output: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
     # The buffer is exp(-abs(x)) on a CPU and empty on a GPU.
-    return formula(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
+    return mapped(ctx, lambda g, x: product(g, op("sigmoid", op("neg", x))), grad_output, input)
 
 
 @row("aten.logit_backward.default")
@@ -187,7 +181,7 @@ def logit_backward(ctx: Context, grad_output: Tensor, input: Tensor, eps: float 
         outside = either(op("lt", x, low), op("gt", x, 1 - low))
         return op("where", outside, beyond, op("div", g, product(x, less(1.0, x))))
 
-    return formula(ctx, slope, grad_output, input)
+    return mapped(ctx, slope, grad_output, input)
 
 
 @row("aten.glu_backward.default")
@@ -200,20 +194,20 @@ def glu_backward(ctx: Context, grad_output: Tensor, input: Tensor, dim: int) -> 
         gate = op("sigmoid", b, name="gate")
         return product(g, a, gate, less(1.0, gate))
 
-    left = formula(ctx, lambda g, b: product(g, op("sigmoid", b)), grad_output, b)
-    return joined(ctx, [left, formula(ctx, of_gate, grad_output, a, b)], at)
+    left = mapped(ctx, lambda g, b: product(g, op("sigmoid", b)), grad_output, b)
+    return joined(ctx, [left, mapped(ctx, of_gate, grad_output, a, b)], at)
 
 
 @row("aten.native_dropout_backward.default")
 def native_dropout_backward(ctx: Context, grad_output: Tensor, mask: Tensor, scale: Any) -> Tensor:
-    return formula(ctx, lambda g, kept: product(g, kept, scale), grad_output, mask)
+    return mapped(ctx, lambda g, kept: product(g, kept, scale), grad_output, mask)
 
 
 @row("aten._softmax_backward_data.default")
 def softmax_backward(ctx: Context, grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    weighted = formula(ctx, product, grad_output, output)
+    weighted = mapped(ctx, product, grad_output, output)
     total = ctx.reduce(SUM, weighted, [dim], keepdim=True, name="total")
-    return _as(ctx, formula(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total))
+    return _as(ctx, mapped(ctx, lambda g, y, t: product(y, less(g, t)), grad_output, output, total))
 
 
 @row("aten._log_softmax_backward_data.default")
@@ -223,7 +217,7 @@ def log_softmax_backward(
     total = ctx.reduce(SUM, grad_output, [dim], keepdim=True, name="total")
     return _as(
         ctx,
-        formula(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total),
+        mapped(ctx, lambda g, y, t: less(g, product(op("exp", y), t)), grad_output, output, total),
     )
 
 

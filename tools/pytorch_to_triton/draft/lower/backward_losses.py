@@ -8,7 +8,8 @@ from typing import Any
 from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.sizes import product as size_product
 from pytorch_to_triton.draft.ir.values import Value, op
-from pytorch_to_triton.draft.lower.backward import formula, less, product
+from pytorch_to_triton.draft.lower.backward import less, product
+from pytorch_to_triton.draft.lower.formulas import mapped
 from pytorch_to_triton.draft.lower.row import Context, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
@@ -19,7 +20,7 @@ MEAN = 1
 def _of_loss(ctx: Context, slope: Callable[..., Value], reduction: int, *operands: Tensor) -> Tensor:
     """The slope of the loss in each element, where a mean divides it by their number."""
     n = extent(size_product(ctx.shape))
-    return formula(ctx, lambda *v: op("div", slope(*v), n) if reduction == MEAN else slope(*v), *operands)
+    return mapped(ctx, lambda *v: op("div", slope(*v), n) if reduction == MEAN else slope(*v), *operands)
 
 
 @row("aten.mse_loss_backward.default")

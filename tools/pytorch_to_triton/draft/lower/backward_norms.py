@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,10 @@ from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv
 from pytorch_to_triton.draft.ir.values import Value, op
-from pytorch_to_triton.draft.lower.backward import formula, less, product
+from pytorch_to_triton.draft.lower.activations import along_channels
+from pytorch_to_triton.draft.lower.backward import less, product
+from pytorch_to_triton.draft.lower.formulas import mapped
+from pytorch_to_triton.draft.lower.norms import affine, reciprocal_root
 from pytorch_to_triton.draft.lower.row import Context, count, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
 
@@ -25,20 +28,20 @@ def _averaged(ctx: Context, x: Tensor, dims: Sequence[int], name: str) -> Tensor
 def _of_input(ctx: Context, scaled: Tensor, x_hat: Tensor, rstd: Tensor, dims: Sequence[int]) -> Tensor:
     """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
     mean = _averaged(ctx, scaled, dims, "grad_mean")
-    along = _averaged(ctx, formula(ctx, product, scaled, x_hat), dims, "grad_along")
+    along = _averaged(ctx, _times(ctx, scaled, x_hat), dims, "grad_along")
 
     def gradient(g: Value, x: Value, r: Value, m: Value, a: Value) -> Value:
         return product(r, less(less(g, m), product(x, a)))
 
-    return formula(ctx, gradient, scaled, x_hat, rstd, mean, along)
+    return mapped(ctx, gradient, scaled, x_hat, rstd, mean, along, dtype=scaled.dtype)
 
 
 def _normalized(ctx: Context, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
-    return formula(ctx, lambda x, m, r: op("mul", less(x, m), r, name="x_hat"), x, mean, rstd)
+    return mapped(ctx, lambda x, m, r: op("mul", less(x, m), r, name="x_hat"), x, mean, rstd, dtype=x.dtype)
 
 
-def _scaled(ctx: Context, grad: Tensor, weight: Tensor | None) -> Tensor:
-    return grad if weight is None else formula(ctx, product, grad, weight)
+def _times(ctx: Context, x: Tensor, factor: Tensor) -> Tensor:
+    return mapped(ctx, product, x, factor, dtype=x.dtype)
 
 
 def _in(x: Tensor, like: Tensor | None) -> Tensor:
@@ -60,8 +63,8 @@ def layer_norm_backward(
     outer = len(input) - len(normalized_shape)
     x_hat = _normalized(ctx, input, mean, rstd)
     inner = range(outer, len(input))
-    x_grad = _of_input(ctx, _scaled(ctx, grad_out, weight), x_hat, rstd, inner)
-    weight_grad = ctx.reduce(SUM, formula(ctx, product, grad_out, x_hat), range(outer), dtype=input.dtype)
+    x_grad = _of_input(ctx, affine(ctx, grad_out, weight, None), x_hat, rstd, inner)
+    weight_grad = ctx.reduce(SUM, _times(ctx, grad_out, x_hat), range(outer), dtype=input.dtype)
     bias_grad = ctx.reduce(SUM, grad_out, range(outer), dtype=input.dtype)
     return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, bias)
 
@@ -86,8 +89,8 @@ def group_norm_backward(
     mean, rstd = (replace(t, dims=(*t.dims, (), ())) for t in (mean, rstd))
     by_group = None if weight is None else reshaped(ctx.names, weight, (*whole[1:3], ONE))
     x_hat = _normalized(ctx, x, mean, rstd)
-    x_grad = _of_input(ctx, _scaled(ctx, grad, by_group), x_hat, rstd, (2, 3))
-    of_weight = ctx.reduce(SUM, formula(ctx, product, grad, x_hat), (0, 3), dtype=input.dtype)
+    x_grad = _of_input(ctx, affine(ctx, grad, by_group, None), x_hat, rstd, (2, 3))
+    of_weight = ctx.reduce(SUM, _times(ctx, grad, x_hat), (0, 3), dtype=input.dtype)
     of_bias = ctx.reduce(SUM, grad, (0, 3), dtype=input.dtype)
     weight_grad, bias_grad = (reshaped(ctx.names, t, (channels,)) for t in (of_weight, of_bias))
     x_grad = reshaped(ctx.names, x_grad, input.shape)
@@ -110,18 +113,14 @@ def batch_norm_backward(
 ) -> Gradients:
     def by_channel(t: Tensor | None) -> Tensor:
         assert t is not None
-        return replace(t, dims=(*t.dims, *[()] * (len(input) - 2)))
+        return along_channels(t, len(input))
 
     dims = [d for d in range(len(input)) if d != 1]
     mean = by_channel(save_mean if train else running_mean)
-    rstd = by_channel(save_invstd) if train else formula(ctx, _rstd(eps), by_channel(running_var))
+    rstd = by_channel(save_invstd) if train else reciprocal_root(ctx, by_channel(running_var), eps)
     x_hat = _normalized(ctx, input, mean, rstd)
-    scaled = grad_out if weight is None else _scaled(ctx, grad_out, by_channel(weight))
-    x_grad = _of_input(ctx, scaled, x_hat, rstd, dims) if train else formula(ctx, product, scaled, rstd)
-    weight_grad = ctx.reduce(SUM, formula(ctx, product, grad_out, x_hat), dims, dtype=input.dtype)
+    scaled = grad_out if weight is None else _times(ctx, grad_out, by_channel(weight))
+    x_grad = _of_input(ctx, scaled, x_hat, rstd, dims) if train else _times(ctx, scaled, rstd)
+    weight_grad = ctx.reduce(SUM, _times(ctx, grad_out, x_hat), dims, dtype=input.dtype)
     bias_grad = ctx.reduce(SUM, grad_out, dims, dtype=input.dtype)
     return _in(x_grad, input), _in(weight_grad, weight), _in(bias_grad, weight)
-
-
-def _rstd(eps: float) -> Callable[[Value], Value]:
-    return lambda var: op("rsqrt", op("add", var, eps), name="rstd")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.indices import plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.padding import can_hold, known
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import ONE, Size
 from pytorch_to_triton.draft.ir.values import (
@@ -27,6 +29,7 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     kind_of,
     op,
+    walk,
 )
 
 Dim = tuple[Axis, ...]
@@ -74,11 +77,7 @@ class Tensor:
 
     def where(self, index: Sequence[Value], inside: Value, other: Number) -> Value:
         """The element there where it is `inside`, else `other`; nothing outside is read."""
-        value = self.at(*index)
-        if isinstance(value, Load) and value.where is None:
-            found = tuple(guarded(i, inside) for i in value.index)
-            return replace(value, index=found, where=inside, other=other)
-        return op("where", inside, guarded(value, inside), other)
+        return limited(self.at(*index), inside, other)
 
 
 ZEROS: Mapping[Kind, Number] = {"float": 0.0, "int": 0, "bool": False}
@@ -88,14 +87,26 @@ def guarded(value: Value, inside: Value) -> Value:
     """The value, whose loads read only where `inside`; what does not vary with that is there anyway."""
     varying = axes_of(inside)
 
-    def limited(v: Value) -> Value | None:
+    def only_inside(v: Value) -> Value | None:
         if not isinstance(v, Load) or not axes_of(v) & varying:
             return None
         if v.where is None:
             return replace(v, where=inside, other=ZEROS[v.buffer.kind])
         return replace(v, where=op("and", v.where, inside))
 
-    return rewrite(value, limited)
+    return rewrite(value, only_inside)
+
+
+def limited(value: Value, inside: Value, other: Number) -> Value:
+    """The value where `inside`, else `other`; nothing outside is read."""
+    if isinstance(value, Load) and value.where is None and can_hold(value.buffer.dtype, other):
+        index = tuple(guarded(i, inside) for i in value.index)
+        return replace(value, index=index, where=inside, other=other)
+    new = guarded(value, inside)
+    loads = (v for v in walk(new) if isinstance(v, Load) and v.where is not None)
+    # A load that does not vary with `inside` was not guarded: it gives outside what it gives inside.
+    outside = {v: v.other for v in loads if axes_of(v) & axes_of(inside)}
+    return new if known(new, outside, frozenset()) == other else op("where", inside, new, other)
 
 
 def position(dim: Dim) -> Value:
@@ -129,9 +140,7 @@ class Names:
 
     def axis(self, hint: str, size: Size) -> Axis:
         """A new axis; a part of `n_2` is called `n_3`, not `n_2_2`."""
-        hint = re.sub(r"(_\d+)+$", "", hint)
-        options: Iterator[str] = itertools.chain([hint], (f"{hint}_{i}" for i in itertools.count(2)))
-        name = next(n for n in options if n not in self.taken)
+        name = fresh(re.sub(r"(_\d+)+$", "", hint), self.taken)
         self.taken.add(name)
         return Axis(name, size)
 

@@ -4,12 +4,11 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 `in_registers`: no loop, for few rows. `split`: for few columns, partial results of chunks of rows first.
 """
 
-from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
+from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost, rename
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split
@@ -83,11 +82,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         condition = " and ".join(t for t in (few, long) if t)
         found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), condition))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
-        block = f"triton.next_power_of_2(max({sizes.text(length)}, 1))"
-        if length.is_Integer:
-            block = str(1 << max(int(length) - 1, 0).bit_length())
         whole = Schedule(
-            {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": block}
+            {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}
         )
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)

@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split, staged
@@ -92,16 +92,13 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 
 def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> Schedule:
     """Each row at once; short rows several to a program."""
-    block = f"triton.next_power_of_2(max({sizes.text(length)}, 1))"
-    if length.is_Integer:
-        block = str(1 << max(int(length) - 1, 0).bit_length())
     walks = {**({"row": Walk("grid", "BLOCK_M")} if grid else {}), "col": Walk("whole", "BLOCK_N")}
     configs = ROWS if grid else tuple({"num_warps": w} for w in (4, 8, 16))
     untuned = {"num_warps": f"min(max({'block_m * ' if grid else ''}block_n // 512, 1), 16)"}
     if grid:
         untuned = {"BLOCK_M": "max(2048 // block_n, 1)", **untuned}
     order = ("row", "col") if grid else ("col",)
-    return Schedule(walks, order, configs, rewrites, {"BLOCK_N": block}, untuned)  # type: ignore[arg-type]
+    return Schedule(walks, order, configs, rewrites, {"BLOCK_N": covering(length)}, untuned)  # type: ignore[arg-type]
 
 
 def at_most(size: Size, limit: int) -> str | None:

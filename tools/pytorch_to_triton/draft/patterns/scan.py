@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.ir.indices import extent, minus
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order
 from pytorch_to_triton.draft.patterns.rows import at_most
-from pytorch_to_triton.draft.schedule.axes import fuse, rename
+from pytorch_to_triton.draft.schedule.axes import covering, fuse, rename
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
 EXAMPLES = (
@@ -80,12 +80,8 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     carried = Schedule({**grid, "col": Walk("loop", "BLOCK_N")}, order, loops, rewrites)
     found = [Alternative("carried", ((cluster, carried),))]
     if (fits := at_most(along.size, LARGEST_IN_REGISTERS)) is not None:
-        block = f"triton.next_power_of_2(max({sizes.text(along.size)}, 1))"
-        if along.size.is_Integer:
-            block = str(1 << max(int(along.size) - 1, 0).bit_length())
         configs = ROWS if rows else tuple({"num_warps": w} for w in (4, 8))
-        whole = Schedule(
-            {**grid, "col": Walk("whole", "BLOCK_N")}, order, configs, rewrites, {"BLOCK_N": block}
-        )
+        walks, sized = {**grid, "col": Walk("whole", "BLOCK_N")}, {"BLOCK_N": covering(along.size)}
+        whole = Schedule(walks, order, configs, rewrites, sized)
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
     return tuple(found)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, plus, times
 from pytorch_to_triton.draft.ir.monoids import identities
-from pytorch_to_triton.draft.ir.padding import can_hold, known
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
@@ -16,7 +15,6 @@ from pytorch_to_triton.draft.ir.values import (
     Get,
     Index,
     Load,
-    Number,
     Reduce,
     Store,
     Value,
@@ -26,7 +24,7 @@ from pytorch_to_triton.draft.ir.values import (
     op,
     walk,
 )
-from pytorch_to_triton.draft.lower.tensor import guarded
+from pytorch_to_triton.draft.lower.tensor import guarded, limited
 
 Kernels = tuple[Cluster, Cluster]
 
@@ -110,15 +108,6 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
     )
-
-
-def limited(v: Value, inside: Value, identity: Number) -> Value:
-    """The value where `inside`, else the identity; nothing outside is read."""
-    if isinstance(v, Load) and v.where is None and can_hold(v.buffer.dtype, identity):
-        return replace(v, index=tuple(guarded(x, inside) for x in v.index), where=inside, other=identity)
-    new = guarded(v, inside)
-    outside = {x: x.other for x in walk(new) if isinstance(x, Load) and x.where is not None}
-    return new if known(new, outside, frozenset()) == identity else op("where", inside, new, identity)
 
 
 def can_split(cluster: Cluster) -> bool:

@@ -1,0 +1,10 @@
+"""Names that nothing else has."""
+
+import itertools
+from collections.abc import Container
+
+
+def fresh(name: str, taken: Container[str]) -> str:
+    """The name, or the first of `name_2`, `name_3`, ... that is not taken."""
+    options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
+    return next(n for n in options if n not in taken)
