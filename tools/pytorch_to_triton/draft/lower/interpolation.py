@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Argument, Const, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position
-from pytorch_to_triton.draft.lower.windows import LETTERS, dim
+from pytorch_to_triton.draft.lower.windows import LETTERS
 
 Scales = Sequence[float | None]
 
@@ -205,7 +205,7 @@ def resized(ctx: Context, x: Tensor, scales: Scales, placed: Placed) -> Tensor:
     along = [
         Resized(*each) for each in zip(LETTERS[rank], x.shape[-rank:], ctx.shape[-rank:], scales, strict=True)
     ]
-    outs = [dim(ctx, f"o{r.letter}", r.out) for r in along]
+    outs = [ctx.dim(f"o{r.letter}", r.out) for r in along]
     places = [_placed(position(o), r, placed) for o, r in zip(outs, along, strict=True)]
     lead = x.dims[:-rank]
     return ctx.tensor((*lead, *outs), blended(x, [*map(position, lead)], places))

@@ -144,12 +144,14 @@ class Names:
         self.taken.add(name)
         return Axis(name, size)
 
+    def dim(self, hint: str, size: Size) -> Dim:
+        """A new axis; none for a size of 1."""
+        return () if size == 1 else (self.axis(hint, size),)
+
     def dims(self, shape: Sequence[Size], hints: Sequence[str] = ()) -> tuple[Dim, ...]:
         """A new axis for each dimension that is not of size 1."""
         found = itertools.chain(hints, LETTERS[len(shape)] if len(shape) < len(LETTERS) else "ijklmnop")
-        return tuple(
-            () if s == 1 else (self.axis(_hint(s, h), s),) for s, h in zip(shape, found, strict=False)
-        )
+        return tuple(self.dim(_hint(s, h), s) for s, h in zip(shape, found, strict=False))
 
 
 LETTERS = ("", "n", "mn", "bmn", "nchw", "ncdhw")
