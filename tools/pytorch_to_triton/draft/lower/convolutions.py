@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytorch_to_triton.draft.ir.indices import extent, minus, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
 from pytorch_to_triton.draft.ir.sizes import size as sized
@@ -18,7 +18,6 @@ from pytorch_to_triton.draft.lower.windows import (
     Numbers,
     Slide,
     Window,
-    every,
     for_each,
     seen,
     sliding,

@@ -209,10 +209,10 @@ def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
             if not todo:
                 break
             a = todo.pop(0)
-            if _goes_into(a.size, rest):
+            if sizes.divides(a.size, rest):
                 dim.append(a)
                 rest = sizes.FloorDiv(rest, a.size)
-            elif _goes_into(rest, a.size):
+            elif sizes.divides(rest, a.size):
                 inner = sizes.FloorDiv(a.size, rest)
                 outer, low = names.axis(a.name, rest), names.axis(a.name, inner)
                 value = substitute(value, {a: plus(times(Index(outer), inner), Index(low))})
@@ -227,10 +227,6 @@ def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
     if todo:
         return _reread(names, x, shape)
     return replace(x, dims=tuple(dims), value=value)
-
-
-def _goes_into(part: Size, whole: Size) -> bool:
-    return sizes.equal(sizes.FloorDiv(whole, part) * part, whole)
 
 
 def _reread(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import sympy
 
-from pytorch_to_triton.draft.ir.indices import below, extent, minus, plus, quotient, times
+from pytorch_to_triton.draft.ir.indices import below, every, extent, minus, plus, quotient, times
 from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv, Size, equal
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Axis, Number, Value, named, op
@@ -62,12 +61,6 @@ def outputs(size: Size, slide: Slide) -> Size:
     last = size + slide.padding + slide.beyond - (slide.taps - 1) * slide.dilation - 1
     starts = size + slide.padding - 1
     return FloorDiv(starts if (last - starts).is_positive else last, sized(slide.stride)) + 1
-
-
-def every(conditions: Sequence[Value | None]) -> Value | None:
-    """Whether all hold; None where there is none."""
-    given = [c for c in conditions if c is not None]
-    return reduce(lambda a, b: op("and", a, b), given) if given else None
 
 
 def seen(x: Tensor, lead: Sequence[Value], windows: Sequence[Window], other: Number) -> Value:
