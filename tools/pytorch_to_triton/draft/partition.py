@@ -27,7 +27,7 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.lower.tensor import limited, positions
 from pytorch_to_triton.draft.patterns import attention, window
-from pytorch_to_triton.draft.program import Call, Program, Step
+from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
@@ -130,7 +130,7 @@ class _Partition:
 
     def _direct(self, step: Step) -> list[str]:
         """The steps that would be computed in this one's kernel and that it reads itself, in order."""
-        read = {v.buffer.name for v in walk(step.tensor.value) if isinstance(v, Load)}
+        read = buffers_of(step.tensor)
         return [n for n in self.steps if n in read and n not in self.kept]
 
     def _inlined(self, name: str, also: frozenset[str] = frozenset()) -> Value:
@@ -221,12 +221,8 @@ class _Partition:
         made = {s.name for s in group.steps}
         found: set[str] = set()
         for item in self.program.items:
-            reads = (
-                set(item.reads)
-                if isinstance(item, Call)
-                else {v.buffer.name for v in walk(item.tensor.value) if isinstance(v, Load)}
-            )
-            if reads & (made | found):
+            reads = item.reads if isinstance(item, Call) else buffers_of(item.tensor)
+            if set(reads) & (made | found):
                 found |= {item.name} if isinstance(item, Step) else set(item.names)
         return found - made
 

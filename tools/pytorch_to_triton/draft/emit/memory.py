@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.names import Name, constant
-from pytorch_to_triton.draft.ir.indices import extent, plus, size_of, times
+from pytorch_to_triton.draft.ir.indices import every, extent, plus, size_of, times
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Buffer,
@@ -130,11 +129,9 @@ def conjunction(
     p: Printer, layout: tuple[str, ...], where: Value | None = None, of: str = ""
 ) -> Value | None:
     """The mask of an access: inside of the tile's bounds, and where there is something to access."""
-    parts = [*bounds(p, layout), *([where] if where is not None else [])]
-    if not parts:
-        return None
-    mask = reduce(lambda a, b: op("and", a, b), parts)
-    p.hints.setdefault(mask, "mask" if where is None else f"{of}_mask")
+    mask = every([*bounds(p, layout), where])
+    if mask is not None:
+        p.hints.setdefault(mask, "mask" if where is None else f"{of}_mask")
     return mask
 
 

@@ -45,11 +45,7 @@ def scanned(p: Printer, v: Value, layout: tuple[str, ...]) -> Name:
     start = reductions.start(p, v.axis)
     zero = "0.0" if kind == "float" else "0"
     p.scopes[depth].lines += [
-        f"{last.text} = {p.named(_index(v)).text} == {start} + {p.walks[v.axis.name].block} - 1",
+        f"{last.text} = {p.named(Index(v.axis)).text} == {start} + {p.walks[v.axis.name].block} - 1",
         f"{carry.text} = tl.sum(tl.where({p.fitted(last, layout)}, {name.text}, {zero}), axis={at})",
     ]
     return name
-
-
-def _index(v: Scan) -> Value:
-    return Index(v.axis)

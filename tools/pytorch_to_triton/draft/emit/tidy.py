@@ -27,9 +27,7 @@ def tidied(source: str) -> str:
         _inline_all(body, function)
     _rename(function)
     ast.fix_missing_locations(function)
-    text = ast.unparse(function)
-    text = re.sub(r"'([^'\"\n]*)'", r'"\1"', text)
-    text = re.sub(r'^(\s*)"# (.*)"$', r"\1# \2", text, flags=re.M)
+    text = re.sub(r'^(\s*)"# (.*)"$', r"\1# \2", _text(function), flags=re.M)
     return "\n".join(part for line in text.splitlines() for part in wrapped(line))
 
 

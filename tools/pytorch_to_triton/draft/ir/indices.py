@@ -6,6 +6,9 @@ An index along an axis lies in [0, size). That alone takes apart and puts togeth
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Const, Extent, Index, Map, Value, op
@@ -51,6 +54,12 @@ def remainder(v: Value, size: Size) -> Value:
     return simplified(Map("mod", (v, extent(size))))
 
 
+def every(conditions: Iterable[Value | None]) -> Value | None:
+    """Whether all hold; None where there is none."""
+    given = [c for c in conditions if c is not None]
+    return reduce(lambda a, b: op("and", a, b), given) if given else None
+
+
 def bound(v: Value) -> Size | None:
     """A size that the index, which is not negative, stays below; None where none is known."""
     match v:
@@ -63,7 +72,7 @@ def bound(v: Value) -> Size | None:
         case Map(fn="floordiv", args=(x, n)) if (top := bound(x)) is not None and (
             by := size_of(n)
         ) is not None:
-            return sizes.FloorDiv(top - 1, by) + 1 if not _divides(by, top) else sizes.FloorDiv(top, by)
+            return sizes.FloorDiv(top - 1, by) + 1 if not sizes.divides(by, top) else sizes.FloorDiv(top, by)
         case Map(fn="mul", args=(x, n)) if (top := bound(x)) is not None and (by := size_of(n)) is not None:
             return (top - 1) * by + 1
         case Map(fn="add", args=(x, y)) if (a := bound(x)) is not None and (b := bound(y)) is not None:
@@ -82,10 +91,6 @@ def _digits(v: Map) -> Size | None:
             if by is not None and top is not None and low is not None and below(low, by):
                 return top * by
     return None
-
-
-def _divides(by: Size, whole: Size) -> bool:
-    return bool(sizes.equal(sizes.FloorDiv(whole, by) * by, whole))
 
 
 def below(a: Size, b: Size) -> bool:
@@ -185,15 +190,15 @@ def _quotient(v: Map, a: Value, by: Size) -> Value:
     if top is not None and below(top, by):
         return Const(0)
     match a:
-        case Map(fn="mul", args=(i, n)) if (m := size_of(n)) is not None and _divides(by, m):
+        case Map(fn="mul", args=(i, n)) if (m := size_of(n)) is not None and sizes.divides(by, m):
             return times(i, sizes.FloorDiv(m, by))
         case Map(fn="floordiv", args=(i, n)) if (m := size_of(n)) is not None:
             return quotient(i, m * by)
         case Map(fn="add", args=(Map(fn="mul", args=(i, n)) as high, low)) if (m := size_of(n)) is not None:
             least = bound(low)
-            if _divides(by, m):
+            if sizes.divides(by, m):
                 return plus(quotient(high, by), quotient(low, by))
-            if least is not None and below(least, m) and _divides(m, by):
+            if least is not None and below(least, m) and sizes.divides(m, by):
                 return quotient(i, sizes.FloorDiv(by, m))
     return Map("floordiv", (a, extent(by)), v.name)
 
@@ -208,16 +213,16 @@ def _remainder(v: Map, a: Value, by: Size) -> Value:
         case Const(value=int(n)) if by.is_Integer:
             return Const(n % int(by))
         case Map(fn="mul", args=(i, n)) if (m := size_of(n)) is not None:
-            if _divides(by, m):
+            if sizes.divides(by, m):
                 return Const(0)
-            if _divides(m, by):
+            if sizes.divides(m, by):
                 return times(remainder(i, sizes.FloorDiv(by, m)), m)
-        case Map(fn="mod", args=(i, n)) if (m := size_of(n)) is not None and _divides(by, m):
+        case Map(fn="mod", args=(i, n)) if (m := size_of(n)) is not None and sizes.divides(by, m):
             return remainder(i, by)
         case Map(fn="add", args=(Map(fn="mul", args=(i, n)), low)) if (m := size_of(n)) is not None:
             least = bound(low)
-            if _divides(by, m):
+            if sizes.divides(by, m):
                 return remainder(low, by)
-            if least is not None and below(least, m) and _divides(m, by):
+            if least is not None and below(least, m) and sizes.divides(m, by):
                 return plus(times(remainder(i, sizes.FloorDiv(by, m)), m), low)
     return Map("mod", (a, extent(by)), v.name)

@@ -154,3 +154,8 @@ def names(expression: Size) -> frozenset[str]:
 def equal(a: Size, b: Size) -> bool:
     """Whether two sizes are the same for all dims."""
     return bool(a == b) or bool(sympy.expand(a - b) == 0)
+
+
+def divides(part: Size, whole: Size) -> bool:
+    """Whether the one goes into the other without a remainder, for all dims."""
+    return equal(FloorDiv(whole, part) * part, whole)

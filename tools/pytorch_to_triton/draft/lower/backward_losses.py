@@ -10,11 +10,9 @@ from pytorch_to_triton.draft.ir.sizes import product as size_product
 from pytorch_to_triton.draft.ir.values import Value, op
 from pytorch_to_triton.draft.lower.backward import less, product
 from pytorch_to_triton.draft.lower.formulas import mapped
+from pytorch_to_triton.draft.lower.losses import MEAN
 from pytorch_to_triton.draft.lower.row import Context, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
-
-MEAN = 1
-"""PyTorch's number for reduction="mean"; 0 is none, 2 the sum."""
 
 
 def _of_loss(ctx: Context, slope: Callable[..., Value], reduction: int, *operands: Tensor) -> Tensor:

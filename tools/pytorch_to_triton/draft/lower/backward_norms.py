@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytorch_to_triton.draft.ir.indices import extent
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv
 from pytorch_to_triton.draft.ir.values import Value, op
@@ -14,21 +13,17 @@ from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.backward import less, product
 from pytorch_to_triton.draft.lower.formulas import mapped
 from pytorch_to_triton.draft.lower.norms import affine, reciprocal_root
+from pytorch_to_triton.draft.lower.reductions import average
 from pytorch_to_triton.draft.lower.row import Context, count, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
 
 Gradients = tuple[Tensor, Tensor, Tensor]
 
 
-def _averaged(ctx: Context, x: Tensor, dims: Sequence[int], name: str) -> Tensor:
-    total = ctx.reduce(SUM, x, dims, keepdim=True, dtype=x.dtype)
-    return replace(total, value=op("div", total.value, extent(count(x, dims)), name=name))
-
-
 def _of_input(ctx: Context, scaled: Tensor, x_hat: Tensor, rstd: Tensor, dims: Sequence[int]) -> Tensor:
     """rstd * (g - mean(g) - x_hat * mean(g * x_hat)), where g is `scaled` by the weight."""
-    mean = _averaged(ctx, scaled, dims, "grad_mean")
-    along = _averaged(ctx, _times(ctx, scaled, x_hat), dims, "grad_along")
+    mean = average(ctx, scaled, dims, keepdim=True, name="grad_mean")
+    along = average(ctx, _times(ctx, scaled, x_hat), dims, keepdim=True, name="grad_along")
 
     def gradient(g: Value, x: Value, r: Value, m: Value, a: Value) -> Value:
         return product(r, less(less(g, m), product(x, a)))

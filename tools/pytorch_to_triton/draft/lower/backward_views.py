@@ -80,7 +80,7 @@ def _windows(
     padded = plus(index, Const(padding))
     last = quotient(padded, size(stride))
     most = -(-kernel // stride)
-    axes = () if most == 1 else (ctx.axis("w", size(most)),)
+    axes = ctx.dim("w", size(most))
     window = minus(last, Index(axes[0])) if axes else last
     reach = op("lt", minus(padded, times(window, size(stride))), kernel)
     within = op("and", op("ge", window, 0), op("lt", window, extent(count)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytorch_to_triton.draft.ir.indices import extent, minus, plus, quotient, remainder, times
+from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, quotient, remainder, times
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import FloorDiv, Size
 from pytorch_to_triton.draft.ir.sizes import size as sized
@@ -18,8 +18,6 @@ from pytorch_to_triton.draft.lower.windows import (
     Numbers,
     Slide,
     Window,
-    dim,
-    every,
     for_each,
     seen,
     sliding,
@@ -120,10 +118,10 @@ class Channels:
     def of(cls, ctx: Context, x: Tensor, groups: int, outer: Size, rank: int) -> Channels:
         """`outer` is the number of output channels of one group, `rank` how many dimensions are spatial."""
         if groups == 1:
-            return cls((), x.dims[-rank - 1], dim(ctx, "oc", outer))
+            return cls((), x.dims[-rank - 1], ctx.dim("oc", outer))
         inner = FloorDiv(x.shape[-rank - 1], sized(groups))
         hint = "c" if inner == outer == 1 else "g"
-        return cls((ctx.axis(hint, sized(groups)),), dim(ctx, "c", inner), dim(ctx, "oc", outer))
+        return cls((ctx.axis(hint, sized(groups)),), ctx.dim("c", inner), ctx.dim("oc", outer))
 
     @property
     def input(self) -> Dim:
@@ -203,8 +201,8 @@ def residues(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -
     """
     step = sized(spread.stride)
     count = -(-spread.taps // spread.stride)
-    o = dim(ctx, f"o{letter}", out)
-    t = dim(ctx, f"k{letter}" if spread.stride == 1 else f"t{letter}", sized(count))
+    o = ctx.dim(f"o{letter}", out)
+    t = ctx.dim(f"k{letter}" if spread.stride == 1 else f"t{letter}", sized(count))
     padded = plus(position(o), extent(sized(spread.padding)))
     tap = named(f"k{letter}", plus(remainder(padded, step), times(position(t), step)))
     at = named(f"i{letter}", minus(quotient(padded, step), position(t)))
@@ -216,7 +214,7 @@ def residues(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -
 
 def divisible(ctx: Context, letter: str, size: Size, out: Size, spread: Spread) -> tuple[Window, Window]:
     """All taps, of which those meet an input whose distance the stride divides."""
-    o, k = dim(ctx, f"o{letter}", out), dim(ctx, f"k{letter}", sized(spread.taps))
+    o, k = ctx.dim(f"o{letter}", out), ctx.dim(f"k{letter}", sized(spread.taps))
     padded = plus(position(o), extent(sized(spread.padding)))
     distance = minus(padded, times(position(k), sized(spread.dilation)))
     at = named(f"i{letter}", quotient(distance, sized(spread.stride)))

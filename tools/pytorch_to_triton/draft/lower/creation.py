@@ -250,6 +250,6 @@ def _triangle(x: Tensor, compare: str, diagonal: Any) -> Tensor:
 def one_hot(ctx: Context, input: Tensor, num_classes: Any = -1) -> Tensor:
     if num_classes == -1:
         raise Refused("how many classes there are depends on the values")
-    dim = (ctx.axis("c", ctx.shape[-1]),) if ctx.shape[-1] != 1 else ()
+    dim = ctx.dim("c", ctx.shape[-1])
     found = op("eq", input.value, position(dim))
     return Tensor((*input.dims, dim), as_kind(found, "int"), ctx.dtype)

@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Argument, Const, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
 from pytorch_to_triton.draft.lower.tensor import Tensor, position
-from pytorch_to_triton.draft.lower.windows import LETTERS, dim
+from pytorch_to_triton.draft.lower.windows import LETTERS
 
 Scales = Sequence[float | None]
 
@@ -64,84 +64,6 @@ class Resized:
 
 
 Placed = Callable[[Value, Resized], Place]
-
-
-@row("aten.upsample_nearest1d.default")
-def nearest1d(
-    ctx: Context, input: Tensor, output_size: Sequence[int | Size], scales: float | None = None
-) -> Tensor:
-    return resized(ctx, input, [scales], nearest)
-
-
-@row("aten.upsample_nearest2d.default")
-def nearest2d(
-    ctx: Context,
-    input: Tensor,
-    output_size: Sequence[int | Size],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
-    return resized(ctx, input, [scales_h, scales_w], nearest)
-
-
-@row("aten.upsample_nearest3d.default")
-def nearest3d(
-    ctx: Context,
-    input: Tensor,
-    output_size: Sequence[int | Size],
-    scales_d: float | None = None,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
-    return resized(ctx, input, [scales_d, scales_h, scales_w], nearest)
-
-
-@row("aten.upsample_nearest1d.vec", "aten.upsample_nearest2d.vec", "aten.upsample_nearest3d.vec")
-def nearest_vec(
-    ctx: Context, input: Tensor, output_size: Sequence[int | Size] | None, scale_factors: Scales | None
-) -> Tensor:
-    return resized(ctx, input, scale_factors or [None] * (len(input) - 2), nearest)
-
-
-@row(
-    "aten._upsample_nearest_exact1d.vec",
-    "aten._upsample_nearest_exact2d.vec",
-    "aten._upsample_nearest_exact3d.vec",
-)
-def nearest_exact_vec(
-    ctx: Context, input: Tensor, output_size: Sequence[int | Size] | None, scale_factors: Scales | None
-) -> Tensor:
-    return resized(ctx, input, scale_factors or [None] * (len(input) - 2), nearest_exact)
-
-
-@row("aten._upsample_nearest_exact1d.default")
-def nearest_exact1d(
-    ctx: Context, input: Tensor, output_size: Sequence[int | Size], scales: float | None = None
-) -> Tensor:
-    return resized(ctx, input, [scales], nearest_exact)
-
-
-@row("aten._upsample_nearest_exact2d.default")
-def nearest_exact2d(
-    ctx: Context,
-    input: Tensor,
-    output_size: Sequence[int | Size],
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
-    return resized(ctx, input, [scales_h, scales_w], nearest_exact)
-
-
-@row("aten._upsample_nearest_exact3d.default")
-def nearest_exact3d(
-    ctx: Context,
-    input: Tensor,
-    output_size: Sequence[int | Size],
-    scales_d: float | None = None,
-    scales_h: float | None = None,
-    scales_w: float | None = None,
-) -> Tensor:
-    return resized(ctx, input, [scales_d, scales_h, scales_w], nearest_exact)
 
 
 @row("aten.upsample_linear1d.default")
@@ -205,7 +127,7 @@ def resized(ctx: Context, x: Tensor, scales: Scales, placed: Placed) -> Tensor:
     along = [
         Resized(*each) for each in zip(LETTERS[rank], x.shape[-rank:], ctx.shape[-rank:], scales, strict=True)
     ]
-    outs = [dim(ctx, f"o{r.letter}", r.out) for r in along]
+    outs = [ctx.dim(f"o{r.letter}", r.out) for r in along]
     places = [_placed(position(o), r, placed) for o, r in zip(outs, along, strict=True)]
     lead = x.dims[:-rank]
     return ctx.tensor((*lead, *outs), blended(x, [*map(position, lead)], places))
@@ -274,3 +196,44 @@ def between(r: Resized, source: Value) -> Place:
 def whole(r: Resized, source: Value) -> Value:
     """The input at or before a position, which rounding may have put after the last one."""
     return named(f"i{r.letter}", op("smaller", op("to_int32", source), extent(r.size - 1)))
+
+
+def _rows_of(name: str, placed: Placed) -> None:
+    """The rows of `upsample_nearest`, or those of the exact one."""
+
+    @row(f"aten.{name}1d.default")
+    def of_1d(
+        ctx: Context, input: Tensor, output_size: Sequence[int | Size], scales: float | None = None
+    ) -> Tensor:
+        return resized(ctx, input, [scales], placed)
+
+    @row(f"aten.{name}2d.default")
+    def of_2d(
+        ctx: Context,
+        input: Tensor,
+        output_size: Sequence[int | Size],
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Tensor:
+        return resized(ctx, input, [scales_h, scales_w], placed)
+
+    @row(f"aten.{name}3d.default")
+    def of_3d(
+        ctx: Context,
+        input: Tensor,
+        output_size: Sequence[int | Size],
+        scales_d: float | None = None,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Tensor:
+        return resized(ctx, input, [scales_d, scales_h, scales_w], placed)
+
+    @row(*(f"aten.{name}{rank}d.vec" for rank in LETTERS))
+    def of_vec(
+        ctx: Context, input: Tensor, output_size: Sequence[int | Size] | None, scale_factors: Scales | None
+    ) -> Tensor:
+        return resized(ctx, input, scale_factors or [None] * (len(input) - 2), placed)
+
+
+_rows_of("upsample_nearest", nearest)
+_rows_of("_upsample_nearest_exact", nearest_exact)

@@ -121,8 +121,7 @@ def repeat_interleave(
 
 def _times(ctx: Context, repeats: Any) -> Dim:
     """An axis along which nothing changes."""
-    size = as_size(repeats)
-    return () if size == ONE else (ctx.axis("r", size),)
+    return ctx.dim("r", as_size(repeats))
 
 
 @row("aten.unbind.int")
@@ -153,7 +152,7 @@ def _parts(ctx: Context, x: Tensor, at: int, part: Size) -> tuple[Tensor, ...]:
 @row("aten.diagonal.default")
 def diagonal(ctx: Context, input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     down, right = dim1 % len(input), dim2 % len(input)
-    new: Dim = () if ctx.shape[-1] == ONE else (ctx.axis("d", ctx.shape[-1]),)
+    new = ctx.dim("d", ctx.shape[-1])
     index = list(input.indices)
     index[down] = plus(position(new), Const(max(-offset, 0)))
     index[right] = plus(position(new), Const(max(offset, 0)))
@@ -194,8 +193,8 @@ def unfold(ctx: Context, input: Tensor, dimension: int, size: int, step: int) ->
     if not len(input):
         return cut(ctx, _with_one(input, 0), 0, ZERO, sizes.size(size))
     at = dimension % len(input)
-    window = () if ctx.shape[at] == ONE else (ctx.axis("w", ctx.shape[at]),)
-    tap = () if size == 1 else (ctx.axis("k", sizes.size(size)),)
+    window = ctx.dim("w", ctx.shape[at])
+    tap = ctx.dim("k", sizes.size(size))
     index = list(input.indices)
     index[at] = plus(times(position(window), sizes.size(step)), position(tap))
     dims = (*input.dims[:at], window, *input.dims[at + 1 :], tap)

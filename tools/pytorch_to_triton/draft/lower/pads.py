@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pytorch_to_triton.draft.ir.indices import extent, minus, plus, remainder
+from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, remainder
 from pytorch_to_triton.draft.ir.sizes import ZERO, Size, equal
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Const, Number, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, position
-from pytorch_to_triton.draft.lower.windows import dim, every
 
 Padding = Sequence[int | Size]
 """Before and after the last dimension, then before and after the one before it, ..."""
@@ -70,7 +69,7 @@ def around(x: Tensor, padding: Padding) -> list[tuple[Size, Size]]:
 def new_dims(ctx: Context, x: Tensor, padding: Padding) -> list[Dim]:
     """The dimensions of the result; those without padding stay as they are."""
     return [
-        own if equal(before, ZERO) and equal(after, ZERO) else dim(ctx, own[0].name if own else "i", size)
+        own if equal(before, ZERO) and equal(after, ZERO) else ctx.dim(own[0].name if own else "i", size)
         for own, size, (before, after) in zip(x.dims, ctx.shape, around(x, padding), strict=True)
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from pytorch_to_triton.draft.ir.indices import extent, minus, plus, times
+from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, times
 from pytorch_to_triton.draft.ir.monoids import ARGMAX, LARGEST, MAX, SUM
 from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.sizes import size as sized
@@ -18,7 +18,6 @@ from pytorch_to_triton.draft.lower.windows import (
     Slide,
     Window,
     adaptive,
-    every,
     for_each,
     outputs,
     seen,

@@ -98,6 +98,10 @@ class Context:
         """A new axis; `hint` is its name if no other has it."""
         return self.names.axis(hint, size)
 
+    def dim(self, hint: str, size: Size) -> Dim:
+        """A new dimension: an axis, or none for a size of 1."""
+        return self.names.dim(hint, size)
+
     def tensor(self, dims: Sequence[Dim], value: Value, dtype: str = "") -> Tensor:
         """A result, in this dtype or the call's own."""
         return Tensor(tuple(dims), value, dtype or self.dtype)

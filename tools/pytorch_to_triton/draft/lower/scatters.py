@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.indices import extent, minus, quotient, remainder
+from pytorch_to_triton.draft.ir.indices import every, extent, minus, quotient, remainder
 from pytorch_to_triton.draft.ir.monoids import MAX, MIN, PROD, SUM, identities
 from pytorch_to_triton.draft.ir.sizes import ONE, ZERO, Size
 from pytorch_to_triton.draft.ir.values import Axis, Const, Monoid, Number, Reduce, Value, axes_of, kind_of, op
@@ -130,8 +130,7 @@ def _search_along(ctx: Context, x: Tensor, dim: int, index: Tensor, src: Tensor 
     places[at] = position(index.dims[at])
     hit = op("eq", index.at(*places), position(x.dims[at]))
     value = x.value if src is None else src.at(*places)
-    if bounds:
-        inside = reduce(lambda a, b: op("and", a, b), bounds)
+    if (inside := every(bounds)) is not None:
         hit, value = op("and", inside, guarded(hit, inside)), guarded(value, inside)
     return Search(hit, value, index.dims[at])
 

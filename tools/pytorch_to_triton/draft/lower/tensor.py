@@ -144,12 +144,14 @@ class Names:
         self.taken.add(name)
         return Axis(name, size)
 
+    def dim(self, hint: str, size: Size) -> Dim:
+        """A new axis; none for a size of 1."""
+        return () if size == 1 else (self.axis(hint, size),)
+
     def dims(self, shape: Sequence[Size], hints: Sequence[str] = ()) -> tuple[Dim, ...]:
         """A new axis for each dimension that is not of size 1."""
         found = itertools.chain(hints, LETTERS[len(shape)] if len(shape) < len(LETTERS) else "ijklmnop")
-        return tuple(
-            () if s == 1 else (self.axis(_hint(s, h), s),) for s, h in zip(shape, found, strict=False)
-        )
+        return tuple(self.dim(_hint(s, h), s) for s, h in zip(shape, found, strict=False))
 
 
 LETTERS = ("", "n", "mn", "bmn", "nchw", "ncdhw")
@@ -207,10 +209,10 @@ def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
             if not todo:
                 break
             a = todo.pop(0)
-            if _goes_into(a.size, rest):
+            if sizes.divides(a.size, rest):
                 dim.append(a)
                 rest = sizes.FloorDiv(rest, a.size)
-            elif _goes_into(rest, a.size):
+            elif sizes.divides(rest, a.size):
                 inner = sizes.FloorDiv(a.size, rest)
                 outer, low = names.axis(a.name, rest), names.axis(a.name, inner)
                 value = substitute(value, {a: plus(times(Index(outer), inner), Index(low))})
@@ -225,10 +227,6 @@ def reshaped(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:
     if todo:
         return _reread(names, x, shape)
     return replace(x, dims=tuple(dims), value=value)
-
-
-def _goes_into(part: Size, whole: Size) -> bool:
-    return sizes.equal(sizes.FloorDiv(whole, part) * part, whole)
 
 
 def _reread(names: Names, x: Tensor, shape: Sequence[Size]) -> Tensor:

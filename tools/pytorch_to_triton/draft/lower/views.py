@@ -90,7 +90,7 @@ def cut(ctx: Context, x: Tensor, dim: int, start: Size, size: Size, step: int = 
     if sizes.equal(size, x.shape[at]) and step == 1:
         return x
     hint = x.dims[at][0].name if x.dims[at] else "i"
-    new = () if size == 1 else (ctx.axis(hint, size),)
+    new = ctx.dim(hint, size)
     index: list[Value] = list(x.indices)
     index[at] = plus(times(position(new), sizes.size(step)), extent(start))
     return replace(x, dims=(*x.dims[:at], new, *x.dims[at + 1 :]), value=x.at(*index))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import sympy
 
-from pytorch_to_triton.draft.ir.indices import below, extent, minus, plus, quotient, times
+from pytorch_to_triton.draft.ir.indices import below, every, extent, minus, plus, quotient, times
 from pytorch_to_triton.draft.ir.sizes import ONE, FloorDiv, Size, equal
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Axis, Number, Value, named, op
@@ -47,7 +46,7 @@ class Slide:
 
 def sliding(ctx: Context, letter: str, size: Size, out: Size, slide: Slide) -> Window:
     """Output `o` and tap `k` see input `o * stride + k * dilation - padding`."""
-    o, k = dim(ctx, f"o{letter}", out), dim(ctx, f"k{letter}", slide.taps)
+    o, k = ctx.dim(f"o{letter}", out), ctx.dim(f"k{letter}", slide.taps)
     from_start = plus(times(position(o), sized(slide.stride)), times(position(k), sized(slide.dilation)))
     at = named(f"i{letter}", minus(from_start, extent(sized(slide.padding))))
     end = (out - 1) * slide.stride + (slide.taps - 1) * slide.dilation - slide.padding + 1
@@ -62,17 +61,6 @@ def outputs(size: Size, slide: Slide) -> Size:
     last = size + slide.padding + slide.beyond - (slide.taps - 1) * slide.dilation - 1
     starts = size + slide.padding - 1
     return FloorDiv(starts if (last - starts).is_positive else last, sized(slide.stride)) + 1
-
-
-def dim(ctx: Context, hint: str, size: Size) -> Dim:
-    """A new axis; none for a size of 1."""
-    return () if size == 1 else (ctx.axis(hint, size),)
-
-
-def every(conditions: Sequence[Value | None]) -> Value | None:
-    """Whether all hold; None where there is none."""
-    given = [c for c in conditions if c is not None]
-    return reduce(lambda a, b: op("and", a, b), given) if given else None
 
 
 def seen(x: Tensor, lead: Sequence[Value], windows: Sequence[Window], other: Number) -> Value:
@@ -91,9 +79,9 @@ def adaptive(ctx: Context, letter: str, size: Size, out: Size) -> tuple[Window, 
     """`out` windows that cover a dimension, as even as can be, and how many elements each has."""
     each = FloorDiv(size, out)
     if equal(each * out, size):
-        o, k = dim(ctx, f"o{letter}", out), dim(ctx, f"k{letter}", each)
+        o, k = ctx.dim(f"o{letter}", out), ctx.dim(f"k{letter}", each)
         return Window(o, k, plus(times(position(o), each), position(k))), extent(each)
-    o, k = dim(ctx, f"o{letter}", out), dim(ctx, f"k{letter}", widest(size, out))
+    o, k = ctx.dim(f"o{letter}", out), ctx.dim(f"k{letter}", widest(size, out))
     start = named("start", quotient(times(position(o), size), out))
     end = quotient(plus(times(plus(position(o), extent(ONE)), size), extent(out - 1)), out)
     count = named("count", minus(end, start))
