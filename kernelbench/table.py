@@ -28,7 +28,7 @@ WORST_FIRST = (
     "too_large",
 )
 HEAD = (
-    "| problem | traced | drafted | kernels | calls left | who computes convolutions and products | validated | checked "
+    "| problem | traced | drafted | kernels | calls left | ways | validated | checked "
     "| eager ms | compile ms | drafted ms | vs eager | vs compile | of the limit |"
 )
 RULE = "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
