@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from pytorch_to_triton.draft.file.module import programmed
+from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import buffers_of
 from pytorch_to_triton.draft.registry import NEEDED, PATTERNS, MalformedPattern, checked
@@ -44,7 +45,7 @@ async def test_a_pattern_drafts_its_examples(
     name, source = target_of(example)
     path.write_text(source, encoding="utf-8")
     traced, _ = await sourced(worker, interpreter, Target(path=path, name=name))
-    program = programmed(traced.graph, 1)
+    program = programmed(traced.graph, PURE)
     groups = partition(program, [b for r in program.results for b in buffers_of(r.tensor)], plain=False)
     assert pattern in [g.pattern for g in groups if isinstance(g, Group)]
 

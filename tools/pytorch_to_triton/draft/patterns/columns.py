@@ -1,23 +1,28 @@
 """Reductions across rows: the reduced axes are not those in which neighbours lie in memory.
 
 A tile holds a block of neighbouring columns and walks down. `in_passes` and `online`: in a loop.
-`in_registers`: no loop, for few rows. `split`: for few columns, partial results of chunks of rows first.
+`in_registers`: no loop, for few rows. `split`: for few columns, partial results of chunks of rows first;
+`staged`: the same for each of several statistics.
 """
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
+from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
 from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost, rename
+from pytorch_to_triton.draft.schedule.blocks import within
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
-from pytorch_to_triton.draft.schedule.split import can_split, split
+from pytorch_to_triton.draft.schedule.split import can_split, split, staged
 
 EXAMPLES = ("def column_sums(x: 'float32[M, N]'):\n    return x.sum(dim=0)",)
 LOOPS = tuple(
     {"BLOCK_K": k, "BLOCK_N": n, "num_warps": w}
     for k, n, w in ((8, 128, 2), (32, 128, 4), (64, 64, 4), (4, 256, 4), (128, 32, 4))
 )
+GATHERS = LOOPS[::-1]
+"""For partial results: few columns and no other work, so that many rows at once hide the latency."""
 WHOLE = tuple({"BLOCK_N": n, "num_warps": w} for n, w in ((64, 4), (32, 4), (128, 8), (16, 4)))
 LARGEST_IN_REGISTERS = 512
 CHUNK = 512
@@ -66,26 +71,43 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     grid = {**({"outer": Walk("grid")} if outer else {}), "col": Walk("grid", "BLOCK_N")}
     loop = {**grid, "row": Walk("loop", "BLOCK_K")}
     order = ("row", "col")
-    found = [Alternative("in_passes", ((cluster, Schedule(loop, order, LOOPS, rewrites)),))]
-    fused = cluster
-    for step in rewrites:
-        fused = step(fused)
+    loops = within(LOOPS, {"BLOCK_N": col.size})
+    plain = Schedule(loop, order, loops, rewrites)
+    found = [Alternative("in_passes", ((cluster, plain),))]
+    fused = plain.applied(cluster)
     if is_online(online_softmax(fused)):
         # Welford's step is left out: Triton 3.6 miscompiles a carry that is read beside a sum of the tile
         # (triton-lang/triton#11836), seen in this layout.
         found.append(
-            Alternative("online", ((cluster, Schedule(loop, order, LOOPS, (*rewrites, online_softmax))),))
+            Alternative("online", ((cluster, Schedule(loop, order, loops, (*rewrites, online_softmax))),))
         )
     kept = product(a.size for a in (*outer, col))
     few, long = at_most(kept, 2**15), more_than(length, 2 * CHUNK)
     if few is not None and long is not None and can_split(cluster) and not set(cluster.free()) & set(reduced):
         condition = " and ".join(t for t in (few, long) if t)
         found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), condition))
+    elif few is not None and long is not None and (kernels := kernels_of(cluster)):
+        found.append(Alternative("staged", kernels, " and ".join(t for t in (few, long) if t)))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         whole = Schedule(
             {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}
         )
         found.append(Alternative("in_registers", ((cluster, whole),), fits))
+    return tuple(found)
+
+
+def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
+    """Each reduction by partial results of chunks, last what is computed of them; empty if one cannot be."""
+    found: list[tuple[Cluster, Schedule]] = []
+    for stage in staged(cluster):
+        if not stage.reduces():
+            found += pointwise.alternatives(stage)[-1].kernels
+        elif match(stage) is None and can_split(stage):
+            col = column(stage)
+            assert col is not None
+            found += in_chunks(stage, tuple(a for a in stage.free() if a != col), col)
+        else:
+            return ()
     return tuple(found)
 
 
@@ -99,13 +121,13 @@ def in_chunks(cluster: Cluster, outer: tuple[Axis, ...], col: Axis) -> list[tupl
     partial = Schedule(
         {"part": Walk("grid"), **grid, "col": Walk("grid", "BLOCK_N"), "i": Walk("loop", "BLOCK_K")},
         ("i", "col"),
-        LOOPS,
+        within(LOOPS, {"BLOCK_N": col.size}),
         rewrites,
     )
     final = Schedule(
         {**grid, "col": Walk("grid", "BLOCK_N"), "part": Walk("loop", "BLOCK_K")},
         ("part", "col"),
-        LOOPS,
+        within(GATHERS, {"BLOCK_N": col.size}),
         rewrites,
     )
     return [(first, partial), (rest, final)]

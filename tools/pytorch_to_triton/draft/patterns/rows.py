@@ -120,7 +120,7 @@ def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
     found: list[tuple[Cluster, Schedule]] = []
     for stage in staged(cluster):
         if not stage.reduces():
-            found += pointwise.alternatives(stage)[0].kernels
+            found += pointwise.alternatives(stage)[-1].kernels
         elif can_split(stage):
             found += in_chunks(stage)
         else:
