@@ -29,7 +29,7 @@ COUNT = Argument("count", "N", "int")
 
 ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
     "a product of 0": (op("mul", X, 2.0), 0.0, 0.0),
-    "a product of 0 and something unknown": (op("mul", X, TOP), 0.0, 0.0),
+    "a product of 0 and what may be infinite": (op("mul", X, TOP), 0.0, None),
     "a sum with something unknown": (op("add", X, TOP), 0.0, None),
     "an exponential below the maximum": (op("exp", op("sub", X, TOP)), -math.inf, 0.0),
     "a maximum with something unknown": (op("maximum", X, TOP), 0.0, None),

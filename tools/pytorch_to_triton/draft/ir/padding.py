@@ -58,6 +58,8 @@ class _Sample:
         self.signs = SIGNS[number]
         self.at_origin = number == 0
         """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
+        self.is_infinite = number == len(SIGNS) - 1
+        """Zero times what is loaded may be NaN."""
         self.rng = random.Random(number)
         self.done: dict[Value, Number] = {}
 
@@ -104,6 +106,8 @@ class _Sample:
     def unknown(self, v: Value) -> Number:
         for c in children(v):
             self.of(c)
+        if self.is_infinite and isinstance(v, Load) and kind_of(v) == "float":
+            return math.inf
         match kind_of(v):
             case "bool":
                 return self.rng.random() < 0.5

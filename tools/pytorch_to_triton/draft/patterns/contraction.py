@@ -27,6 +27,12 @@ CONFIGS = tuple(
         (128, 256, 32, 8, 3), (64, 32, 64, 4, 4), (32, 64, 64, 4, 4), (16, 64, 64, 4, 4),
     )
 )  # fmt: skip
+TAPS = (
+    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3},
+    {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3},
+    *CONFIGS[:4],
+)
+"""For convolutions: in TF32, larger blocks are the fastest."""
 FEW_OUTPUTS = 2**19
 LONG_SUM = 2**14
 CHUNK = 4096
@@ -73,9 +79,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         "k": Walk("loop", "BLOCK_K"),
     }
     lengths = {name: product(a.size for a in axes) for name, axes in names.items()}
-    configs = within(CONFIGS, {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]})
+    blocks = {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]}
+    configs = within(TAPS if len(k) > 1 else CONFIGS, blocks)
     order = ("row", "k", "col")
-    plain = Schedule(walks, order, configs[:1], fused)
+    plain = Schedule(walks, order, within(CONFIGS[:1], blocks), fused)
     grouped = tuple({**c, "GROUP_M": 8} for c in configs)
     best = Schedule(walks, order, grouped, fused, grouped=True, splits_float32=True)
     found = [Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))]

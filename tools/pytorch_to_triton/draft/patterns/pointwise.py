@@ -10,7 +10,7 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Value, axes_of
 from pytorch_to_triton.draft.schedule.axes import fuse, innermost
 from pytorch_to_triton.draft.schedule.blocks import within
-from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.schedule import Alternative, Config, Mismatch, Schedule, Walk
 
 EXAMPLES = (
     "def swish(x: 'float32[M, N]', b: 'float32[N]'):\n    return (x + b) * torch.sigmoid(x + b)",
@@ -19,7 +19,7 @@ EXAMPLES = (
 BLOCKS = tuple({"BLOCK": b, "num_warps": w} for b, w in ((512, 4), (1024, 4), (1024, 8), (2048, 8)))
 TILES = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
-    for m, n, w in ((64, 64, 4), (64, 64, 8), (32, 64, 4), (64, 32, 4), (32, 32, 4), (128, 32, 4))
+    for m, n, w in ((32, 64, 4), (64, 64, 4), (64, 64, 8), (16, 64, 4), (64, 32, 4), (32, 32, 4))
 )
 
 
@@ -64,7 +64,11 @@ def behind(index: Sequence[Value], stop: Axis) -> tuple[Axis, ...]:
 
 
 def tiles(
-    cluster: Cluster, rows: tuple[Axis, ...], cols: tuple[Axis, ...], inside: Mapping[str, Walk] | None = None
+    cluster: Cluster,
+    rows: tuple[Axis, ...],
+    cols: tuple[Axis, ...],
+    configs: Sequence[Config] = TILES,
+    inside: Mapping[str, Walk] | None = None,
 ) -> Schedule:
     """Tiles that are contiguous in the operand along their rows, and in the output along their columns."""
     others = tuple(a for a in cluster.free() if a not in (*rows, *cols))
@@ -76,4 +80,4 @@ def tiles(
         **(inside or {}),
     }
     sizes = {"BLOCK_M": product(a.size for a in rows), "BLOCK_N": product(a.size for a in cols)}
-    return Schedule(walks, ("row", "col"), within(TILES, sizes), rewrites)
+    return Schedule(walks, ("row", "col"), within(configs, sizes), rewrites)

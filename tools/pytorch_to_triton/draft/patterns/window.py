@@ -21,6 +21,10 @@ TILES = tuple(
     {"BLOCK_M": m, "BLOCK_N": n, "num_warps": w}
     for m, n, w in ((1, 256, 4), (1, 512, 4), (4, 128, 4), (16, 64, 4))
 )
+TURNED = tuple(
+    {"BLOCK_M": m, "BLOCK_N": n, "num_warps": 4}
+    for m, n in ((32, 32), (64, 16), (16, 64), (32, 64), (64, 64))
+)
 LARGEST_UNROLLED = 32
 SHORT_LINE = 31
 
@@ -48,7 +52,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if last is not None and (long := more_than(last.size, SHORT_LINE)) is not None:
         found.append(Alternative("lines", ((cluster, lines(cluster, last, taps)),), long))
     if across := pointwise.turned(cluster):
-        found.append(Alternative("tiled", ((cluster, pointwise.tiles(cluster, *across, taps)),)))
+        found.append(Alternative("tiled", ((cluster, pointwise.tiles(cluster, *across, TURNED, taps)),)))
     return tuple(found)
 
 
