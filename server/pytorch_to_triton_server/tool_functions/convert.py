@@ -27,6 +27,7 @@ async def convert(
     into: Annotated[
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
+    backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
     force: shared.Force = False,
     device: shared.Device = "auto",
@@ -56,6 +57,7 @@ async def convert(
         force=force,
         seed=seed,
         seconds=timeout,
+        backward=backward,
         thorough=thorough,
     )
     runtime = await choose_runtime(call.worker, device, python)

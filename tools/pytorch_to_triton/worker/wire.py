@@ -470,6 +470,8 @@ class TraceArguments(TypedDict):
     dims: dict[str, int]
     keep: list[str]
     """Operators that are not decomposed."""
+    backward: bool
+    """Whether gradients are traced too: the joint graph."""
 
 
 class TraceSucceeded(TypedDict):
