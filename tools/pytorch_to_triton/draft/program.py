@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
+from pytorch_to_triton.graph.operators import VIEWS
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -113,7 +114,7 @@ Library = Callable[[Node, Mapping[str, Shape]], str | None]
 def read_program(graph: Graph, reserved: frozenset[str], library: Library) -> Program:
     """Lower every node but those that `library` keeps."""
     load_rows()
-    reading = _Reading(graph, _names(graph, reserved), library)
+    reading = _Reading(graph, reserved, library)
     for node in graph.nodes:
         reading.take(node)
     results = tuple(Result(o.path, reading.tensors[o.name], o.name) for o in graph.outputs)
@@ -124,9 +125,9 @@ def read_program(graph: Graph, reserved: frozenset[str], library: Library) -> Pr
 class _Reading:
     """The way through a graph's nodes."""
 
-    def __init__(self, graph: Graph, names: Mapping[str, str], library: Library) -> None:
-        self.graph, self.library = graph, library
-        self.named: dict[str, str] = dict(names)
+    def __init__(self, graph: Graph, reserved: frozenset[str], library: Library) -> None:
+        self.graph, self.reserved, self.library = graph, reserved, library
+        self.named: dict[str, str] = _names(graph, reserved)
         self.shapes = {i.name: i.shape for i in graph.inputs} | {
             n.name: n.shape for n in graph.nodes if n.shape is not None
         }
@@ -162,19 +163,32 @@ class _Reading:
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].function(context, *arguments, **keywords)
         if isinstance(found, tuple):
-            parts = [self._kept(node, f"{self.named[node.name]}_{i}", t) for i, t in enumerate(found)]
+            names = self._part_names(node, len(found))
+            parts = [self._kept(node, name, t) for name, t in zip(names, found, strict=True)]
             self.parts[node.name] = tuple(parts)
         else:
             self.tensors[node.name] = self._kept(node, self.named[node.name], found)
 
     def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
-        def stored(name: str, tensor: Tensor) -> Tensor:
-            taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
-            taken |= {i.name for i in self.items if isinstance(i, Step)}
-            options = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(2)))
-            return self._kept(node, next(n for n in options if n not in taken), tensor)
+        return lambda name, tensor: self._kept(node, self._fresh(name), tensor)
 
-        return stored
+    def _part_names(self, node: Node, count: int) -> list[str]:
+        """A name for each of several results: the caller's variable for it, or `out`, or its number."""
+        names = [f"{self.named[node.name]}_{i}" for i in range(count)]
+        returned = returned_by(self.graph)
+        for item in self.graph.nodes:
+            wanted = item.source_name or ("out" if item.name in returned else None)
+            if item.op == "getitem" and item.args[0] == NodeRef(name=node.name) and wanted:
+                index = int(item.args[1].value)  # type: ignore[union-attr, arg-type]
+                names[index] = self._fresh(wanted, names)
+        return names
+
+    def _fresh(self, wanted: str, others: Collection[str] = ()) -> str:
+        taken = {*self.named.values(), *(i.name for i in self.graph.inputs), *others}
+        taken |= {*self.graph.parameters, *self.graph.dims, *self.reserved}
+        taken |= {i.name for i in self.items if isinstance(i, Step)}
+        options = itertools.chain([wanted], (f"{wanted}_{i}" for i in itertools.count(2)))
+        return next(n for n in options if n not in taken)
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """A view stays a view; a computed value becomes a step, which readers load."""
@@ -269,13 +283,6 @@ def with_results_stored(program: Program) -> Program:
     return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
 
 
-VIEWS = frozenset({
-    "alias", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes",
-    "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-})  # fmt: skip
-"""Operators whose results share memory with their operand."""
-
-
 def _is_copy(program: Program, name: str) -> bool:
     """Whether a result that only looks at a tensor has memory of its own."""
     nodes = {n.name: n for n in program.graph.nodes}
@@ -320,7 +327,7 @@ def shape_of(shape: Shape) -> tuple[Size, ...]:
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
     """A readable, unique name for every node: the caller's variable, `out`, or a word for the operator."""
     taken = set(reserved) | set(graph.parameters) | set(graph.dims) | {i.name for i in graph.inputs}
-    returned = {o.name for o in graph.outputs}
+    returned = returned_by(graph)
     names = {}
     for node in graph.nodes:
         if node.op == "getitem":
@@ -334,6 +341,11 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
         taken.add(name)
         names[node.name] = name
     return names
+
+
+def returned_by(graph: Graph) -> set[str]:
+    """The nodes that hold what the caller's function returns: not what is saved, nor gradients."""
+    return {o.name for o in graph.outputs if o.path.startswith("out")}
 
 
 def _live(program: Program) -> tuple[Step | Call, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from pytorch_to_triton.graph.operators import VIEWS
 from pytorch_to_triton.graph.skeleton import references, renamed
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
@@ -54,7 +55,7 @@ def backward_half(joint: Graph) -> Graph:
     nodes = behind(joint, {o.name for o in outputs}, joint.joint.saved)
     made = {n.name for n in nodes}
     read = {name for n in nodes for name in read_by(n)} | {o.name for o in outputs}
-    names = {o.name: f"grad_{paths[o.path]}" for o in reversed(outputs)}
+    names = {n: f"grad_{paths[o.path]}" for o in reversed(outputs) for n in looked_at(nodes, o.name)}
     return joint.model_copy(
         update={
             "inputs": tuple(i for i in tensors(joint) if i.name in read - made),
@@ -66,6 +67,16 @@ def backward_half(joint: Graph) -> Graph:
             "joint": None,
         }
     )
+
+
+def looked_at(nodes: Iterable[Node], name: str) -> list[str]:
+    """The node, and what it looks at if it is a view."""
+    by_name = {n.name: n for n in nodes}
+    found = [name]
+    while name in by_name and by_name[name].op.removeprefix("aten.").partition(".")[0] in VIEWS:
+        name = read_by(by_name[name])[0]
+        found.append(name)
+    return found
 
 
 def tensors(graph: Graph) -> Iterable[TensorInput]:

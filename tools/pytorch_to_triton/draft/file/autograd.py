@@ -69,14 +69,13 @@ def halves(
     dtypes = {ARGUMENT.format(i.name) for i in program.graph.inputs}
     gradient = programmed(backward.graph, stage, RESERVED | dtypes)
     stored = with_storage(gradient, backward.tensor_dtypes, backward.output_dtypes)
+    part = part_of(stored, stage, tuned, points, "_backward")
+    # An operator may take a tensor only to know whether its gradient is wanted.
+    used = loads([*body(part), *returned(part)])
+    read = {name: text for name, text in zip(backward.saved, saved.values(), strict=True) if name in used}
     results = tuple(r for r in program.results if not r.path.startswith(SAVED))
-    return Halves(
-        replace(forward, program=replace(program, results=results)),
-        tuple(saved.values()),
-        part_of(stored, stage, tuned, points, "_backward"),
-        backward.saved,
-        backward,
-    )
+    forward = replace(forward, program=replace(program, results=results))
+    return Halves(forward, tuple(read.values()), part, tuple(read), backward)
 
 
 def class_name(graph: Graph, reference: Reference) -> str:
@@ -105,7 +104,7 @@ def applied(halves: Halves, name: str) -> list[str]:
 def arguments(halves: Halves) -> list[str]:
     """What the function takes: all tensors, then the numbers that either half computes with."""
     graph = halves.forward.program.graph
-    used = loads([*body(halves.forward), *body(halves.backward)])
+    used = loads([*body(halves.forward), *body(halves.backward), *returned(halves.backward)])
     chosen = {c.name for c in graph.choices}
     return [i.name for i in graph.inputs] + [n for n in graph.constants if n in used and n not in chosen]
 
@@ -132,8 +131,8 @@ def _forward(halves: Halves) -> list[str]:
     graph = program.graph
     inside = body(halves.forward)
     kept = carried(halves)
-    used = loads(inside) | set(kept["sizes"])
     texts = {r.path: runs.result_text(program, r) for r in program.results}
+    used = loads([*inside, *texts.values()]) | set(kept["sizes"])
     without = [t for path, t in texts.items() if path not in halves.gradients.cotangents.values()]
     return [
         *runs.dims(graph, used),
@@ -166,7 +165,7 @@ def _backward(halves: Halves) -> list[str]:
 def carried(halves: Halves) -> dict[str, list[str]]:
     """What the gradients need beside tensors, by kind."""
     graph = halves.forward.program.graph
-    used = loads(body(halves.backward))
+    used = loads([*body(halves.backward), *returned(halves.backward)])
     return {
         "sizes": [n for n in graph.dims if n in used],
         "constants": [n for n in graph.constants if n in used],
@@ -189,6 +188,11 @@ def _in_order(halves: Halves) -> set[str]:
 
 def body(part: Part, known: Collection[str] = ()) -> list[str]:
     return [line for lines in computed(part, known) for line in lines]
+
+
+def returned(part: Part) -> list[str]:
+    """The results as source."""
+    return [runs.result_text(part.program, r) for r in part.program.results]
 
 
 def loads(lines: Sequence[str]) -> set[str]:

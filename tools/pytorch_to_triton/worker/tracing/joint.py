@@ -48,7 +48,7 @@ def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> 
             results, tuple(given), trace_joint=True, decompositions=dict(table.items())
         )
     assert isinstance(module, GraphModule)
-    return program._update(module, signature(module, program, given, tracked))
+    return program._update(module, signature(module, program, tracked))
 
 
 def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
@@ -59,7 +59,7 @@ def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
 
 
 def signature(
-    module: GraphModule, program: ExportedProgram, given: list[torch.Tensor], tracked: list[int]
+    module: GraphModule, program: ExportedProgram, tracked: list[int]
 ) -> ExportGraphSignature:
     """What the joint graph's inputs and outputs are; `tracked` are the places of results with a gradient."""
     before = program.graph_signature
@@ -72,12 +72,12 @@ def signature(
     ]
     (output,) = (n for n in module.graph.nodes if n.op == "output")
     found = list(output.args[0])
+    output.args = ([node for node in found if node is not None],)
     results = found[: len(before.output_specs)]
     outputs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n.name), None) for n in results]
-    wanted = [name for name, tensor in zip(places, given, strict=False) if tensor.requires_grad]
     outputs += [
         OutputSpec(OutputKind.GRADIENT_TO_USER_INPUT, TensorArgument(gradient.name), name)
-        for name, gradient in zip(wanted, found[len(results) :], strict=True)
+        for name, gradient in zip(places, found[len(results) :], strict=False)
         if gradient is not None
     ]
     return ExportGraphSignature(inputs, outputs)
