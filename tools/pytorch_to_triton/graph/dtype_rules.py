@@ -92,9 +92,7 @@ def rules(names: Sequence[str]) -> Iterator[DtypeRule]:
         yield from map(DtypeRule, combinations(names, count))
 
 
-def dtype_source(
-    found: Sequence[DType], given: Sequence[Dtypes], written: str = "{}.dtype"
-) -> str | None:
+def dtype_source(found: Sequence[DType], given: Sequence[Dtypes], written: str = "{}.dtype") -> str | None:
     """The dtype that was `found` for each combination, as source; None where nothing explains it.
 
     `written` is how the source has a tensor's own dtype.

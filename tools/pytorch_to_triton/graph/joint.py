@@ -59,7 +59,9 @@ def backward_half(joint: Graph) -> Graph:
     return joint.model_copy(
         update={
             "inputs": tuple(i for i in tensors(joint) if i.name in read - made),
-            "nodes": tuple(n.model_copy(update={"source_name": names.get(n.name, n.source_name)}) for n in nodes),
+            "nodes": tuple(
+                n.model_copy(update={"source_name": names.get(n.name, n.source_name)}) for n in nodes
+            ),
             "outputs": outputs,
             "structure": "tuple",
             "guards": (),
@@ -111,7 +113,9 @@ def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
     return Backward(
         graph.model_copy(
             update={
-                "inputs": tuple(i.model_copy(update={"name": names.get(i.name, i.name)}) for i in graph.inputs),
+                "inputs": tuple(
+                    i.model_copy(update={"name": names.get(i.name, i.name)}) for i in graph.inputs
+                ),
                 "nodes": tuple(renamed(n, names) for n in graph.nodes),
                 "outputs": tuple(
                     GraphOutput(path=o.path, name=names.get(o.name, o.name)) for o in graph.outputs

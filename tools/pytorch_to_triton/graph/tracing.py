@@ -128,9 +128,7 @@ class TargetTracer:
             "target": self.target.as_json(),
             "inputs": inputs,
             "constants": _constants(self.declaration),
-            "dims": dict(dims),
-            "keep": list(KEPT),
-            "backward": self.backward,
+            "setting": {"dims": dict(dims), "keep": list(KEPT), "backward": self.backward},
         }
         outcome = await self.worker.ask(
             Job(kind="trace", arguments=arguments, needs=EXPORT), self.runtime, seconds=self.seconds
@@ -163,8 +161,8 @@ async def trace(
 ) -> Traced:
     """Trace the target in its declared dtypes, the widest first, to see what follows them.
 
-    With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch.export
-    cannot follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
+    With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch cannot
+    follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
     """
     tracer = TargetTracer(worker, target, declaration, runtime, seconds, backward)
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
@@ -203,6 +201,11 @@ async def trace(
 def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Traced:
     """The function and its gradients apart."""
     assert joint.graph.joint is not None
+    if not joint.graph.joint.gradients:
+        raise NotConvertible(
+            f"No result of `{joint.graph.function}` has a gradient by an input.",
+            "Convert it without backward.",
+        )
     forward, backward = forward_half(joint.graph), backward_half(joint.graph)
     cotangents = joint.graph.joint.cotangents
     found = Backward(

@@ -1,4 +1,4 @@
-"""The drafted torch.autograd.Function: the kernels of the function, those of its gradients, and what is saved."""
+"""The drafted torch.autograd.Function: what is computed, what is saved, and its gradients from that."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.checks import names_in
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.lines import wrapped
 from pytorch_to_triton.draft.file.part import RESERVED, Part, computed, part_of, programmed, snake
-from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.reference import Reference
-from pytorch_to_triton.draft.program import Program
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import full, with_storage
 from pytorch_to_triton.graph.joint import Backward, with_names

@@ -1,4 +1,4 @@
-"""What a drafted `run` refuses: other dtypes than it was drafted for, several devices, gradients it has not."""
+"""What a drafted `run` refuses: dtypes that it was not drafted for, several devices, missing gradients."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def {check}(**tensors):
             )
         if tensor.device != device:
             raise ValueError(f"{{name}} is on {{tensor.device}}, not on {{device}}. Move it there.")'''
-WITHOUT_BACKWARD = '''\
+WITHOUT_BACKWARD = """\
         if tensor.requires_grad and torch.is_grad_enabled():
             raise RuntimeError(
                 f"{{name}} requires grad, and {function} was drafted without a backward. "
                 f"Use torch.no_grad() or {{name}}.detach(), or train with the PyTorch function."
-            )'''
+            )"""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

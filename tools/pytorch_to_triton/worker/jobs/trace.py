@@ -60,50 +60,38 @@ def work(
     target: wire.Target,
     inputs: list[wire.TracedInput],
     constants: wire.Json,
-    dims: dict[str, int],
-    keep: list[str],
-    backward: bool,
+    setting: wire.TraceSetting,
 ) -> wire.TraceAnswer:
     """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`.
 
-    With `backward` its gradients are traced too. The tensors, and a module's state, are fake ones; where that fails, real ones, unless they are large.
+    They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
     """
     report.during("load")
     mode = fake_mode()
     loaded = load_fake(target, mode)
     report.during("trace")
     try:
-        return traced(tracers(loaded, mode, inputs, dims, keep, backward=backward), constants)
+        return traced(loaded, mode, inputs, constants, setting)
     except (MutatesArguments, DependsOnValues):
         raise
     except Exception:
         if bytes_of(loaded, inputs) > REAL_BYTES:
             raise
         real = load(target, "reference")
-        like = contextlib.nullcontext()
-        return traced(tracers(real, like, inputs, dims, keep, backward=backward), constants)
+        return traced(real, contextlib.nullcontext(), inputs, constants, setting)
 
 
-def tracers(
+def traced(
     loaded: Loaded,
     mode: AbstractContextManager[object],
     inputs: list[wire.TracedInput],
-    dims: dict[str, int],
-    keep: list[str],
-    *,
-    backward: bool,
-) -> "list[ExportTracer]":
-    """One for each of the inputs' `dtypes`; the tensors to trace with are made in `mode`."""
+    constants: wire.Json,
+    setting: wire.TraceSetting,
+) -> wire.TraceAnswer:
+    """The answer for a loaded target; the tensors to trace with are made in `mode`."""
     count = max((len(spec["dtypes"]) for spec in inputs), default=1)
     with mode:
-        return [
-            ExportTracer(loaded, in_dtypes(inputs, i), dims, frozenset(keep), backward=backward)
-            for i in range(count)
-        ]
-
-
-def traced(tracers: "list[ExportTracer]", constants: wire.Json) -> wire.TraceAnswer:
-    """The answer for a loaded target."""
+        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
     return {
@@ -176,24 +164,16 @@ class Exported:
 class ExportTracer:
     """Traces one target, as often as needed, with the same example tensors."""
 
-    def __init__(
-        self,
-        loaded: Loaded,
-        inputs: list[dict[str, Any]],
-        dims: dict[str, int],
-        keep: frozenset[str],
-        *,
-        backward: bool,
-    ) -> None:
+    def __init__(self, loaded: Loaded, inputs: list[dict[str, Any]], setting: wire.TraceSetting) -> None:
         self.loaded = loaded
         given = {spec["name"]: example(spec) for spec in inputs}
         # A module in half precision has its parameters in it too.
         state = following(loaded.state, given)
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
         self.examples = [*given.values(), *state.values()]
-        self.dims = dims
-        self.keep = keep
-        self.backward = backward
+        self.dims = setting["dims"]
+        self.keep = frozenset(setting["keep"])
+        self.backward = setting["backward"]
         self.buffers = updatable(loaded)
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from .size_guards import conditions, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
-
 WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT)
 
 

@@ -1,6 +1,7 @@
 """An exported program with its gradients: the joint graph of forward and backward, as AOTAutograd has it."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +23,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from ..calls.gradients import GRADIENT_OF
 from .graph_writer import NodeWriter, NotRepresentable
 
+UNSUPPORTED = {
+    "outputs that alias inputs": "a result is an input, or a view of one: gradients are drafted of new tensors",
+    "input mutations": "it writes to its arguments",
+}
+"""What AOTAutograd says -> what it means."""
 VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
 """Operators whose results hold no more than their operand, beside those that share its memory."""
 
@@ -43,12 +49,24 @@ def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> 
         return found
 
     # Fused attention is another operator on each device.
-    with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH):
+    with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), in_own_words():
         module = aot_export_joint_simple(
             results, tuple(given), trace_joint=True, decompositions=dict(table.items())
         )
     assert isinstance(module, GraphModule)
     return program._update(module, signature(module, program, tracked))
+
+
+@contextlib.contextmanager
+def in_own_words() -> Iterator[None]:
+    """What AOTAutograd does not support, as a sentence about the target."""
+    try:
+        yield
+    except RuntimeError as problem:
+        why = next((own for said, own in UNSUPPORTED.items() if said in str(problem)), None)
+        if why is None:
+            raise
+        raise NotRepresentable(why) from problem
 
 
 def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
@@ -58,9 +76,7 @@ def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
     return tensor.requires_grad_(given and tensor.is_floating_point())
 
 
-def signature(
-    module: GraphModule, program: ExportedProgram, tracked: list[int]
-) -> ExportGraphSignature:
+def signature(module: GraphModule, program: ExportedProgram, tracked: list[int]) -> ExportGraphSignature:
     """What the joint graph's inputs and outputs are; `tracked` are the places of results with a gradient."""
     before = program.graph_signature
     places = [n.name for n in module.graph.nodes if n.op == "placeholder"]
@@ -139,12 +155,16 @@ def halves(
     nodes = {node.name: node for node in program.graph.nodes}
     starts, found = cotangents(program), gradients(program)
     inputs = [described(writer, nodes[name]) for name in starts]
-    outputs = [{"path": f"{GRADIENT_OF}{writer.known[i]}", "name": known(writer, nodes[n])} for i, n in found.items()]
+    outputs = [
+        {"path": f"{GRADIENT_OF}{writer.known[i]}", "name": known(writer, nodes[n])} for i, n in found.items()
+    ]
     return {
         "inputs": [*graph["inputs"], *inputs],
         "outputs": [*graph["outputs"], *outputs],
         "joint": {
-            "cotangents": {writer.known[name]: graph["outputs"][place]["path"] for name, place in starts.items()},
+            "cotangents": {
+                writer.known[name]: graph["outputs"][place]["path"] for name, place in starts.items()
+            },
             "gradients": {writer.known[name]: f"{GRADIENT_OF}{writer.known[name]}" for name in found},
             "saved": [writer.known[name] for name in saved if name in writer.known],
         },
