@@ -1,4 +1,4 @@
-"""With `backward`, the drafted file has kernels for the gradients too, and every stage is validated with them."""
+"""With `backward`, the drafted file computes gradients too, and every stage is validated with them."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ FUNCTIONS = {
     "a sum, whose gradient is a view": ({"x": "float32[M, N]"}, "def f(x):\n    return x.sum(-1)\n"),
     "results of which one has no gradient": (
         {"x": "float32[M, N]"},
-        "def f(x):\n    h = x.tanh()\n    return {'values': h.amax(-1), 'best': x.argmax(-1), 'h': h.exp()}\n",
+        "def f(x):\n    h = x.tanh()\n    return {'top': h.amax(-1), 'best': x.argmax(-1), 'h': h.exp()}\n",
     ),
     "an RMS norm in several dtypes": (
         {"x": "float32|bfloat16[M, N]", "w": "float32|bfloat16[N]", "eps": 1e-6},
@@ -116,12 +116,13 @@ async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(
 async def test_what_is_saved_and_the_gradients_have_the_names_of_the_callers_source(
     written: Written, drafted: Drafting
 ) -> None:
-    body = "def f(x, w):\n    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)\n    return x * rstd * w\n"
+    body = (
+        "def f(x, w):\n    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True))\n    return x * rstd * w\n"
+    )
     found = await drafted(written(declared({"x": "float32[M, N]", "w": "float32[N]"}, body)))
     assert "Saved for the backward pass: x, w, rstd." in found.text
     assert "grads = grad_x, grad_w\n" in found.text
-    assert [k.name for k in found.kernels][0] == "f_kernel"
-    assert {k.name for k in found.kernels[1:]} >= {"f_backward_grad_x_kernel", "f_backward_grad_w_kernel"}
+    assert {"f_backward_grad_x_kernel", "f_backward_grad_w_kernel"} <= {k.name for k in found.kernels}
 
 
 async def test_a_norm_saves_its_statistics_and_computes_them_once(
@@ -130,7 +131,7 @@ async def test_a_norm_saves_its_statistics_and_computes_them_once(
     inputs, body = FUNCTIONS["a layer norm"]
     found = await drafted(written(declared(inputs, body)))
     assert "Saved for the backward pass: x, w, mean, rstd." in found.text
-    assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel"]
+    assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel", "f_online_kernel"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ async def test_a_norm_saves_its_statistics_and_computes_them_once(
         ("def f(x):\n    return x.t()\n", "a result is an input, or a view of one"),
         (
             "def f(x):\n    return x.exp() if x.dtype == torch.bfloat16 else x.sin()\n",
-            "`f`, or its gradient, computes something else in float32 than in bfloat16",
+            "`f`, or its gradient, computes something else in bfloat16 than in float32",
         ),
     ],
 )

@@ -18,7 +18,6 @@ from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, walk
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, source
-from pytorch_to_triton.graph.operators import VIEWS
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -281,6 +280,13 @@ def with_results_stored(program: Program) -> Program:
             result = replace(result, tensor=tensors[result.node])
         results.append(result)
     return replace(program, items=tuple(items), results=tuple(results), tensors=tensors, names=names)
+
+
+VIEWS = frozenset({
+    "alias", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes",
+    "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+})  # fmt: skip
+"""Operators whose results share memory with their operand."""
 
 
 def _is_copy(program: Program, name: str) -> bool:

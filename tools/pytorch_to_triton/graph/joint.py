@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from pytorch_to_triton.graph.operators import VIEWS
 from pytorch_to_triton.graph.skeleton import references, renamed
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
 from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
+
+REORDERED = ("aten.alias.default", "aten.detach.default", "aten.permute.default", "aten.t.default")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def backward_half(joint: Graph) -> Graph:
     nodes = behind(joint, {o.name for o in outputs}, joint.joint.saved)
     made = {n.name for n in nodes}
     read = {name for n in nodes for name in read_by(n)} | {o.name for o in outputs}
-    names = {n: f"grad_{paths[o.path]}" for o in reversed(outputs) for n in looked_at(nodes, o.name)}
+    names = {stored(nodes, o.name): f"grad_{paths[o.path]}" for o in reversed(outputs)}
     return joint.model_copy(
         update={
             "inputs": tuple(i for i in tensors(joint) if i.name in read - made),
@@ -71,14 +72,12 @@ def backward_half(joint: Graph) -> Graph:
     )
 
 
-def looked_at(nodes: Iterable[Node], name: str) -> list[str]:
-    """The node, and what it looks at if it is a view."""
+def stored(nodes: Iterable[Node], name: str) -> str:
+    """The node that is computed where this one only has another order of dimensions."""
     by_name = {n.name: n for n in nodes}
-    found = [name]
-    while name in by_name and by_name[name].op.removeprefix("aten.").partition(".")[0] in VIEWS:
+    while name in by_name and by_name[name].op in REORDERED:
         name = read_by(by_name[name])[0]
-        found.append(name)
-    return found
+    return name
 
 
 def tensors(graph: Graph) -> Iterable[TensorInput]:

@@ -38,8 +38,3 @@ GRADIENTS = (
 )  # fmt: skip
 """Those that only backward graphs hold."""
 KEPT: tuple[str, ...] = tuple(f"aten.{n}" for n in (*NAMES, *(f"{name}.default" for name in GRADIENTS)))
-VIEWS = frozenset({
-    "alias", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes",
-    "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-})  # fmt: skip
-"""Operators whose results share memory with their operand."""

@@ -24,7 +24,7 @@ from ..calls.gradients import GRADIENT_OF
 from .graph_writer import NodeWriter, NotRepresentable
 
 UNSUPPORTED = {
-    "outputs that alias inputs": "a result is an input, or a view of one: gradients are drafted of new tensors",
+    "outputs that alias inputs": "a result is an input, or a view of one; only new tensors have a backward",
     "input mutations": "it writes to its arguments",
 }
 """What AOTAutograd says -> what it means."""
@@ -187,9 +187,11 @@ def known(writer: NodeWriter, node: Node) -> str:
 
 
 def without_lines(program: ExportedProgram) -> None:
-    """Let no node of the backward half have a line of the caller's source: nothing there has a name."""
-    late = set(cotangents(program))
-    for node in program.graph.nodes:
-        if any(n.name in late for n in node.all_input_nodes):
-            late.add(node.name)
+    """Let only what a result is computed from have a line of the caller's source: gradients have no name."""
+    specs = program.graph_signature.output_specs
+    early = {s.arg.name for s in specs if s.kind is OutputKind.USER_OUTPUT}
+    for node in reversed(program.graph.nodes):
+        if node.name in early:
+            early |= {n.name for n in node.all_input_nodes}
+        else:
             node.meta.pop("stack_trace", None)
