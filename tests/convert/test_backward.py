@@ -134,11 +134,21 @@ async def test_a_norm_saves_its_statistics_and_computes_them_once(
     assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel", "f_online_kernel"]
 
 
+async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:
+    body = "def f(x):\n    a, b = x.chunk(2, -1)\n    return (F.gelu(a) * b).t()\n"
+    found = await drafted(
+        written(
+            declared({"x": "float32[M, N]"}, body, 34).replace("'N'", "'H'").replace("[M, N]", "[M, 2*H]")
+        )
+    )
+    assert "Saved for the backward pass: x." in found.text
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
         ("def f(x):\n    return x.argmax(-1)\n", "No result of `f` has a gradient by an input"),
-        ("def f(x):\n    return x.t()\n", "a result is an input, or a view of one"),
+        ("def f(x):\n    return x\n", "a result is an input"),
         (
             "def f(x):\n    return x.exp() if x.dtype == torch.bfloat16 else x.sin()\n",
             "`f`, or its gradient, computes something else in bfloat16 than in float32",

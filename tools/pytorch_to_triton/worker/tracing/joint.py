@@ -1,6 +1,7 @@
 """An exported program with its gradients: the joint graph of forward and backward, as AOTAutograd has it."""
 
 import contextlib
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..calls.gradients import GRADIENT_OF
 from .graph_writer import NodeWriter, NotRepresentable
 
 UNSUPPORTED = {
-    "outputs that alias inputs": "a result is an input, or a view of one; only new tensors have a backward",
+    "outputs that alias inputs": "a result is an input; only new tensors have a backward",
     "input mutations": "it writes to its arguments",
 }
 """What AOTAutograd says -> what it means."""
@@ -44,7 +45,7 @@ def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> 
     tracked: list[int] = []
 
     def results(*tensors: torch.Tensor) -> Any:
-        found = interpreter.run(*tensors)
+        found = tuple(map(with_own_memory, interpreter.run(*tensors)))
         tracked[:] = [i for i, t in enumerate(found) if isinstance(t, torch.Tensor) and t.requires_grad]
         return found
 
@@ -55,6 +56,13 @@ def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> 
         )
     assert isinstance(module, GraphModule)
     return program._update(module, signature(module, program, tracked))
+
+
+def with_own_memory(result: Any) -> Any:
+    """A result that is no view: AOTAutograd, and a Function of ours, return new tensors only."""
+    if isinstance(result, torch.Tensor) and result._is_view():
+        return torch.ops.aten._unsafe_view.default(result, result.shape)
+    return result
 
 
 @contextlib.contextmanager
@@ -117,15 +125,18 @@ def saved_by(program: ExportedProgram) -> list[str]:
 
 def looked_at(node: Node) -> Node:
     """What a view, or a cast to a wider dtype, shows."""
-    while isinstance(node.target, torch._ops.OpOverload) and shows(node):
-        node = node.all_input_nodes[0]
+    while shows(call := node.args[0] if node.target is operator.getitem else node, node):
+        node = call.all_input_nodes[0]
     return node
 
 
-def shows(node: Node) -> bool:
-    if not node.target.is_view and node.target not in VIEWS:  # type: ignore[union-attr]
+def shows(call: Any, result: Node) -> bool:
+    """Whether a result of the call holds no more than the call's first operand."""
+    if not isinstance(call.target, torch._ops.OpOverload):
         return False
-    wide, narrow = (n.meta["val"].dtype for n in (node, node.all_input_nodes[0]))
+    if not call.target.is_view and call.target not in VIEWS:
+        return False
+    wide, narrow = (n.meta["val"].dtype for n in (result, call.all_input_nodes[0]))
     return bool(torch.promote_types(wide, narrow) == wide)
 
 
