@@ -125,12 +125,17 @@ def saved_by(program: ExportedProgram) -> list[str]:
 
 def looked_at(node: Node) -> Node:
     """What a view, or a cast to a wider dtype, shows."""
-    while shows(call := node.args[0] if node.target is operator.getitem else node, node):
+    while shows(call := call_of(node), node):
         node = call.all_input_nodes[0]
     return node
 
 
-def shows(call: Any, result: Node) -> bool:
+def call_of(node: Node) -> Node:
+    """The call that a result is of: of one among several, the call that has them all."""
+    return node.all_input_nodes[0] if node.target is operator.getitem else node
+
+
+def shows(call: Node, result: Node) -> bool:
     """Whether a result of the call holds no more than the call's first operand."""
     if not isinstance(call.target, torch._ops.OpOverload):
         return False
