@@ -56,6 +56,7 @@ async def test_a_function_is_converted_only_where_the_last_stage_passed(
         declaration=parse_declaration({"x": "float32[N]"}, {"N": [9]}),
         seed=7,
         seconds=60.0,
+        backward=False,
         thorough=False,
     )
     found = concluded(work, Staged(stages), await versions(worker, interpreter))

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from pytorch_to_triton.draft.file.module import programmed
+from pytorch_to_triton.draft.file.part import programmed
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import buffers_of

@@ -150,3 +150,14 @@ async def test_pytorchs_own_autograd_may_be_allowed(judge: Judge, tmp_path: Path
     plain = double_file(tmp_path, ("    return double(x)\n", "    return x + x\n"))
     verdict = await judge(plain, backward=True, cases=("N=9", "N=0", "N=9 x sliced"), allow_torch=ANY)
     assert verdict.verdict == "passed", verdict.summary
+
+
+async def test_a_gradient_that_is_the_one_that_came_in_needs_no_kernel(judge: Judge, tmp_path: Path) -> None:
+    path = double_file(
+        tmp_path,
+        ("    return x * 2\n", "    return x + 2\n"),
+        ("out_ptr + index, x * 2", "out_ptr + index, x + 2"),
+        ("\n\ndef run(x):\n    return double(x)\n", FUNCTION.replace("BACKWARD", "grad")),
+    )
+    verdict = await judge(path, backward=True, cases=("N=9", "N=4"))
+    assert verdict.verdict == "passed", verdict.summary

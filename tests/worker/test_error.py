@@ -2,6 +2,7 @@
 
 import torch
 
+from pytorch_to_triton.worker.truth.compare import with_one_infinity
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
 from pytorch_to_triton.worker.truth.error import (
     ErrorBudget,
@@ -185,3 +186,10 @@ def test_steps_between_failing_elements_have_the_greatest_common_divisor() -> No
     failing = torch.zeros(16, dtype=torch.bool)
     failing[[0, 4, 10]] = True
     assert where_it_fails(failing)["flat"]["step"] == 2
+
+
+def test_nan_and_infinity_are_one_in_a_gradient_and_neither_is_a_number() -> None:
+    nan, inf = float("nan"), float("inf")
+    truth = torch.tensor([nan, inf, -inf, 1.0, nan], dtype=torch.float64)
+    candidate = with_one_infinity(torch.tensor([inf, nan, inf, nan, 1.0]), truth)
+    assert errors(candidate, truth).failing.tolist() == [False, False, False, True, True]

@@ -27,6 +27,7 @@ async def convert(
     into: Annotated[
         str | None, Field(description="Folder for the results; default: converted/NAME in the current folder")
     ] = None,
+    backward: Annotated[bool, Field(description="Draft gradients too, and compare them")] = False,
     thorough: shared.Thorough = False,
     pure: Annotated[
         bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
@@ -59,6 +60,7 @@ async def convert(
         force=force,
         seed=seed,
         seconds=timeout,
+        backward=backward,
         thorough=thorough,
         pure=pure,
     )

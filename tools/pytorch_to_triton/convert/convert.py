@@ -45,6 +45,8 @@ class ConversionRequest(Value):
     """None: a fresh one, which the report names."""
     seconds: float = 300.0
     """How long one call of a kernel or of the reference may take, compilation and tuning included."""
+    backward: bool = False
+    """Whether gradients are drafted and validated too."""
     thorough: bool = False
     """Whether compute-sanitizer checks the last stage too, on a device."""
     pure: bool = False
@@ -86,6 +88,7 @@ async def convert(
             declaration=declaration,
             seed=seed,
             seconds=request.seconds,
+            backward=request.backward,
             thorough=request.thorough,
             pure=request.pure,
         )
@@ -108,7 +111,14 @@ async def traced_target(
 ) -> Traced:
     """The target's trace. Raises TargetBroken where the target does not even run, NotConvertible else."""
     try:
-        return await trace(worker, request.target, declaration, runtime, seconds=request.seconds)
+        return await trace(
+            worker,
+            request.target,
+            declaration,
+            runtime,
+            seconds=request.seconds,
+            backward=request.backward,
+        )
     except NotConvertible:
         await refuse_unrunnable(worker, request.target, declaration, runtime, seconds=request.seconds)
         raise
@@ -123,6 +133,7 @@ def source_of(target: Target, description: Description, declaration: Declaration
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,
+        backward=traced.backward,
     )
 
 

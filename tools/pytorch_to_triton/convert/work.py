@@ -49,6 +49,8 @@ class ConversionWork:
     seed: int
     seconds: float
     """How long one call may take, compilation and tuning included."""
+    backward: bool
+    """Whether gradients are compared and timed too."""
     thorough: bool
     """Whether the last stage is checked by compute-sanitizer too."""
     pure: bool = False
@@ -90,6 +92,7 @@ class ConversionWork:
             options=self.options,
             seed=self.seed,
             seconds=self.seconds,
+            backward=self.backward,
             thorough=self.thorough and stage == LAST,
             require_int64_offsets=True,
             require_mixed_dtypes=True,
@@ -117,6 +120,7 @@ async def side_by_side(work: ConversionWork, implementations: Sequence[Implement
         cases=(case,),
         seed=work.seed,
         seconds=work.seconds,
+        passes="both" if work.backward else "forward",
         depth="brief",
     )
     found = await measured(work.worker, trial, work.runtime, work.listener)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import markdown
-from pytorch_to_triton.draft.file.module import snake
+from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.results import Destination, Fresh, folder_for
 from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.target import Target

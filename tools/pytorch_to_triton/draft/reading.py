@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +47,7 @@ WORDS: Mapping[str, str] = {
 def read_program(graph: Graph, reserved: frozenset[str], ways: Ways) -> Program:
     """Lower every node but those that stay a library's."""
     load_rows()
-    reading = _Reading(graph, _names(graph, reserved), ways)
+    reading = _Reading(graph, reserved, ways)
     for node in graph.nodes:
         reading.take(node)
     results = tuple(Result(o.path, reading.tensors[o.name], o.name) for o in graph.outputs)
@@ -58,9 +58,9 @@ def read_program(graph: Graph, reserved: frozenset[str], ways: Ways) -> Program:
 class _Reading:
     """The way through a graph's nodes."""
 
-    def __init__(self, graph: Graph, names: Mapping[str, str], ways: Ways) -> None:
-        self.graph, self.ways = graph, ways
-        self.named: dict[str, str] = dict(names)
+    def __init__(self, graph: Graph, reserved: frozenset[str], ways: Ways) -> None:
+        self.graph, self.reserved, self.ways = graph, reserved, ways
+        self.named: dict[str, str] = _names(graph, reserved)
         self.shapes = shapes_of(graph)
         self.axes = Names()
         self.numbers: dict[str, str] = {}
@@ -98,7 +98,8 @@ class _Reading:
         keywords = {name: self._argument(a) for name, a in node.kwargs.items()}
         found = ROWS[node.op].function(context, *arguments, **keywords)
         if isinstance(found, tuple):
-            parts = [self._kept(node, f"{self.named[node.name]}_{i}", t) for i, t in enumerate(found)]
+            names = self._part_names(node, len(found))
+            parts = [self._kept(node, name, t) for name, t in zip(names, found, strict=True)]
             self.parts[node.name] = tuple(parts)
         else:
             self.tensors[node.name] = self._kept(node, self.named[node.name], found)
@@ -106,9 +107,21 @@ class _Reading:
     def _storing(self, node: Node) -> Callable[[str, Tensor], Tensor]:
         return lambda name, tensor: self._kept(node, self._free(name), tensor)
 
-    def _free(self, name: str) -> str:
-        taken = {*self.named.values(), *(i.name for i in self.graph.inputs)}
-        taken |= {i.name for i in self.items if isinstance(i, Step)}
+    def _part_names(self, node: Node, count: int) -> list[str]:
+        """A name for each of several results: the caller's variable for it, or `out`, or its number."""
+        names = [f"{self.named[node.name]}_{i}" for i in range(count)]
+        returned = returned_by(self.graph)
+        for item in self.graph.nodes:
+            wanted = item.source_name or ("out" if item.name in returned else None)
+            if item.op == "getitem" and item.args[0] == NodeRef(name=node.name) and wanted:
+                index = int(item.args[1].value)  # type: ignore[union-attr, arg-type]
+                names[index] = self._free(wanted, names)
+        return names
+
+    def _free(self, name: str, others: Collection[str] = ()) -> str:
+        taken = {*self.named.values(), *(i.name for i in self.graph.inputs), *others}
+        taken |= {*self.graph.parameters, *self.graph.dims, *self.reserved}
+        taken |= {n for i in self.items for n in ((i.name,) if isinstance(i, Step) else i.names)}
         return fresh(name, taken)
 
     def _kept(self, node: Node, name: str, tensor: Tensor) -> Tensor:
@@ -227,7 +240,7 @@ def _is_view(tensor: Tensor) -> bool:
 def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
     """A readable, unique name for every node: the caller's variable, `out`, or a word for the operator."""
     taken = {*reserved, *keyword.kwlist, *graph.parameters, *graph.dims, *(i.name for i in graph.inputs)}
-    returned = {o.name for o in graph.outputs}
+    returned = returned_by(graph)
     names = {}
     for node in graph.nodes:
         if node.op == "getitem":
@@ -237,6 +250,11 @@ def _names(graph: Graph, reserved: frozenset[str]) -> dict[str, str]:
         names[node.name] = fresh(wanted, taken)
         taken.add(names[node.name])
     return names
+
+
+def returned_by(graph: Graph) -> set[str]:
+    """The nodes that hold what the caller's function returns: not what is saved, nor gradients."""
+    return {o.name for o in graph.outputs if o.path.startswith("out")}
 
 
 def _live(program: Program) -> tuple[Step | Call, ...]:

@@ -77,7 +77,11 @@ class DtypeRule:
         return reduce(promoted, (dtypes[name] for name in self.names))
 
     def __str__(self) -> str:
-        first, *others = (f"{name}.dtype" for name in self.names)
+        return self.written("{}.dtype")
+
+    def written(self, dtype: str) -> str:
+        """The rule as source; `dtype` is how a tensor's own is written, e.g. `{}.dtype`."""
+        first, *others = (dtype.format(name) for name in self.names)
         return reduce(lambda text, other: f"torch.promote_types({text}, {other})", others, first)
 
 
@@ -88,15 +92,18 @@ def rules(names: Sequence[str]) -> Iterator[DtypeRule]:
         yield from map(DtypeRule, combinations(names, count))
 
 
-def dtype_source(found: Sequence[DType], given: Sequence[Dtypes]) -> str | None:
-    """The dtype that was `found` for each combination, as source; None where nothing explains it."""
+def dtype_source(found: Sequence[DType], given: Sequence[Dtypes], written: str = "{}.dtype") -> str | None:
+    """The dtype that was `found` for each combination, as source; None where nothing explains it.
+
+    `written` is how the source has a tensor's own dtype.
+    """
     explaining = (
         r for r in rules(told_apart(given)) if all(r.of(g) == f for f, g in zip(found, given, strict=True))
     )
     rule = next(explaining, None)
     if len(set(found)) == 1 and not (rule and len(rule.names) == 1):
         return f"torch.{found[0]}"
-    return str(rule) if rule else None
+    return rule.written(written) if rule else None
 
 
 def told_apart(given: Sequence[Dtypes]) -> list[str]:
@@ -125,13 +132,14 @@ def always_alike(given: Sequence[Dtypes]) -> tuple[tuple[str, ...], ...]:
 
 
 def input_dtypes(graph: Graph) -> dict[str, DType]:
-    """The dtypes that a graph was traced with, a module's state included."""
-    return {i.name: i.dtype for i in graph.inputs}
+    """The dtypes that a graph was traced with, a module's state included; gradients follow from them."""
+    cotangents = graph.joint.cotangents if graph.joint else {}
+    return {i.name: i.dtype for i in graph.inputs if i.name not in cotangents}
 
 
 def all_dtypes(graph: Graph) -> dict[str, DType]:
     """The dtype of every tensor of a graph."""
-    return input_dtypes(graph) | {n.name: n.dtype for n in graph.nodes if n.dtype}
+    return {i.name: i.dtype for i in graph.inputs} | {n.name: n.dtype for n in graph.nodes if n.dtype}
 
 
 def phrase(dtypes: Dtypes, declared: Mapping[str, tuple[DType, ...]]) -> str:

@@ -26,4 +26,15 @@ NAMES = (
     "sqrt.default", "square.default", "sum.default", "sum.dim_IntList", "tanh.default", "tril.default",
     "triu.default", "upsample_bilinear2d.vec", "upsample_nearest2d.vec", "where.self",
 )  # fmt: skip
-KEPT: tuple[str, ...] = tuple(f"aten.{name}" for name in NAMES)
+GRADIENTS = (
+    "_log_softmax_backward_data", "_softmax_backward_data", "avg_pool2d_backward",
+    "binary_cross_entropy_backward", "diagonal_backward", "elu_backward", "gelu_backward", "glu_backward",
+    "hardshrink_backward", "hardsigmoid_backward", "hardswish_backward", "hardtanh_backward",
+    "huber_loss_backward", "leaky_relu_backward", "log_sigmoid_backward", "logit_backward", "mish_backward",
+    "mse_loss_backward", "native_batch_norm_backward", "native_dropout_backward",
+    "native_group_norm_backward", "native_layer_norm_backward", "nll_loss2d_backward", "nll_loss_backward",
+    "select_backward", "sigmoid_backward", "silu_backward", "slice_backward", "smooth_l1_loss_backward",
+    "softplus_backward", "softshrink_backward", "tanh_backward", "threshold_backward",
+)  # fmt: skip
+"""Those that only backward graphs hold."""
+KEPT: tuple[str, ...] = tuple(f"aten.{n}" for n in (*NAMES, *(f"{name}.default" for name in GRADIENTS)))

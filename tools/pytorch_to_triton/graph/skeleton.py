@@ -176,9 +176,7 @@ def without_exact_casts(graph: Graph) -> Graph:
         if isinstance(source, NodeRef) and exact and node.dtype != "float64" and node.name not in returned:
             names[node.name] = names[source.name]
         else:
-            args = tuple(_renamed(a, names) for a in node.args)
-            kwargs = {key: _renamed(a, names) for key, a in node.kwargs.items()}
-            kept.append(node.model_copy(update={"args": args, "kwargs": kwargs}))
+            kept.append(renamed(node, names))
     return graph.model_copy(update={"nodes": tuple(kept)})
 
 
@@ -187,6 +185,13 @@ def is_widening(node: Node, source: DType | None) -> bool:
     if source is None or node.dtype is None or not is_float_cast(node, source):
         return False
     return promoted(source, node.dtype) == node.dtype
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """The call of other tensors."""
+    args = tuple(_renamed(a, names) for a in node.args)
+    kwargs = {key: _renamed(a, names) for key, a in node.kwargs.items()}
+    return node.model_copy(update={"args": args, "kwargs": kwargs})
 
 
 def _renamed(argument: NodeArgument, names: Mapping[str, str]) -> NodeArgument:

@@ -35,13 +35,16 @@ class TensorDtypes:
 UNKNOWN = TensorDtypes({}, {})
 
 
-def tensor_dtypes(part: Sequence[Graph]) -> TensorDtypes:
-    """The dtypes of one program, by rules for all its traces; the names are those of the first."""
+def tensor_dtypes(part: Sequence[Graph], written: str = "{}.dtype") -> TensorDtypes:
+    """The dtypes of one program, by rules for all its traces; the names are those of the first.
+
+    `written` is how the source has the dtype of an input.
+    """
     given = [input_dtypes(t) for t in part]
 
     @cache
     def source(found: tuple[DType | None, ...]) -> str | None:
-        return dtype_source([d for d in found if d], given) if all(found) else None
+        return dtype_source([d for d in found if d], given, written) if all(found) else None
 
     skeletons = [skeleton(t) for t in part]
     every = [all_dtypes(t) for t in part]

@@ -24,6 +24,7 @@ from pytorch_to_triton.graph.dtype_rules import (
     input_dtypes,
     phrase,
 )
+from pytorch_to_triton.graph.joint import Backward, backward_half, forward_half
 from pytorch_to_triton.graph.operators import KEPT
 from pytorch_to_triton.graph.skeleton import (
     first_difference,
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 TRACE_SECONDS = 300.0
 PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 POINTS_TRIED = 20_000
+
+ARGUMENT = "{}_dtype"
+"""How the backward pass, which need not have the input itself, has its dtype."""
 
 HINTS = {
     "DependsOnValues": "torch.export has to see the whole computation: no data-dependent control flow, no "
@@ -88,6 +92,8 @@ class Traced:
     tensor_dtypes: TensorDtypes
     branches: tuple[Branch, ...] = ()
     """Other programs, in dtypes that the first is not for."""
+    backward: Backward | None = None
+    """Its gradients, where they were traced too."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,8 @@ class TargetTracer:
     runtime: Runtime
     seconds: float
     """How long a trace may take."""
+    backward: bool = False
+    """Whether gradients are traced too."""
 
     async def traces(self, tried: Sequence[Dtypes]) -> tuple[Graph, list[Graph | str]]:
         """The graph in the first dtypes, and the traces in all of them, where a float argument is a literal.
@@ -120,8 +128,7 @@ class TargetTracer:
             "target": self.target.as_json(),
             "inputs": inputs,
             "constants": _constants(self.declaration),
-            "dims": dict(dims),
-            "keep": list(KEPT),
+            "setting": {"dims": dict(dims), "keep": list(KEPT), "backward": self.backward},
         }
         outcome = await self.worker.ask(
             Job(kind="trace", arguments=arguments, needs=EXPORT), self.runtime, seconds=self.seconds
@@ -150,13 +157,14 @@ async def trace(
     runtime: Runtime,
     *,
     seconds: float = TRACE_SECONDS,
+    backward: bool = False,
 ) -> Traced:
     """Trace the target in its declared dtypes, the widest first, to see what follows them.
 
-    Raises NotConvertible where torch.export cannot follow it, or no single dtype decides which program it
-    computes; TargetBroken where it does not run.
+    With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch cannot
+    follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
     """
-    tracer = TargetTracer(worker, target, declaration, runtime, seconds)
+    tracer = TargetTracer(worker, target, declaration, runtime, seconds, backward)
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     tried = dtype_combinations(declared)
     graph, answers = await tracer.traces(tried)
@@ -168,6 +176,8 @@ async def trace(
     chosen = chosen_by([[input_dtypes(t) for t in part] for part in parts])
     if chosen is None:
         raise _undecided(parts, declared)
+    if backward and len(parts) > 1:
+        raise _branching(parts, declared)
     rule, dtypes = chosen
     graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
@@ -183,7 +193,30 @@ async def trace(
         )
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
+    if main.graph.joint:
+        return _in_halves(main, parts[0])
     return Traced(main.graph, main.output_dtypes, main.tensor_dtypes, tuple(others))
+
+
+def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Traced:
+    """The function and its gradients apart."""
+    assert joint.graph.joint is not None
+    if not joint.graph.joint.gradients:
+        raise NotConvertible(
+            f"No result of `{joint.graph.function}` has a gradient by an input.",
+            "Convert it without backward.",
+        )
+    forward, backward = forward_half(joint.graph), backward_half(joint.graph)
+    cotangents = joint.graph.joint.cotangents
+    found = Backward(
+        backward,
+        tuple(i.name for i in backward.inputs if i.name not in cotangents),
+        cotangents,
+        joint.graph.joint.gradients,
+        output_dtypes(traces, traces, ARGUMENT),
+        tensor_dtypes(traces, ARGUMENT),
+    )
+    return Traced(forward, joint.output_dtypes, joint.tensor_dtypes, backward=found)
 
 
 async def graph_of(
@@ -248,6 +281,14 @@ def _refuse_failed(
             )
 
 
+def _branching(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
+    here, there = (phrase(input_dtypes(part[0]), declared) for part in parts[:2])
+    return NotConvertible(
+        f"`{parts[0][0].function}`, or its gradient, computes something else in {there} than in {here}.",
+        "With backward, convert once for each: declare one dtype for each input.",
+    )
+
+
 def _undecided(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
     main, other = parts[0][0], parts[1][0]
     call = first_difference(skeleton(main), skeleton(other))
@@ -259,12 +300,17 @@ def _undecided(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DT
     )
 
 
-def output_dtypes(part: Sequence[Graph], traces: Sequence[Graph]) -> dict[str, str]:
-    """Each output's dtype as source for one program, by a rule for all `traces` where there is one."""
+def output_dtypes(
+    part: Sequence[Graph], traces: Sequence[Graph], written: str = "{}.dtype"
+) -> dict[str, str]:
+    """Each output's dtype as source for one program, by a rule for all `traces` where there is one.
+
+    `written` is how the source has the dtype of an input.
+    """
     result = {}
     for output in part[0].outputs:
         alike = [t for t in traces if output.path in {o.path for o in t.outputs}]
-        source = _dtype_of(output.path, alike) or _dtype_of(output.path, part)
+        source = _dtype_of(output.path, alike, written) or _dtype_of(output.path, part, written)
         if source is None:
             found = dict.fromkeys(_output_dtype(t, output.path) for t in part)
             raise NotConvertible(
@@ -275,8 +321,8 @@ def output_dtypes(part: Sequence[Graph], traces: Sequence[Graph]) -> dict[str, s
     return result
 
 
-def _dtype_of(path: str, traces: Sequence[Graph]) -> str | None:
-    return dtype_source([_output_dtype(t, path) for t in traces], [input_dtypes(t) for t in traces])
+def _dtype_of(path: str, traces: Sequence[Graph], written: str) -> str | None:
+    return dtype_source([_output_dtype(t, path) for t in traces], [input_dtypes(t) for t in traces], written)
 
 
 def _output_dtype(graph: Graph, path: str) -> DType:

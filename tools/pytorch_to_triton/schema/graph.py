@@ -121,6 +121,17 @@ class DtypeChoice(Value):
     values: dict[DType, float]
 
 
+class Joint(Value):
+    """What a graph has beside the function's own, where its gradients were traced with it."""
+
+    cotangents: dict[str, str]
+    """Inputs that are gradients of results -> the result's path."""
+    gradients: dict[str, str]
+    """Inputs of the function -> the path of their gradient among the outputs."""
+    saved: tuple[str, ...]
+    """Nodes and inputs whose values gradients are computed from; all else is computed again."""
+
+
 class Graph(Value):
     """A function as inputs, operator calls in order, and outputs."""
 
@@ -148,6 +159,7 @@ class Graph(Value):
     """State that the module, in training, also writes to, such as running statistics; no node computes it."""
     alike: tuple[tuple[str, ...], ...] = ()
     """Inputs that have one dtype in every call: torch refuses mixtures."""
+    joint: Joint | None = None
 
 
 ArgumentList.model_rebuild()

@@ -41,10 +41,12 @@ class CallObservation:
         tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
         for path, tensor in tensors.items():
             memory.named(tensor, path)
+        passed_on = {alias["output"] for alias in aliases(tensors.items(), call.cotangents.items())}
         return {
             "operators": dict(self.operators.counts),
             "launches": list(self.launches.launched),
-            "untouched": [path for path, tensor in tensors.items() if self.is_untouched(tensor)],
+            # The gradient of a sum is the gradient that came in: there is nothing to compute.
+            "untouched": [p for p, t in tensors.items() if p not in passed_on and self.is_untouched(t)],
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),

@@ -463,13 +463,19 @@ class TracedInput(TypedDict):
     traced: list[int]
 
 
+class TraceSetting(TypedDict):
+    dims: dict[str, int]
+    keep: list[str]
+    """Operators that are not decomposed."""
+    backward: bool
+    """Whether gradients are traced too: the joint graph."""
+
+
 class TraceArguments(TypedDict):
     target: Target
     inputs: list[TracedInput]
     constants: Json
-    dims: dict[str, int]
-    keep: list[str]
-    """Operators that are not decomposed."""
+    setting: TraceSetting
 
 
 class TraceSucceeded(TypedDict):

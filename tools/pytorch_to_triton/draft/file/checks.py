@@ -1,4 +1,4 @@
-"""What a drafted `run` refuses: other dtypes than it was drafted for, several devices, gradients."""
+"""What a drafted `run` refuses: dtypes that it was not drafted for, several devices, missing gradients."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def {check}(**tensors):
                 "Convert again for that dtype."
             )
         if tensor.device != device:
-            raise ValueError(f"{{name}} is on {{tensor.device}}, not on {{device}}. Move it there.")
+            raise ValueError(f"{{name}} is on {{tensor.device}}, not on {{device}}. Move it there.")'''
+WITHOUT_BACKWARD = """\
         if tensor.requires_grad and torch.is_grad_enabled():
             raise RuntimeError(
                 f"{{name}} requires grad, and {function} was drafted without a backward. "
                 f"Use torch.no_grad() or {{name}}.detach(), or train with the PyTorch function."
-            )'''
+            )"""
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,11 @@ class Checks:
     """Lines of `run`."""
 
 
-def checks(graph: Graph, reference: Reference, locals_: Collection[str]) -> Checks:
-    """The checks of all tensors that the graph takes; `locals_` are names that `run` assigns."""
+def checks(graph: Graph, reference: Reference, locals_: Collection[str], *, backward: bool) -> Checks:
+    """The checks of all tensors that the graph takes; `locals_` are names that `run` assigns.
+
+    Without a `backward`, tensors that require grad are refused.
+    """
     if not graph.inputs:
         return Checks()
     taken = names_in(reference) | set(locals_) | set(graph.dims)
@@ -55,7 +59,8 @@ def checks(graph: Graph, reference: Reference, locals_: Collection[str]) -> Chec
     else:
         entries = "".join(f'    "{name}": {text},\n' for name, text in texts.items())
         accepted, dtypes = f"{{\n{entries}}}", f"{constant}[name]"
-    definition = CHECK.format(check=check, dtypes=dtypes, function=graph.function)
+    template = CHECK if backward else f"{CHECK}\n{WITHOUT_BACKWARD}"
+    definition = template.format(check=check, dtypes=dtypes, function=graph.function)
     given = ", ".join(f"{name}={name}" for name in claims)
     mixtures = [line for names in graph.alike for line in _one_dtype(names, graph.function)]
     return Checks((f"{constant} = {accepted}",), (definition,), (*wrapped(f"{check}({given})"), *mixtures))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,22 +13,27 @@ from typing import Any
 
 from pytorch_to_triton.draft.emit.combine_functions import helper
 from pytorch_to_triton.draft.file import run as runs
-from pytorch_to_triton.draft.file.calls import call_text
+from pytorch_to_triton.draft.file.autograd import (
+    Halves,
+    applied,
+    class_name,
+    dtypes_with_saved,
+    function_class,
+    halves,
+    with_saved,
+)
 from pytorch_to_triton.draft.file.checks import Checks, checks
-from pytorch_to_triton.draft.file.choices import Lines, choice_source, decided
-from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
-from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
+from pytorch_to_triton.draft.file.choices import Lines, decided
+from pytorch_to_triton.draft.file.launches import Kernel, Stage
+from pytorch_to_triton.draft.file.part import Part, computed, part_of, programmed
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.library import PURE, Ways, ways_of
-from pytorch_to_triton.draft.nested import with_nested_apart
-from pytorch_to_triton.draft.partition import Group, partition
 from pytorch_to_triton.draft.program import Call, Program
-from pytorch_to_triton.draft.reading import read_program
-from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.draft.storage import with_storage
 from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.joint import Backward
 from pytorch_to_triton.graph.tensor_dtypes import UNKNOWN, TensorDtypes
 from pytorch_to_triton.graph.tracing import Branch
 from pytorch_to_triton.graph.unmet_guards import refuse_unmet
@@ -39,15 +43,6 @@ from pytorch_to_triton.schema.graph import Graph
 POINTS = 4096
 """Declared sizes that are looked at."""
 STAGE_NAMES: Mapping[Stage, str] = {1: "correct", 2: "optimised", 3: "tuned"}
-RESERVED = frozenset((
-    "tl", "triton", "torch", "libdevice", "reference", "run", "device", "pid", "start", "group",
-    "group_size", "tile", "math", "meta", "partial", "num_warps", "row", "col", "i", "k", "query",
-    "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
-    "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
-    "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
-    "index_dtype", "INDEX", "float32_precision", "PRECISION",
-))  # fmt: skip
-"""Names that kernels and launches use themselves."""
 
 
 INDEX_DTYPE = '''\
@@ -79,6 +74,8 @@ class Source:
     """A comment on measured launch configurations."""
     branches: tuple[Branch, ...] = ()
     """What the target computes instead in some dtypes."""
+    backward: Backward | None = None
+    """Its gradients, where the drafted file is to have them."""
 
 
 @dataclass(frozen=True)
@@ -91,19 +88,6 @@ class Drafted:
     calls: tuple[str, ...] = ()
     """Operators that stay calls of PyTorch, by name."""
     tuned: Mapping[str, Config] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One program of the target, drafted."""
-
-    program: Program
-    items: tuple[Group | Call, ...]
-    kernels: tuple[Kernel, ...]
-    statements: tuple[Lines, ...]
-    """Of `run`, in order."""
-    condition: str = ""
-    """When `run` takes it; empty: where it takes no other."""
 
 
 def draft(
@@ -128,48 +112,31 @@ def draft(
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
     points = declared_points(source.declared)
-    main = _part(_stored(graph, source, ways), stage, tuned, points)
-    branches = [_branch(b, stage, points, ways) for b in source.branches]
-    parts = [main, *branches]
+    gradients = _halves(graph, source, stage, tuned, ways) if source.backward else None
+    if gradients:
+        parts = [gradients.forward, gradients.backward]
+    else:
+        main = part_of(_stored(graph, source, ways), stage, tuned, points)
+        parts = [main, *(_branch(b, stage, points, ways) for b in source.branches)]
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
     if not kernels:
         raise nothing_drafted(graph, [c for part in parts for c in part.items if isinstance(c, Call)])
-    return Drafted(_text(parts, source, stage), kernels, calls, tuned)
+    return Drafted(_text(parts, source, stage, gradients), kernels, calls, tuned)
 
 
 def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
     return with_storage(programmed(graph, ways), source.tensor_dtypes, source.output_dtypes)
 
 
-def _part(
-    program: Program,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-    suffix: str = "",
-) -> Part:
-    outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
-    items = partition(program, outputs, plain=stage == 1)
-    groups = [g for g in items if isinstance(g, Group)]
-    function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
-    found: list[Lines] = []
-    kernels: list[Kernel] = []
-    for item in items:
-        if isinstance(item, Call):
-            target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
-            found.append(wrapped(f"{target} = {call_text(program, item)}"))
-            continue
-        base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-        made = launches(item, base, stage, tuned, program.kept, points)
-        kernels += made.kernels
-        found += [*((line,) for line in made.allocations), *statements(made.lines)]
-    return Part(program, items, tuple(kernels), tuple(without_repeats(found)))
-
-
-def programmed(graph: Graph, ways: Ways) -> Program:
-    """The program with these calls left to libraries."""
-    return with_nested_apart(with_results_stored(read_program(graph, RESERVED, ways)))
+def _halves(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Halves:
+    """The function with what it saves, and its gradients."""
+    backward, points = source.backward, declared_points(source.declared)
+    assert backward is not None
+    dtypes = dtypes_with_saved(graph, backward, source.tensor_dtypes, source.output_dtypes)
+    program = programmed(with_saved(graph, backward), ways)
+    stored = with_storage(program, source.tensor_dtypes, dtypes)
+    return halves(part_of(stored, stage, tuned, points), backward, ways, stage, tuned, points)
 
 
 def nothing_drafted(graph: Graph, calls: Sequence[Call]) -> NotConvertible:
@@ -196,35 +163,33 @@ def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
 def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]], ways: Ways) -> Part:
     """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
     program = _stored(branch.graph, branch, ways)
-    part = _part(program, stage, {}, points, "_" + "_".join(branch.dtypes))
+    part = part_of(program, stage, {}, points, "_" + "_".join(branch.dtypes))
     names = [f"torch.{dtype}" for dtype in branch.dtypes]
     test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
     kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
     return replace(part, kernels=kernels, condition=f"{branch.rule} {test}")
 
 
-def snake(name: str) -> str:
-    """`ConvBnRelu` as `conv_bn_relu`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
-def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
+def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves | None) -> str:
     kernels = [kernel for part in parts for kernel in part.kernels]
-    used = {name for kernel in kernels for name in kernel.printed.helpers}
     helpers = [
         helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
     ]
-    assert used <= {h.split("(")[0].split()[-1] for h in helpers} or not used
     bodies = [*helpers, *("\n".join(k.lines) for k in kernels)]
     if any("INDEX" in k.printed.blocks for k in kernels):
         bodies.append(INDEX_DTYPE)
     if any("PRECISION" in k.printed.blocks for k in kernels):
         bodies.append(FLOAT32_PRECISION)
     locals_ = {step for part in parts for step in part.program.steps}
-    checked = checks(parts[0].program.graph, source.reference, locals_)
-    run = "\n".join(_run(parts, checked, source))
+    checked = checks(parts[0].program.graph, source.reference, locals_, backward=gradients is not None)
+    if gradients:
+        name = class_name(parts[0].program.graph, source.reference)
+        bodies.append("\n".join(function_class(gradients, name)))
+        run = "\n".join(_applying_run(gradients, name, checked, source))
+    else:
+        run = "\n".join(_run(parts, checked, source))
     blocks = [
-        _docstring(parts[0].program, source, stage),
+        _docstring(parts, source, stage, gradients),
         _imports(source.reference, [*bodies, run]),
         "\n".join([_declarations(source.declared), *checked.accepted]),
         *source.reference.definitions,
@@ -236,13 +201,17 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage) -> str:
     return "\n\n".join(b for b in head if b) + "\n\n\n" + "\n\n\n".join(body) + "\n"
 
 
-def _docstring(program: Program, source: Source, stage: Stage) -> str:
+def _docstring(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves | None) -> str:
+    program = parts[0].program
     graph = program.graph
     inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
     shapes = [(r.path, [sizes.text(s) for s in r.tensor.shape]) for r in program.results]
     outputs = "\n".join(f"    {path}: [{', '.join(found)}]" for path, found in shapes)
-    left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in program.calls)
+    calls = [c for part in (parts if gradients else parts[:1]) for c in part.program.calls]
+    left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in calls)
     remark = f"\n\nLeft to PyTorch: {', '.join(left)}." if left else ""
+    if gradients:
+        remark += f"\n\nSaved for the backward pass: {', '.join(gradients.saved) or 'nothing'}."
     return (
         f'"""{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).\n\n'
         f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}\n"
@@ -288,11 +257,27 @@ def _literal(value: object) -> str:
     return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
 
 
+def _applying_run(gradients: Halves, name: str, checked: Checks, source: Source) -> list[str]:
+    """`run` by way of the function that has gradients."""
+    graph = gradients.forward.program.graph
+    body = [
+        *runs.guards(graph),
+        *checked.call,
+        *runs.defaults(graph, source.reference),
+        *applied(gradients, name),
+    ]
+    return [
+        f"def run({source.reference.parameters}):",
+        '    """The same as `reference`, with gradients, by the kernels above."""',
+        *(f"    {line}" for line in body),
+    ]
+
+
 def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
     main, *branches = parts
     graph = main.program.graph
-    computed = [_computed(part) for part in (*branches, main)]
-    text = "\n".join(line for part in computed for lines in part for line in lines)
+    bodies = [_returned(part) for part in (*branches, main)]
+    text = "\n".join(line for body in bodies for lines in body for line in lines)
     used = {
         n.id for n in ast.walk(ast.parse(text.replace("return ", "result = "))) if isinstance(n, ast.Name)
     }
@@ -303,7 +288,7 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
         *runs.dims(graph, used),
         *runs.shape_checks(graph),
         *([f"device = {graph.inputs[0].name}.device"] if "device=device" in text else []),
-        *decided([part.condition for part in branches], computed),
+        *decided([part.condition for part in branches], bodies),
     ]
     return [
         f"def run({source.reference.parameters}):",
@@ -312,13 +297,5 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
     ]
 
 
-def _computed(part: Part) -> list[Lines]:
-    """The statements of `run` that compute one program."""
-    graph = part.program.graph
-    return [
-        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
-        *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
-        *((line,) for line in runs.contiguous(part.program, part.items)),
-        *part.statements,
-        (f"return {runs.returned(part.program)}",),
-    ]
+def _returned(part: Part) -> list[Lines]:
+    return [*computed(part), (f"return {runs.returned(part.program)}",)]

@@ -94,14 +94,19 @@ def shape_checks(graph: Graph) -> list[str]:
     return lines
 
 
-def contiguous(program: Program, items: Sequence[Group | Call]) -> list[str]:
-    """Tensors that kernels read as if they lay in order."""
-    read = {v.buffer.name for g in items if isinstance(g, Group) for v in g.cluster.loads()}
-    tensors = [i.name for i in program.graph.inputs if i.name in read and len(i.shape)]
+def contiguous(program: Program, items: Sequence[Group | Call], known: Collection[str] = ()) -> list[str]:
+    """Tensors that kernels read as if they lay in order; those that are `known` do."""
+    tensors = [name for name in read_in_order(program, items) if name not in known]
     if not tensors:
         return []
     line = f"{', '.join(tensors)} = {', '.join(f'{t}.contiguous()' for t in tensors)}"
     return [line] if len(line) <= WIDTH else [f"{t} = {t}.contiguous()" for t in tensors]
+
+
+def read_in_order(program: Program, items: Sequence[Group | Call]) -> list[str]:
+    """The inputs that kernels read."""
+    read = {v.buffer.name for g in items if isinstance(g, Group) for v in g.cluster.loads()}
+    return [i.name for i in program.graph.inputs if i.name in read and len(i.shape)]
 
 
 def returned(program: Program) -> str:

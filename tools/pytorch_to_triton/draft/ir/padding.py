@@ -29,6 +29,7 @@ from pytorch_to_triton.draft.ir.values import (
     axes_of,
     children,
     kind_of,
+    walk,
 )
 
 SIGNS: tuple[tuple[int, ...], ...] = ((-1, 1), (1,), (-1,), (-1, 1), (-1, 1))
@@ -58,8 +59,10 @@ class _Sample:
         self.signs = SIGNS[number]
         self.at_origin = number == 0
         """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
-        self.is_infinite = number == len(SIGNS) - 1
+        self.is_infinite = number == len(SIGNS) - 2
         """Zero times what is loaded may be NaN."""
+        self.all_equal = number == len(SIGNS) - 1
+        """Unknown numbers are equal to all others there: a row's maximum to a 0 past the row's end."""
         self.rng = random.Random(number)
         self.done: dict[Value, Number] = {}
 
@@ -76,6 +79,8 @@ class _Sample:
                 return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
+            case Map(fn="eq" | "ne" as fn, args=(a, b)) if self.all_equal and self.may_meet(a, b):
+                return fn == "eq"
             case Index(axis=a) if self.at_origin and a not in self.axes:
                 return 0
             case Map(fn=fn, args=args):
@@ -90,6 +95,12 @@ class _Sample:
                 inside = self.of(x)
                 return inside if inside == m.identity[0] or m != SUM else math.nan
         return self.unknown(v)
+
+    def may_meet(self, a: Value, b: Value) -> bool:
+        """Whether one is unknown, and neither is an index past the end, which no data is equal to."""
+        inside = list(walk(a, b))
+        past = any(isinstance(v, Index) and v.axis in self.axes for v in (a, b))
+        return a != b and not past and any(isinstance(v, Load) and v not in self.given for v in inside)
 
     def mapped(self, fn: str, args: list[Number]) -> Number:
         if any(x != x for x in args):

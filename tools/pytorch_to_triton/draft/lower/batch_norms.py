@@ -9,9 +9,9 @@ from pytorch_to_triton.draft.ir.sizes import ZERO
 from pytorch_to_triton.draft.ir.values import Const, Value, op
 from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.formulas import mapped
-from pytorch_to_triton.draft.lower.norms import Statistics, affine, normalized, reciprocal_root, statistic
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, row
-from pytorch_to_triton.draft.lower.spread import moments
+from pytorch_to_triton.draft.lower.norms import Statistics, affine, normalized, reciprocal_root
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, count, inside, row
+from pytorch_to_triton.draft.lower.spread import moments, statistic
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 
@@ -28,7 +28,7 @@ def _by_running(ctx: Context, x: Tensor, mean: Tensor, var: Tensor, eps: Operand
 
 def _of_batch(ctx: Context, x: Tensor, eps: Operand) -> Statistics:
     """Normalized by its own statistics; the mean and 1 / the deviation of each channel."""
-    out, mean, rstd = normalized(ctx, x, _all_but_channels(x), eps)
+    out, mean, rstd = normalized(replace(ctx, stored=inside), x, _all_but_channels(x), eps)
     return out, *(statistic(replace(s, dims=(s.dims[1],))) for s in (mean, rstd))  # type: ignore[return-value]
 
 
@@ -115,7 +115,7 @@ def _updated(
 ) -> tuple[Tensor, Tensor]:
     """The running statistics a step further; their variance is the unbiased one."""
     dims = _all_but_channels(x)
-    _, mean, var = moments(ctx, x, dims)
+    _, mean, var = moments(replace(ctx, stored=inside), x, dims)
     n = count(x, dims)
     unbiased = op("div", op("mul", var.value, extent(n)), extent(n - 1))
 

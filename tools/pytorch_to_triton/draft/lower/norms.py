@@ -12,8 +12,8 @@ from pytorch_to_triton.draft.ir.values import op
 from pytorch_to_triton.draft.lower.activations import along_channels
 from pytorch_to_triton.draft.lower.formulas import Formula, mapped
 from pytorch_to_triton.draft.lower.reductions import average
-from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, row
-from pytorch_to_triton.draft.lower.spread import moments
+from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, inside, row
+from pytorch_to_triton.draft.lower.spread import moments, statistic
 from pytorch_to_triton.draft.lower.tensor import Tensor, reshaped
 
 Statistics = tuple[Tensor, Tensor, Tensor]
@@ -25,7 +25,7 @@ FLOAT32_STEP = 1.1920928955078125e-07
 def normalized(ctx: Context, x: Tensor, dims: Sequence[int], eps: Operand) -> Statistics:
     """x with mean 0 and variance 1 over dimensions; its mean and 1 / its deviation, with these kept."""
     centered, mean, var = moments(ctx, x, dims)
-    rstd = reciprocal_root(ctx, var, eps)
+    rstd = ctx.stored("rstd", statistic(reciprocal_root(ctx, var, eps)))
     return mapped(ctx, lambda c, r: op("mul", c, r), centered, rstd, dtype=x.dtype), mean, rstd
 
 
@@ -47,11 +47,6 @@ def _called(fn: str) -> Formula:
     return lambda a, b: op(fn, a, b)
 
 
-def statistic(x: Tensor) -> Tensor:
-    """A statistic of halves is float32."""
-    return replace(x, dtype=x.dtype if x.dtype == "float64" else "float32")
-
-
 @row("aten.native_layer_norm.default")
 def native_layer_norm(
     ctx: Context,
@@ -62,7 +57,7 @@ def native_layer_norm(
     eps: Operand,
 ) -> Statistics:
     out, mean, rstd = normalized(ctx, input, _last(input, normalized_shape), eps)
-    return affine(ctx, out, weight, bias), statistic(mean), statistic(rstd)
+    return affine(ctx, out, weight, bias), mean, rstd
 
 
 @row("aten.layer_norm.default")
@@ -75,7 +70,7 @@ def layer_norm(
     eps: Operand = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    return native_layer_norm(ctx, input, normalized_shape, weight, bias, eps)[0]
+    return native_layer_norm(replace(ctx, stored=inside), input, normalized_shape, weight, bias, eps)[0]
 
 
 def _last(x: Tensor, shape: Sequence[Any]) -> range:
@@ -146,10 +141,10 @@ def _grouped(
     if not sizes.equal(each * groups, channels):
         raise Refused(f"its channels are not known to fall into {groups} groups")
     split = reshaped(ctx.names, x, (batch, sizes.size(groups), each, *space))
-    out, mean, rstd = normalized(ctx, split, range(2, len(split)), eps)
+    out, mean, rstd = normalized(replace(ctx, stored=inside), split, range(2, len(split)), eps)
     joined = replace(out, dims=(out.dims[0], out.dims[1] + out.dims[2], *out.dims[3:]))
     scales = (None if p is None else along_channels(p, len(x)) for p in (weight, bias))
-    per_group = (statistic(replace(s, dims=s.dims[:2])) for s in (mean, rstd))
+    per_group = (replace(s, dims=s.dims[:2]) for s in (mean, rstd))
     return (affine(ctx, joined, *scales), *per_group)  # type: ignore[return-value]
 
 
@@ -168,6 +163,6 @@ def instance_norm(
 ) -> Tensor:
     if not use_input_stats or running_mean is not None:
         raise Refused("it keeps running statistics")
-    out, _, _ = normalized(ctx, input, range(2, len(input)), eps)
+    out, _, _ = normalized(replace(ctx, stored=inside), input, range(2, len(input)), eps)
     scales = (None if p is None else along_channels(p, len(input)) for p in (weight, bias))
     return affine(ctx, out, *scales)

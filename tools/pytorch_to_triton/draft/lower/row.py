@@ -80,6 +80,11 @@ def load_rows() -> Mapping[str, Row]:
     return ROWS
 
 
+def inside(name: str, tensor: Tensor) -> Tensor:
+    """The value itself: a part of what reads it."""
+    return tensor
+
+
 @dataclass(frozen=True)
 class Context:
     """One call: what torch.export says about its result, and fresh axes."""
@@ -91,7 +96,7 @@ class Context:
     """Of the result; "" where it has several."""
     name: str
     """What the result will be called."""
-    stored: Callable[[str, Tensor], Tensor] = lambda name, tensor: tensor
+    stored: Callable[[str, Tensor], Tensor] = inside
     """Makes a value a step of its own, under a name: what reads it may be another kernel's."""
 
     def axis(self, hint: str, size: Size) -> Any:

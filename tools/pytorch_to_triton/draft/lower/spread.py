@@ -13,7 +13,7 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.values import Const, Value, op
 from pytorch_to_triton.draft.lower.formulas import mapped
 from pytorch_to_triton.draft.lower.reductions import Dims, average
-from pytorch_to_triton.draft.lower.row import Context, Refused, all_dims, count, row
+from pytorch_to_triton.draft.lower.row import Context, Refused, all_dims, count, inside, row
 from pytorch_to_triton.draft.lower.tensor import Tensor
 
 
@@ -21,12 +21,17 @@ def moments(
     ctx: Context, x: Tensor, dims: Sequence[int], correction: float = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What deviates from the mean, the mean and the variance over dimensions, which are kept."""
-    mean = average(ctx, x, dims, keepdim=True, name="mean")
+    mean = ctx.stored("mean", statistic(average(ctx, x, dims, keepdim=True, name="mean")))
     centered = mapped(ctx, lambda v, m: op("sub", v, m, name="centered"), x, mean, dtype=x.dtype)
     squares = mapped(ctx, lambda v: op("square", v), centered, dtype=x.dtype)
     total = ctx.reduce(SUM, squares, dims, keepdim=True, dtype=x.dtype)
     var = replace(total, value=op("div", total.value, _freedom(x, dims, correction), name="var"))
     return centered, mean, var
+
+
+def statistic(x: Tensor) -> Tensor:
+    """A statistic of halves is float32."""
+    return replace(x, dtype=x.dtype if x.dtype == "float64" else "float32")
 
 
 def _freedom(x: Tensor, dims: Sequence[int], correction: float) -> Value:
@@ -43,7 +48,9 @@ def _var_mean(
     ctx: Context, x: Tensor, dim: Dims, correction: float | None, *, keepdim: bool
 ) -> tuple[Tensor, Tensor]:
     dims = all_dims(x, dim)
-    _, mean, var = moments(ctx, x, dims, 1 if correction is None else correction)
+    inner = replace(ctx, stored=inside)
+    _, mean, var = moments(inner, x, dims, 1 if correction is None else correction)
+    mean = replace(mean, dtype=x.dtype)
     return _kept(var, dims, keepdim=keepdim), _kept(mean, dims, keepdim=keepdim)
 
 

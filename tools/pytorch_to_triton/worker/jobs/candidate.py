@@ -218,7 +218,8 @@ def overwrite(call: CallInputs, values: CallInputs) -> None:
 
 def changed_since(earlier: CandidateCall, call: CallInputs) -> list[str]:
     """Results of an earlier call that have changed since, but for those in the inputs' memory."""
-    inputs = {tensor.untyped_storage().data_ptr() for tensor in call.tensors().values()}
+    given = (*call.tensors().values(), *call.cotangents.values())
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in given}
     return [
         path
         for path, leaf in earlier.returned.items()

@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from ..tracing.graph_writer import (
     lifted_scalars,
     named_outputs,
 )
+from ..tracing.joint import grad_names, halves, joint, saved_by, without_lines
 from ..tracing.source_names import SourceNames, name_nodes
 from ..tracing.symbolic import sizes_stay_symbolic
 
@@ -58,8 +60,7 @@ def work(
     target: wire.Target,
     inputs: list[wire.TracedInput],
     constants: wire.Json,
-    dims: dict[str, int],
-    keep: list[str],
+    setting: wire.TraceSetting,
 ) -> wire.TraceAnswer:
     """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`.
 
@@ -70,14 +71,14 @@ def work(
     loaded = load_fake(target, mode)
     report.during("trace")
     try:
-        return traced(loaded, mode, inputs, constants, dims, keep)
+        return traced(loaded, mode, inputs, constants, setting)
     except (MutatesArguments, DependsOnValues):
         raise
     except Exception:
         if bytes_of(loaded, inputs) > REAL_BYTES:
             raise
         real = load(target, "reference")
-        return traced(real, contextlib.nullcontext(), inputs, constants, dims, keep)
+        return traced(real, contextlib.nullcontext(), inputs, constants, setting)
 
 
 def traced(
@@ -85,13 +86,12 @@ def traced(
     mode: AbstractContextManager[object],
     inputs: list[wire.TracedInput],
     constants: wire.Json,
-    dims: dict[str, int],
-    keep: list[str],
+    setting: wire.TraceSetting,
 ) -> wire.TraceAnswer:
     """The answer for a loaded target; the tensors to trace with are made in `mode`."""
     count = max((len(spec["dtypes"]) for spec in inputs), default=1)
     with mode:
-        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), dims, frozenset(keep)) for i in range(count)]
+        tracers = [ExportTracer(loaded, in_dtypes(inputs, i), setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
     return {
@@ -150,29 +150,41 @@ def with_scalars(
     return bound
 
 
+@dataclass(frozen=True)
+class Exported:
+    """A program in core operators."""
+
+    program: ExportedProgram
+    updated: list[str]
+    """The buffers that it writes to."""
+    saved: list[str] = field(default_factory=list)
+    """The nodes whose values its backward half needs."""
+
+
 class ExportTracer:
     """Traces one target, as often as needed, with the same example tensors."""
 
-    def __init__(
-        self, loaded: Loaded, inputs: list[dict[str, Any]], dims: dict[str, int], keep: frozenset[str]
-    ) -> None:
+    def __init__(self, loaded: Loaded, inputs: list[dict[str, Any]], setting: wire.TraceSetting) -> None:
         self.loaded = loaded
         given = {spec["name"]: example(spec) for spec in inputs}
         # A module in half precision has its parameters in it too.
         state = following(loaded.state, given)
         self.inputs = [*inputs, *(described(name, tensor) for name, tensor in state.items())]
         self.examples = [*given.values(), *state.values()]
-        self.dims = dims
-        self.keep = keep
+        self.dims = setting["dims"]
+        self.keep = frozenset(setting["keep"])
+        self.backward = setting["backward"]
         self.buffers = updatable(loaded)
 
     def trace(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """One trace, as the JSON of schema/graph.py's Graph but for `fixed`."""
-        program, updated = self._export(constants)
+        exported = self._export(constants)
+        program = exported.program
         signature = program.graph_signature
         given = set(signature.user_inputs)
         placeholders = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in given]
         tensors = [n for n in placeholders if isinstance(n.meta["val"], torch.Tensor)]
+        tensors = tensors[: len(self.inputs)]
         known = {node.name: spec["name"] for node, spec in zip(tensors, self.inputs, strict=True)}
         mutated = [*signature.user_inputs_to_mutate.values(), *signature.buffers_to_mutate.values()]
         if mutated:
@@ -182,13 +194,14 @@ class ExportTracer:
         writer = NodeWriter(known, names, sizes, lifted_scalars(program))
         copies = copies_of(program, known) if self.buffers else {}
         writer.known.update(copies)
+        writer.known.update(grad_names(program, known.values()))
         wanted = behind_outputs(program) - {n for n in program.graph.nodes if n.name in copies}
         nodes = known_constants(program, set(self.loaded.state_keys.values()), wanted)
         writer.known.update({node["name"]: node["name"] for node in nodes})
         nodes += [writer.write(n) for n in program.graph.nodes if n in wanted and writer.is_operator(n)]
         name_nodes(nodes, names)
         structure, outputs = named_outputs(program, writer)
-        return {
+        graph = {
             "function": self.loaded.name,
             "parameters": [*self.loaded.parameters, *self.loaded.state],
             "inputs": [sizes.input(spec) for spec in self.inputs],
@@ -199,11 +212,12 @@ class ExportTracer:
             "structure": structure,
             "dims": self.dims,
             "guards": sizes.guards(),
-            "updated": updated,
+            "updated": exported.updated,
         }
+        return {**graph, **halves(program, exported.saved, writer, graph)} if self.backward else graph
 
-    def _export(self, constants: Mapping[str, Any]) -> tuple[ExportedProgram, list[str]]:
-        """The program in core operators, and the buffers that it writes to."""
+    def _export(self, constants: Mapping[str, Any]) -> "Exported":
+        """The program in core operators, with its gradients where they are wanted."""
         names = [spec["name"] for spec in self.inputs]
         module = ExportedCall(self.loaded, names, constants, self.buffers)
         shapes = tuple(
@@ -218,8 +232,12 @@ class ExportTracer:
             table = torch.export.default_decompositions()
             for op in [op for op in table if str(op) in self.keep]:
                 del table[op]
-            decomposed: ExportedProgram = program.run_decompositions(table)
-            return decomposed, [names[place] for place in written_copies(program)]
+            updated = [names[place] for place in written_copies(program)]
+            if not self.backward:
+                return Exported(program.run_decompositions(table), updated)
+            with_gradients = joint(program, table)
+            without_lines(with_gradients)
+            return Exported(with_gradients, updated, saved_by(with_gradients))
         except Exception as problem:
             text = str(problem).strip().splitlines() or [type(problem).__name__]
             kind = DependsOnValues if type(problem).__name__ in OF_VALUES else TraceFailed

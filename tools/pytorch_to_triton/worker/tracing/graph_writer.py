@@ -17,6 +17,8 @@ from .size_guards import conditions, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
+WANTED = (OutputKind.USER_OUTPUT, OutputKind.GRADIENT_TO_USER_INPUT)
+
 
 class NotRepresentable(Exception):
     """The program holds something that plain data cannot express, such as a constant tensor."""
@@ -176,7 +178,7 @@ class NodeWriter:
             return {"form": "node", "name": self.known[node.name]}
         number = self.numbers.of(node)
         if number is None:
-            raise NotRepresentable(f"a constant tensor is used{self._where(node)}")
+            raise NotRepresentable(f"a constant tensor is used{self.where(node)}")
         if number.literal:
             return self.argument(number.value)
         label = self._label(node)
@@ -189,7 +191,7 @@ class NodeWriter:
         tensors = (n for n in node.graph.nodes if self._line(n) == line and self.is_operator(n))
         return names[0] if len(names) == 1 and not any(tensors) else None
 
-    def _where(self, node: Node) -> str:
+    def where(self, node: Node) -> str:
         """The first place in the caller's source that uses the node."""
         lines = [line for n in (node, *node.users) if (line := self._line(n)) is not None]
         return f" in line {lines[0]}: `{self.names.text(lines[0])}`" if lines else ""
@@ -230,9 +232,10 @@ def returned_nodes(program: ExportedProgram) -> list[Any]:
 
 
 def behind_outputs(program: ExportedProgram) -> set[Node]:
-    """The nodes that what it returns is computed from."""
+    """The nodes that what it returns is computed from, and its gradients if it has any."""
     found: set[Node] = set()
-    waiting = [node for node in returned_nodes(program) if isinstance(node, Node)]
+    named = {s.arg.name for s in program.graph_signature.output_specs if s.kind in WANTED}
+    waiting = [node for node in program.graph.nodes if node.name in named]
     while waiting:
         node = waiting.pop()
         if node not in found:

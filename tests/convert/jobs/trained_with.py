@@ -1,0 +1,50 @@
+"""A drafted `run` with gradients, called in training: what comes out, or what it raises."""
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def work(report: Any, file: str) -> dict[str, Any]:
+    """The file's `run(x, w)` takes x: [3, 9] and w: [9]."""
+    spec = importlib.util.spec_from_file_location("drafted", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    x, w = torch.randn(3, 9), torch.nn.Parameter(torch.randn(9))
+    seen: dict[str, Any] = {}
+
+    def noted(ctx: Any, *given: Any) -> Any:
+        found = original(ctx, *given)
+        seen["backward returned"] = [None if g is None else list(g.shape) for g in found]
+        return found
+
+    function = next(value for name, value in vars(module).items() if name.endswith("Function"))
+    original = function.backward
+    function.backward = staticmethod(noted)
+    module.run(x, w).sum().backward()
+    (expected,) = torch.autograd.grad(module.reference(x, w).sum(), w)
+    with torch.no_grad():
+        frozen = module.run(x, w)
+    return {
+        **seen,
+        "the parameter's gradient is PyTorch's": torch.allclose(w.grad, expected, atol=1e-5),
+        "a result under no_grad requires grad": frozen.requires_grad,
+        "a second derivative": raised(lambda: twice(module.run(x, w), w)),
+    }
+
+
+def twice(result: torch.Tensor, w: torch.Tensor) -> None:
+    (first,) = torch.autograd.grad(result.square().sum(), w, create_graph=True)
+    first.sum().backward()
+
+
+def raised(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "ran"

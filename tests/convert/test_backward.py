@@ -1,0 +1,162 @@
+"""With `backward`, the drafted file computes gradients too, and every stage is validated with them."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.convert.convert import ConversionRequest, convert, source_of
+from pytorch_to_triton.draft.file.module import Drafted, draft
+from pytorch_to_triton.errors import NotConvertible
+from pytorch_to_triton.graph.tracing import trace
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
+
+from ..conftest import Written
+
+pytestmark = pytest.mark.anyio
+
+Drafting = Callable[[Target], Awaitable[Drafted]]
+TRAINED_WITH = Path(__file__).parent / "jobs" / "trained_with.py"
+HEAD = "import torch.nn.functional as F\n\n"
+FUNCTIONS = {
+    "a product that broadcasts": (
+        {"x": "float32[M, N]", "w": "float32|bfloat16[N]"},
+        "def f(x, w):\n    h = (x + w).relu()\n    return h * x\n",
+    ),
+    "a softmax": ({"x": "float32[M, N]"}, "def f(x):\n    return x.softmax(-1)\n"),
+    "a sum, whose gradient is a view": ({"x": "float32[M, N]"}, "def f(x):\n    return x.sum(-1)\n"),
+    "results of which one has no gradient": (
+        {"x": "float32[M, N]"},
+        "def f(x):\n    h = x.tanh()\n    return {'top': h.amax(-1), 'best': x.argmax(-1), 'h': h.exp()}\n",
+    ),
+    "an RMS norm in several dtypes": (
+        {"x": "float32|bfloat16[M, N]", "w": "float32|bfloat16[N]", "eps": 1e-6},
+        "def f(x, w, eps=1e-6):\n    h = x.float()\n    mean_square = h.square().mean(-1, keepdim=True)\n"
+        "    return (h * torch.rsqrt(mean_square + eps) * w).to(x.dtype)\n",
+    ),
+    "a layer norm": (
+        {"x": "float32[M, N]", "w": "float32[N]", "b": "float32[N]"},
+        "def f(x, w, b):\n    return F.layer_norm(x, (x.shape[-1],), w, b)\n",
+    ),
+    "a cross entropy": (
+        {"x": "float32[M, N]", "y": "int64[M] in 0..N"},
+        "def f(x, y):\n    return F.cross_entropy(x, y)\n",
+    ),
+    "a linear layer and a gelu": (
+        {"x": "float32[M, N]", "w": "float32[33, N]", "b": "float32[33]"},
+        "def f(x, w, b):\n    return F.gelu(F.linear(x, w, b))\n",
+    ),
+    "a matrix product": (
+        {"x": "float32[M, N]", "w": "float32[N, 33]"},
+        "def f(x, w):\n    return x @ w\n",
+    ),
+}
+FAST = ("a product that broadcasts", "a softmax")
+
+
+def declared(inputs: dict[str, object], body: str, n: int = 33) -> str:
+    return f"{HEAD}INPUTS = {inputs!r}\nDIMS = {{'M': [3], 'N': [{n}]}}\n\n\n{body}"
+
+
+@pytest.fixture
+def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
+    """A target's last stage."""
+
+    async def drafted(target: Target) -> Drafted:
+        description = await describe(worker, target, "reference", interpreter)
+        declaration = declaration_of(description, description, NO_OPTIONS)
+        traced = await trace(worker, target, declaration, interpreter, backward=True)
+        return draft(traced.graph, source_of(target, description, declaration, traced), 3)
+
+    return drafted
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in FAST else pytest.mark.corpora) for n in FUNCTIONS]
+)
+async def test_every_stage_computes_the_gradients_of(
+    name: str, written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    request = ConversionRequest(
+        target=written(declared(*FUNCTIONS[name])), into=tmp_path / "converted", seed=5, backward=True
+    )
+    conversion = await convert(worker, request, interpreter)
+    assert conversion.verdict == "converted", conversion.summary
+    for stage in conversion.stages:
+        compared = {o.path for case in stage.verdict.cases for o in case.outputs}
+        assert "gradient of x" in compared
+    assert "--backward" in conversion.replay
+
+
+async def test_a_draft_trains_what_needs_a_gradient_and_nothing_else(
+    written: Written, drafted: Drafting, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    body = "def f(x, w):\n    return (x * w).sigmoid()\n"
+    file = tmp_path / "drafted.py"
+    file.write_text(
+        (await drafted(written(declared({"x": "float32[M, N]", "w": "float32[N]"}, body, 9)))).text
+    )
+    outcome = await worker.ask(
+        Job(kind=str(TRAINED_WITH), arguments={"file": str(file)}), interpreter, seconds=120.0
+    )
+    assert outcome.answer == {
+        "backward returned": [None, [9]],
+        "the parameter's gradient is PyTorch's": True,
+        "a result under no_grad requires grad": False,
+        "a second derivative": "RuntimeError: trying to differentiate twice a function that was marked with "
+        "@once_differentiable",
+    }, json.dumps(outcome.answer)
+
+
+async def test_what_is_saved_and_the_gradients_have_the_names_of_the_callers_source(
+    written: Written, drafted: Drafting
+) -> None:
+    body = (
+        "def f(x, w):\n    rstd = torch.rsqrt(x.square().mean(-1, keepdim=True))\n    return x * rstd * w\n"
+    )
+    found = await drafted(written(declared({"x": "float32[M, N]", "w": "float32[N]"}, body)))
+    assert "Saved for the backward pass: x, w, rstd." in found.text
+    assert "grads = grad_x, grad_w\n" in found.text
+    assert {"f_backward_grad_x_kernel", "f_backward_grad_w_kernel"} <= {k.name for k in found.kernels}
+
+
+async def test_a_norm_saves_its_statistics_and_computes_them_once(
+    written: Written, drafted: Drafting
+) -> None:
+    inputs, body = FUNCTIONS["a layer norm"]
+    found = await drafted(written(declared(inputs, body)))
+    assert "Saved for the backward pass: x, w, mean, rstd." in found.text
+    assert [k.name for k in found.kernels if "backward" not in k.name] == ["f_kernel", "f_online_kernel"]
+
+
+async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written, drafted: Drafting) -> None:
+    body = "def f(x):\n    a, b = x.chunk(2, -1)\n    return (F.gelu(a) * b).t()\n"
+    found = await drafted(
+        written(
+            declared({"x": "float32[M, N]"}, body, 34).replace("'N'", "'H'").replace("[M, N]", "[M, 2*H]")
+        )
+    )
+    assert "Saved for the backward pass: x." in found.text
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("def f(x):\n    return x.argmax(-1)\n", "No result of `f` has a gradient by an input"),
+        ("def f(x):\n    return x\n", "a result is an input"),
+        (
+            "def f(x):\n    return x.exp() if x.dtype == torch.bfloat16 else x.sin()\n",
+            "`f`, or its gradient, computes something else in bfloat16 than in float32",
+        ),
+    ],
+)
+async def test_it_is_said_why_there_is_no_backward(
+    body: str, why: str, written: Written, drafted: Drafting
+) -> None:
+    with pytest.raises(NotConvertible, match=why):
+        await drafted(written(declared({"x": "float32|bfloat16[M, N]"}, body)))

@@ -1,0 +1,90 @@
+"""A program of the drafted file: its kernels, and the statements that launch them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytorch_to_triton.draft.file import run as runs
+from pytorch_to_triton.draft.file.calls import call_text
+from pytorch_to_triton.draft.file.choices import Lines, choice_source
+from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
+from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
+from pytorch_to_triton.draft.library import Ways
+from pytorch_to_triton.draft.nested import with_nested_apart
+from pytorch_to_triton.draft.partition import Group, partition
+from pytorch_to_triton.draft.program import Call, Program
+from pytorch_to_triton.draft.reading import read_program
+from pytorch_to_triton.draft.results import with_results_stored
+from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.schema.graph import Graph
+
+RESERVED = frozenset((
+    "tl", "triton", "torch", "libdevice", "reference", "run", "device", "pid", "start", "group",
+    "group_size", "tile", "math", "meta", "partial", "num_warps", "row", "col", "i", "k", "query",
+    "key", "d", "e", "head", "batch", "outer", "part", "n_elements", "n_rows", "n_cols", "inside",
+    "mask", "carry", "is_last", "new_max", "shift", "p", "rescale", "tile_n", "tile_mean", "deviation",
+    "delta", "share", "block_m", "block_n", "block_k", "block_d", "block_e",
+    "index_dtype", "INDEX", "float32_precision", "PRECISION",
+))  # fmt: skip
+"""Names that kernels and launches use themselves."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One program of the target, drafted."""
+
+    program: Program
+    items: tuple[Group | Call, ...]
+    kernels: tuple[Kernel, ...]
+    statements: tuple[Lines, ...]
+    """Of `run`, in order."""
+    condition: str = ""
+    """When `run` takes it; empty: where it takes no other."""
+
+
+def part_of(
+    program: Program,
+    stage: Stage,
+    tuned: Mapping[str, Config],
+    points: Sequence[Mapping[str, int]],
+    suffix: str = "",
+) -> Part:
+    outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
+    items = partition(program, outputs, plain=stage == 1)
+    groups = [g for g in items if isinstance(g, Group)]
+    function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
+    found: list[Lines] = []
+    kernels: list[Kernel] = []
+    for item in items:
+        if isinstance(item, Call):
+            target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
+            found.append(wrapped(f"{target} = {call_text(program, item)}"))
+            continue
+        base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
+        made = launches(item, base, stage, tuned, program.kept, points)
+        kernels += made.kernels
+        found += [*((line,) for line in made.allocations), *statements(made.lines)]
+    return Part(program, items, tuple(kernels), tuple(without_repeats(found)))
+
+
+def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:
+    """The program with these calls left to libraries."""
+    return with_nested_apart(with_results_stored(read_program(graph, reserved, ways)))
+
+
+def snake(name: str) -> str:
+    """`ConvBnRelu` as `conv_bn_relu`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def computed(part: Part, known: Collection[str] = ()) -> list[Lines]:
+    """The statements that compute one program, but for its results; `known` tensors lie in order."""
+    graph = part.program.graph
+    return [
+        *((f'assert {guard}, "drafted for {guard}"',) for guard in graph.guards),
+        *(wrapped(f"{choice.name} = {choice_source(choice)}") for choice in graph.choices),
+        *((line,) for line in runs.contiguous(part.program, part.items, known)),
+        *part.statements,
+    ]

@@ -1,0 +1,129 @@
+"""A joint graph in its halves: the function with what it saves, and its gradients computed from that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from pytorch_to_triton.graph.skeleton import references, renamed
+from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
+from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
+
+REORDERED = ("aten.alias.default", "aten.detach.default", "aten.permute.default", "aten.t.default")
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The gradients of a target's results, as a program of their own."""
+
+    graph: Graph
+    """It takes what is saved and the gradients of results; its outputs are gradients of inputs."""
+    saved: tuple[str, ...]
+    """Those of its inputs that the forward half has under the same names: inputs and nodes."""
+    cotangents: Mapping[str, str]
+    """Its inputs that are gradients of results -> the result's path."""
+    gradients: Mapping[str, str]
+    """Inputs of the target -> the path of their gradient among its outputs."""
+    output_dtypes: Mapping[str, str]
+    """As source over `x_dtype`, the dtype of the target's input x."""
+    tensor_dtypes: TensorDtypes
+
+
+def forward_half(joint: Graph) -> Graph:
+    """The function itself."""
+    assert joint.joint is not None
+    gradients = joint.joint.gradients.values()
+    outputs = tuple(o for o in joint.outputs if o.path not in gradients)
+    saved = {name for name in joint.joint.saved if name not in {i.name for i in joint.inputs}}
+    return joint.model_copy(
+        update={
+            "inputs": tuple(i for i in joint.inputs if i.name not in joint.joint.cotangents),
+            "nodes": behind(joint, {o.name for o in outputs} | saved, ()),
+            "outputs": outputs,
+            "joint": None,
+        }
+    )
+
+
+def backward_half(joint: Graph) -> Graph:
+    """The gradients. Its inputs are what is saved, as far as it is read, and the gradients of results.
+
+    A gradient is named after its input.
+    """
+    assert joint.joint is not None
+    paths = {path: name for name, path in joint.joint.gradients.items()}
+    outputs = tuple(o for o in joint.outputs if o.path in paths)
+    nodes = behind(joint, {o.name for o in outputs}, joint.joint.saved)
+    made = {n.name for n in nodes}
+    read = {name for n in nodes for name in read_by(n)} | {o.name for o in outputs}
+    names = {stored(nodes, o.name): f"grad_{paths[o.path]}" for o in reversed(outputs)}
+    return joint.model_copy(
+        update={
+            "inputs": tuple(i for i in tensors(joint) if i.name in read - made),
+            "nodes": tuple(
+                n.model_copy(update={"source_name": names.get(n.name, n.source_name)}) for n in nodes
+            ),
+            "outputs": outputs,
+            "structure": "tuple",
+            "guards": (),
+            "choices": (),
+            "joint": None,
+        }
+    )
+
+
+def stored(nodes: Iterable[Node], name: str) -> str:
+    """The node that is computed where this one only has another order of dimensions."""
+    by_name = {n.name: n for n in nodes}
+    while name in by_name and by_name[name].op in REORDERED:
+        name = read_by(by_name[name])[0]
+    return name
+
+
+def tensors(graph: Graph) -> Iterable[TensorInput]:
+    """All single tensors of the graph as inputs: its own, what its nodes compute, gradients of results."""
+    cotangents = graph.joint.cotangents if graph.joint else {}
+    yield from (i for i in graph.inputs if i.name not in cotangents)
+    for node in graph.nodes:
+        if node.shape is not None and node.dtype is not None:
+            yield TensorInput(name=node.name, shape=node.shape, dtype=node.dtype)
+    yield from (i for i in graph.inputs if i.name in cotangents)
+
+
+def behind(graph: Graph, wanted: Collection[str], given: Collection[str]) -> tuple[Node, ...]:
+    """The nodes that `wanted` are computed by from what is `given`."""
+    needed = set(wanted) - set(given)
+    found = []
+    for node in reversed(graph.nodes):
+        if node.name in needed:
+            found.append(node)
+            needed |= {name for name in read_by(node) if name not in given}
+    return tuple(reversed(found))
+
+
+def read_by(node: Node) -> list[str]:
+    """The tensors that a call takes."""
+    return list(references((*node.args, *node.kwargs.values())))
+
+
+def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
+    """The same with other names for what is saved."""
+    graph, dtypes = backward.graph, backward.tensor_dtypes
+    return Backward(
+        graph.model_copy(
+            update={
+                "inputs": tuple(
+                    i.model_copy(update={"name": names.get(i.name, i.name)}) for i in graph.inputs
+                ),
+                "nodes": tuple(renamed(n, names) for n in graph.nodes),
+                "outputs": tuple(
+                    GraphOutput(path=o.path, name=names.get(o.name, o.name)) for o in graph.outputs
+                ),
+            }
+        ),
+        tuple(names.get(name, name) for name in backward.saved),
+        backward.cotangents,
+        backward.gradients,
+        backward.output_dtypes,
+        TensorDtypes({names.get(n, n): text for n, text in dtypes.own.items()}, dtypes.taken),
+    )

@@ -1,0 +1,213 @@
+"""An exported program with its gradients: the joint graph of forward and backward, as AOTAutograd has it."""
+
+import contextlib
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._functorch.aot_autograd import aot_export_joint_simple
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+from torch.fx import GraphModule, Interpreter, Node
+from torch.fx.traceback import preserve_node_meta
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ..calls.gradients import GRADIENT_OF
+from .graph_writer import NodeWriter, NotRepresentable
+
+UNSUPPORTED = {
+    "outputs that alias inputs": "a result is an input; only new tensors have a backward",
+    "input mutations": "it writes to its arguments",
+}
+"""What AOTAutograd says -> what it means."""
+VIEWS = (torch.ops.aten._unsafe_view.default, torch.ops.aten._to_copy.default)
+"""Operators whose results hold no more than their operand, beside those that share its memory."""
+
+
+def joint(program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
+    """The program in the operators that `table` leaves, followed by its gradients.
+
+    Its last inputs are the gradients of those results that have one, each with the result's place as its
+    target; its last outputs, of a kind of their own, those of all floating-point inputs that have one.
+    Raises whatever torch raises where it cannot be differentiated.
+    """
+    given = [leaf(n, program) for n in program.graph.nodes if n.op == "placeholder"]
+    interpreter = Interpreter(program.graph_module)
+    tracked: list[int] = []
+
+    def results(*tensors: torch.Tensor) -> Any:
+        found = tuple(map(with_own_memory, interpreter.run(*tensors)))
+        tracked[:] = [i for i, t in enumerate(found) if isinstance(t, torch.Tensor) and t.requires_grad]
+        return found
+
+    # Fused attention is another operator on each device.
+    with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), in_own_words():
+        module = aot_export_joint_simple(
+            results, tuple(given), trace_joint=True, decompositions=dict(table.items())
+        )
+    assert isinstance(module, GraphModule)
+    return program._update(module, signature(module, program, tracked))
+
+
+def with_own_memory(result: Any) -> Any:
+    """A result that is no view: AOTAutograd, and a Function of ours, return new tensors only."""
+    if isinstance(result, torch.Tensor) and result._is_view():
+        return torch.ops.aten._unsafe_view.default(result, result.shape)
+    return result
+
+
+@contextlib.contextmanager
+def in_own_words() -> Iterator[None]:
+    """What AOTAutograd does not support, as a sentence about the target."""
+    try:
+        yield
+    except RuntimeError as problem:
+        why = next((own for said, own in UNSUPPORTED.items() if said in str(problem)), None)
+        if why is None:
+            raise
+        raise NotRepresentable(why) from problem
+
+
+def leaf(placeholder: Node, program: ExportedProgram) -> torch.Tensor:
+    """The placeholder's fake tensor; one to differentiate by, if it is a floating-point input."""
+    tensor: torch.Tensor = placeholder.meta["val"].detach()
+    given = placeholder.name in program.graph_signature.user_inputs
+    return tensor.requires_grad_(given and tensor.is_floating_point())
+
+
+def signature(module: GraphModule, program: ExportedProgram, tracked: list[int]) -> ExportGraphSignature:
+    """What the joint graph's inputs and outputs are; `tracked` are the places of results with a gradient."""
+    before = program.graph_signature
+    places = [n.name for n in module.graph.nodes if n.op == "placeholder"]
+    named = zip(before.input_specs, places, strict=False)
+    inputs = [InputSpec(s.kind, TensorArgument(name), s.target, s.persistent) for s, name in named]
+    inputs += [
+        InputSpec(InputKind.USER_INPUT, TensorArgument(name), str(result))
+        for name, result in zip(places[len(inputs) :], tracked, strict=True)
+    ]
+    (output,) = (n for n in module.graph.nodes if n.op == "output")
+    found = list(output.args[0])
+    output.args = ([node for node in found if node is not None],)
+    results = found[: len(before.output_specs)]
+    outputs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(n.name), None) for n in results]
+    outputs += [
+        OutputSpec(OutputKind.GRADIENT_TO_USER_INPUT, TensorArgument(gradient.name), name)
+        for name, gradient in zip(places, found[len(results) :], strict=False)
+        if gradient is not None
+    ]
+    return ExportGraphSignature(inputs, outputs)
+
+
+def saved_by(program: ExportedProgram) -> list[str]:
+    """The nodes whose values the backward pass needs: what the min-cut partitioner chooses.
+
+    It also makes one of equal nodes of the joint graph. In place of a view it is the tensor looked at, which
+    is kept in memory as well.
+    """
+    module = program.graph_module
+    results = [s for s in program.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
+    forward, _ = min_cut_rematerialization_partition(module, None, num_fwd_outputs=len(results))
+    (output,) = (n for n in forward.graph.nodes if n.op == "output")
+    names = [n.name for n in output.args[0][len(results) :]]
+    nodes = {n.name: n for n in module.graph.nodes}
+    tensors = (nodes[name] for name in names if isinstance(nodes[name].meta.get("val"), torch.Tensor))
+    return list(dict.fromkeys(looked_at(node).name for node in tensors))
+
+
+def looked_at(node: Node) -> Node:
+    """What a view, or a cast to a wider dtype, shows."""
+    while shows(call := call_of(node), node):
+        node = call.all_input_nodes[0]
+    return node
+
+
+def call_of(node: Node) -> Node:
+    """The call that a result is of: of one among several, the call that has them all."""
+    return node.all_input_nodes[0] if node.target is operator.getitem else node
+
+
+def shows(call: Node, result: Node) -> bool:
+    """Whether a result of the call holds no more than the call's first operand."""
+    if not isinstance(call.target, torch._ops.OpOverload):
+        return False
+    if not call.target.is_view and call.target not in VIEWS:
+        return False
+    wide, narrow = (n.meta["val"].dtype for n in (result, call.all_input_nodes[0]))
+    return bool(torch.promote_types(wide, narrow) == wide)
+
+
+def cotangents(program: ExportedProgram) -> dict[str, int]:
+    """The inputs that are gradients of results, each with the result's place."""
+    specs = program.graph_signature.input_specs
+    return {s.arg.name: int(s.target) for s in specs if s.kind is InputKind.USER_INPUT and s.target}
+
+
+def gradients(program: ExportedProgram) -> dict[str, str]:
+    """The inputs that have a gradient, each with the node that is it."""
+    specs = program.graph_signature.output_specs
+    return {s.target: s.arg.name for s in specs if s.kind is OutputKind.GRADIENT_TO_USER_INPUT and s.target}
+
+
+def grad_names(program: ExportedProgram, taken: Collection[str]) -> dict[str, str]:
+    """A name for each input that is a gradient of a result."""
+    found = cotangents(program)
+    names = {place: "grad_out" if len(found) == 1 else f"grad_out_{n}" for n, place in enumerate(found)}
+    return {place: name if name not in taken else f"{name}_" for place, name in names.items()}
+
+
+def halves(
+    program: ExportedProgram, saved: Sequence[str], writer: NodeWriter, graph: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the JSON of a joint graph has beside the function's own `graph`."""
+    nodes = {node.name: node for node in program.graph.nodes}
+    starts, found = cotangents(program), gradients(program)
+    inputs = [described(writer, nodes[name]) for name in starts]
+    outputs = [
+        {"path": f"{GRADIENT_OF}{writer.known[i]}", "name": known(writer, nodes[n])} for i, n in found.items()
+    ]
+    return {
+        "inputs": [*graph["inputs"], *inputs],
+        "outputs": [*graph["outputs"], *outputs],
+        "joint": {
+            "cotangents": {
+                writer.known[name]: graph["outputs"][place]["path"] for name, place in starts.items()
+            },
+            "gradients": {writer.known[name]: f"{GRADIENT_OF}{writer.known[name]}" for name in found},
+            "saved": [writer.known[name] for name in saved if name in writer.known],
+        },
+    }
+
+
+def described(writer: NodeWriter, placeholder: Node) -> dict[str, Any]:
+    """An input that is a gradient."""
+    tensor = placeholder.meta["val"]
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return {"name": writer.known[placeholder.name], "shape": writer.sizes.shape(tensor), "dtype": dtype}
+
+
+def known(writer: NodeWriter, node: Node) -> str:
+    """The graph's name of a gradient. Raises NotRepresentable where it is a constant."""
+    reference = writer.argument(node)
+    if reference["form"] != "node":
+        raise NotRepresentable(f"a gradient is a constant{writer.where(node)}")
+    return str(reference["name"])
+
+
+def without_lines(program: ExportedProgram) -> None:
+    """Let only what a result is computed from have a line of the caller's source: gradients have no name."""
+    specs = program.graph_signature.output_specs
+    early = {s.arg.name for s in specs if s.kind is OutputKind.USER_OUTPUT}
+    for node in reversed(program.graph.nodes):
+        if node.name in early:
+            early |= {n.name for n in node.all_input_nodes}
+        else:
+            node.meta.pop("stack_trace", None)
