@@ -44,6 +44,15 @@ def test_a_measured_conversion_is_compared_with_eager_at_its_sizes() -> None:
     assert "4.00 times as fast as eager PyTorch on a GPU at M=4096 (float32, 8 MB moved)" in summary
 
 
+def test_a_kernel_that_is_slower_than_pytorch_is_called_so_and_not_recommended() -> None:
+    slow = table(
+        eager=(0.4, 0.5, 0.6), stage_1=(3.9, 4.0, 4.1), stage_2=(1.4, 1.5, 1.6), stage_3=(0.9, 1.0, 1.1)
+    )
+    assert "slower than eager PyTorch on a GPU" in summary_of("f.py:f", RIGHT, slow)
+    assert "it takes 2.00 times as long" in summary_of("f.py:f", RIGHT, slow)
+    assert next_step_of(RIGHT, Path("f_triton.py"), slow).startswith("Keep the PyTorch function")
+
+
 def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:
     summary = summary_of("f.py:f", STOPPED, None)
     assert "stage 1 (correct) is the kernel; stage 2 (optimised) is failed: The tail is wrong." in summary

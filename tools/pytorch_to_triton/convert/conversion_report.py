@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.convert.gates import label_of
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable
@@ -42,10 +43,16 @@ def speed_text(passed: Sequence[StageReport], table: TimingTable | None) -> str:
     best = table.of(label_of(passed[-1].stage)) if table and passed else None
     if table is None or eager is None or best is None:
         return "speed not measured (no GPU)" if table is None else "speed not measured"
-    return (
-        f"{eager.median_ms / best.median_ms:.2f} times as fast as eager PyTorch on {table.device} "
-        f"at {sizes_of(table)}"
-    )
+    ratio, place = eager.median_ms / best.median_ms, f"on {table.device} at {sizes_of(table)}"
+    if is_slower_than_eager(table, passed[-1]):
+        return f"slower than eager PyTorch {place}: it takes {1 / ratio:.2f} times as long"
+    return f"{ratio:.2f} times as fast as eager PyTorch {place}"
+
+
+def is_slower_than_eager(table: TimingTable, stage: StageReport) -> bool:
+    """Whether the stage takes longer than eager PyTorch, beyond both confidence intervals."""
+    eager, own = table.of(EAGER), table.of(label_of(stage.stage))
+    return eager is not None and own is not None and not is_not_slower(own.low_ms, eager.high_ms)
 
 
 def sizes_of(table: TimingTable) -> str:
@@ -65,6 +72,10 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
         return f"{use}, and look at the failing stage's cases before going on."
     if table is None:
         return f"{use}; run the same command on a machine with a GPU to measure its speed."
+    if is_slower_than_eager(table, [s for s in stages if s.passed][-1]):
+        return (
+            f"Keep the PyTorch function, which is faster at these sizes; `run` of {nearby(kernel)} is right."
+        )
     return f"{use} in place of the PyTorch function."
 
 
