@@ -31,7 +31,7 @@ def channel_logsumexp_kernel(
     BLOCK_K: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Compute out in one pass."""
+    """Compute out; what is reduced is in registers."""
     pid = tl.program_id(0).to(INDEX)
     n_col_blocks = tl.cdiv(H, BLOCK_N)
     pid_col = pid % n_col_blocks
@@ -119,15 +119,16 @@ def run(energies):
     check_inputs(energies=energies)
     B, S, H = energies.shape
     device = energies.device
-    energies = energies.contiguous()
-    out = torch.empty((B, H), device=device, dtype=energies.dtype)
-    if S <= 512:
-        block_k = triton.next_power_of_2(max(S, 1))
-        channel_logsumexp_kernel[(B * triton.cdiv(H, 64),)](
-            energies, out, S, H, BLOCK_N=64, BLOCK_K=block_k, INDEX=index_dtype(energies, out), num_warps=4,
-        )
-    else:
-        channel_logsumexp_online_kernel[(B * triton.cdiv(H, 128),)](
-            energies, out, S, H, BLOCK_N=128, BLOCK_K=8, INDEX=index_dtype(energies, out), num_warps=2,
-        )
-    return out
+    with torch.cuda.device_of(energies):
+        energies = energies.contiguous()
+        out = torch.empty((B, H), device=device, dtype=energies.dtype)
+        if S <= 512:
+            block_k = triton.next_power_of_2(max(S, 1))
+            channel_logsumexp_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
+                energies, out, S, H, BLOCK_N=64, BLOCK_K=block_k, INDEX=index_dtype(energies, out), num_warps=4,
+            )
+        else:
+            channel_logsumexp_online_kernel[lambda meta: (B * triton.cdiv(H, meta["BLOCK_N"]),)](
+                energies, out, S, H, BLOCK_N=128, BLOCK_K=8, INDEX=index_dtype(energies, out), num_warps=2,
+            )
+        return out

@@ -48,7 +48,7 @@ def rms_norm_residual_kernel(
     BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Compute h, out in one pass."""
+    """Compute h, out; what is reduced is in registers."""
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
     row_mask = row < M
@@ -137,20 +137,21 @@ def run(x, residual, weight, eps):
     assert residual.shape == (M, N), f"residual: {tuple(residual.shape)}"
     assert weight.shape == (N,), f"weight: {tuple(weight.shape)}"
     device = x.device
-    x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
-    h = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, residual.dtype))
-    out = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, weight.dtype))
-    if N <= 16384:
-        block_n = triton.next_power_of_2(max(N, 1))
-        block_m = max(2048 // block_n, 1)
-        num_warps = min(max(block_m * block_n // 512, 1), 16)
-        rms_norm_residual_kernel[(triton.cdiv(M, block_m),)](
-            x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n,
-            INDEX=index_dtype(x, residual, weight, h, out), num_warps=num_warps,
-        )
-    else:
-        rms_norm_residual_in_passes_kernel[(M,)](
-            x, residual, weight, h, out, N, eps, BLOCK_N=16384,
-            INDEX=index_dtype(x, residual, weight, h, out), num_warps=16,
-        )
-    return out, h
+    with torch.cuda.device_of(x):
+        x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
+        h = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, residual.dtype))
+        out = torch.empty((M, N), device=device, dtype=torch.promote_types(x.dtype, weight.dtype))
+        if N <= 16384:
+            block_n = triton.next_power_of_2(max(N, 1))
+            block_m = max(2048 // block_n, 1)
+            num_warps = min(max(block_m * block_n // 512, 1), 16)
+            rms_norm_residual_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
+                x, residual, weight, h, out, M, N, eps, BLOCK_M=block_m, BLOCK_N=block_n,
+                INDEX=index_dtype(x, residual, weight, h, out), num_warps=num_warps,
+            )
+        else:
+            rms_norm_residual_in_passes_kernel[(M,)](
+                x, residual, weight, h, out, N, eps, BLOCK_N=16384,
+                INDEX=index_dtype(x, residual, weight, h, out), num_warps=16,
+            )
+        return out, h

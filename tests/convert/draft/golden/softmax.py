@@ -33,7 +33,7 @@ def softmax_kernel(
     BLOCK_N: tl.constexpr,
     INDEX: tl.constexpr,
 ):
-    """Compute out in one pass."""
+    """Compute out; what is reduced is in registers."""
     row = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.arange(0, BLOCK_N)
     row_mask = row < M
@@ -111,18 +111,19 @@ def run(logits, temperature):
     check_inputs(logits=logits)
     M, N = logits.shape
     device = logits.device
-    logits = logits.contiguous()
-    out = torch.empty((M, N), device=device, dtype=logits.dtype)
-    if N <= 16384:
-        block_n = triton.next_power_of_2(max(N, 1))
-        block_m = max(2048 // block_n, 1)
-        num_warps = min(max(block_m * block_n // 512, 1), 16)
-        softmax_kernel[(triton.cdiv(M, block_m),)](
-            logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n,
-            INDEX=index_dtype(logits, out), num_warps=num_warps,
-        )
-    else:
-        softmax_online_kernel[(M,)](
-            logits, out, N, temperature, BLOCK_N=16384, INDEX=index_dtype(logits, out), num_warps=16,
-        )
-    return out
+    with torch.cuda.device_of(logits):
+        logits = logits.contiguous()
+        out = torch.empty((M, N), device=device, dtype=logits.dtype)
+        if N <= 16384:
+            block_n = triton.next_power_of_2(max(N, 1))
+            block_m = max(2048 // block_n, 1)
+            num_warps = min(max(block_m * block_n // 512, 1), 16)
+            softmax_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
+                logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n,
+                INDEX=index_dtype(logits, out), num_warps=num_warps,
+            )
+        else:
+            softmax_online_kernel[(M,)](
+                logits, out, N, temperature, BLOCK_N=16384, INDEX=index_dtype(logits, out), num_warps=16,
+            )
+        return out

@@ -76,6 +76,8 @@ def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:
         ):  # Its loads may be needed for something else first.
             padded(p, r.args[0], reductions.tiled(p, r.axes), identities(r.monoid, kind_of(r))[0])
     blocks.block(p, p.cluster.stores)
+    unmasked = [f"tl.static_assert({size} % {block} == 0)" for block, size in p.filled.items()]
+    p.scopes[0].lines = [*unmasked, *p.scopes[0].lines]
     name = f"{cluster.name}_kernel"
     body = "\n".join(f"    {line}" for line in p.scopes[0].lines)
     source = tidied(f'def {name}():\n    """{doc}"""\n{body}')

@@ -122,7 +122,10 @@ def _always_inside(p: Printer, n: str) -> bool:
     if walk.block in p.schedule.sized:
         return p.schedule.sized[walk.block] == str(size)
     blocks = {config.get(walk.block) for config in p.schedule.configs}
-    return bool(blocks) and all(b and int(size) % b == 0 for b in blocks)
+    if not all(b and int(size) % b == 0 for b in blocks):
+        return False
+    p.filled[walk.block] = int(size)
+    return True
 
 
 def conjunction(

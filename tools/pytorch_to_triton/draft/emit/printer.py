@@ -75,6 +75,8 @@ class Printer:
         """Monoids whose combination is a function of the file."""
         self.raw: set[Load] = set()
         """Operands of tl.dot, in the dtype that they are stored in."""
+        self.filled: dict[str, int] = {}
+        """Blocks without a mask, with the size that is a multiple of them."""
         self.multiplies = False
         """Whether there is a tl.dot."""
         self.loops = 0

@@ -139,7 +139,7 @@ def _forward(halves: Halves) -> list[str]:
         *runs.dims(graph, used),
         *runs.shape_checks(graph),
         *_device(inside, graph.inputs[0].name),
-        *inside,
+        *runs.on_its_device(graph, inside),
         *([f"ctx.save_for_backward({', '.join(halves.saved)})"] if halves.saved else []),
         *(f"ctx.{kind} = {_tuple(source(names))}" for kind, names in kept.items() if names),
         *([f"ctx.mark_non_differentiable({', '.join(without)})"] if without else []),

@@ -10,7 +10,7 @@ from typing import Literal
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
 from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.values import Buffer
+from pytorch_to_triton.draft.ir.values import Buffer, Cluster
 from pytorch_to_triton.draft.partition import Group
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
@@ -114,10 +114,10 @@ def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
 def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
-        own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster.name, number)}"
+        own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster, number)}"
         result = printed(replace(cluster, name=own), schedule, "DOC")
         passes = max(1, result.loops)
-        doc = documented(result, passes)
+        doc = documented(result, cluster.name)
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
         variants: tuple[Variant, ...] = ()
         if len(schedule.configs) > 1:
@@ -130,22 +130,32 @@ def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
     return made
 
 
-def _part(name: str, number: int) -> str:
+def _part(cluster: Cluster, number: int) -> str:
     for ending in ("partial", "final"):
-        if name.endswith(f"_{ending}"):
+        if cluster.name.endswith(f"_{ending}"):
             return ending if number < 2 else f"{ending}_{number // 2 + 1}"
-    return f"part_{number + 1}"
+    return f"part_{number + 1}" if cluster.reduces() else "apply"
 
 
-def documented(kernel: PrintedKernel, passes: int) -> str:
-    """What the kernel computes, in one line."""
+def documented(kernel: PrintedKernel, part: str) -> str:
+    """What the kernel computes, in one line; `part` is what it is called among several."""
     written = ", ".join(dict.fromkeys(b.name for b in kernel.stores))
-    walks = {w.how for n, w in kernel.schedule.walks.items()}
-    if "loop" not in walks and "whole" not in walks and "unroll" not in walks:
-        return f"Compute {written} element by element."
+    walks = kernel.schedule.walks.values()
+    how = {w.how for w in walks}
+    if part.endswith("_partial"):
+        return f"Compute {written} of one chunk a program."
+    if part.endswith("_final"):
+        return f"Compute {written} from the chunks' partial results."
     if kernel.multiplies:
-        return f"Compute {written}, a block of the result a program."
-    return f"Compute {written} in {'one pass' if passes == 1 else f'{passes} passes'}."
+        return f"Compute {written}, one tile of it a program."
+    if kernel.loops:
+        return f"Compute {written} in {'one pass' if kernel.loops == 1 else f'{kernel.loops} passes'}."
+    if "whole" in how:
+        return f"Compute {written}; what is reduced is in registers."
+    if "unroll" in how:
+        return f"Compute {written}, each element from its window."
+    tiles = sum(w.block is not None for w in walks) > 1
+    return f"Compute {written} {'tile by tile' if tiles else 'element by element'}."
 
 
 def autotuned(kernel: PrintedKernel) -> tuple[str, ...]:
@@ -182,7 +192,6 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     if not at_run_time and kernel.name not in tuned:
         config |= schedule.untuned
     lines: list[str] = []
-    tuned_blocks = {b for c in schedule.configs for b in c} if at_run_time else set[str]()
     values: dict[str, str] = {}
     for block, text in {**schedule.sized, **{k: str(v) for k, v in config.items()}}.items():
         text = _evaluated(_in_names(text, values))
@@ -198,7 +207,7 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     if made.compares:
         keywords["enable_fp_fusion"] = "False"
         lines.append("# Fused multiply-adds would round one side of a difference and not the other.")
-    names = {**values, **{b: f'meta["{b}"]' for b in tuned_blocks}}
+    names = {**values, **{b: f'meta["{b}"]' for b in made.blocks}}
     programs = [f"triton.cdiv({size}, {names[block]})" if block else f"({size})" for size, block in made.grid]
     programs = [ast.unparse(ast.parse(p, mode="eval")) if not p.startswith("triton") else p for p in programs]
     grid = f"({' * '.join(f'({p})' if '+' in p or '-' in p else p for p in programs) or '1'},)"

@@ -288,7 +288,7 @@ def _run(parts: Sequence[Part], checked: Checks, source: Source) -> list[str]:
         *runs.dims(graph, used),
         *runs.shape_checks(graph),
         *([f"device = {graph.inputs[0].name}.device"] if "device=device" in text else []),
-        *decided([part.condition for part in branches], bodies),
+        *runs.on_its_device(graph, decided([part.condition for part in branches], bodies)),
     ]
     return [
         f"def run({source.reference.parameters}):",

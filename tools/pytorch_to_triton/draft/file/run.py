@@ -94,6 +94,11 @@ def shape_checks(graph: Graph) -> list[str]:
     return lines
 
 
+def on_its_device(graph: Graph, lines: Sequence[str]) -> list[str]:
+    """Triton launches on the current device, which need not be that of the tensors."""
+    return [f"with torch.cuda.device_of({graph.inputs[0].name}):", *(f"    {line}" for line in lines)]
+
+
 def contiguous(program: Program, items: Sequence[Group | Call], known: Collection[str] = ()) -> list[str]:
     """Tensors that kernels read as if they lay in order; those that are `known` do."""
     tensors = [name for name in read_in_order(program, items) if name not in known]

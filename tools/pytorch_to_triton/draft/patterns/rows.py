@@ -19,6 +19,8 @@ EXAMPLES = (
     "def total(x: 'float32[M, N]'):\n    return (x * x).sum()",
 )
 LOOPS = tuple({"BLOCK_N": b, "num_warps": w} for b, w in ((16384, 16), (8192, 16), (4096, 8), (1024, 4)))
+GATHERS = ({"BLOCK_N": 1024, "num_warps": 4},)
+"""For partial results, which are few."""
 ROWS = tuple({"BLOCK_M": m, "num_warps": w} for m, w in ((1, 4), (1, 8), (1, 16), (2, 4), (4, 4), (8, 4)))
 LARGEST_IN_REGISTERS = 16384
 FEW_ROWS = 512
@@ -155,7 +157,7 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     final = Schedule(
         {**({"row": Walk("grid")} if final_rows else {}), "part": Walk("loop", "BLOCK_N")},
         ("part",),
-        LOOPS[:1],
+        GATHERS,
         (fuse("row", final_rows),) if final_rows else (),
     )
     return [(first, partial), (rest, final)]
