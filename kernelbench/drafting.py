@@ -44,15 +44,15 @@ async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, s
     return Origin(traced, source_of(target, description, problem.declaration, traced))
 
 
-async def drafted(origin: Origin, stage: Stage) -> dict[str, Any]:
+async def drafted(origin: Origin, stage: Stage, most: int | None) -> dict[str, Any]:
     """The drafts as `drafted_here` describes them, made in a process that is killed if this is cancelled."""
     return cast(
-        dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, cancellable=True)
+        dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, most, cancellable=True)
     )
 
 
-def drafted_here(origin: Origin, stage: Stage) -> dict[str, Any]:
-    """`ways`: a draft for each way that differs, the one to take unmeasured first; or the `refusal`.
+def drafted_here(origin: Origin, stage: Stage, most: int | None = None) -> dict[str, Any]:
+    """`ways`: a draft for each way that differs, `most` at most, the usual one first; or the `refusal`.
 
     Each has its `text`, the names of its `kernels`, and the operators that stay `calls` of PyTorch.
     """
@@ -60,6 +60,8 @@ def drafted_here(origin: Origin, stage: Stage) -> dict[str, Any]:
     ways: dict[str, dict[str, Any]] = {}
     refused: dict[str, Any] = {}
     for way in ways_of(graph):
+        if len(ways) == most:
+            break
         try:
             found = draft(graph, origin.source, stage, ways=way)
         except Refusal as refusal:

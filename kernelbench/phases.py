@@ -46,6 +46,8 @@ class Setting:
     """Whether problems are checked and validated at small sizes, not at those that they declare."""
     seconds: float
     """How long one phase of one problem may take."""
+    ways: int | None = None
+    """How many ways are drafted for each problem, the usual one first; None: all."""
     needs: tuple[str, ...] = ()
     """Modules that timings import: the fork server does it once for all of them."""
 
@@ -104,7 +106,7 @@ async def draft_problem(setting: Setting, problem: Problem) -> Record:
         return {"status": "refused", "traced": False, "refusal": refusal_of(refusal)}
     traced_at = time.perf_counter()
     try:
-        found = await drafted(origin, setting.stage)
+        found = await drafted(origin, setting.stage, setting.ways)
     except anyio.BrokenWorkerProcess as error:
         return {"status": "crashed", "traced": True, "why": str(error)}
     seconds = {

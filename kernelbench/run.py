@@ -48,6 +48,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--device-jobs", default=4, type=int, help="on the GPU; one is timed at a time")
     parser.add_argument("--seconds-per-problem", default=120.0, type=float, help="for each phase")
     parser.add_argument("--deadline", type=float, help="end cleanly after so many seconds")
+    parser.add_argument("--ways", type=int, help="drafts of a problem at most, the usual one first")
     parser.add_argument("--stage", default=3, type=int, choices=(1, 2, 3))
     parser.add_argument(
         "--again", nargs="?", const="all", choices=("all", "failed"), help="do what is done, or what failed"
@@ -96,7 +97,8 @@ async def run(given: argparse.Namespace) -> int:
 async def setting_of(given: argparse.Namespace, worker: WorkerClient, records: Records, out: Path) -> Setting:
     runtime = await choose_runtime(worker, given.device)
     small = given.small or runtime.interpreter
-    return Setting(worker, runtime, records, out, given.stage, small, given.seconds_per_problem)
+    seconds = given.seconds_per_problem
+    return Setting(worker, runtime, records, out, given.stage, small, seconds, given.ways)
 
 
 def available(setting: Setting) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ own time where channels come last in memory and no bias is added.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node, NodeRef, Shape
@@ -50,7 +49,7 @@ PURE = Ways()
 
 
 def ways_of(graph: Graph) -> tuple[Ways, ...]:
-    """All that differ for the graph; the first is the one to take where nothing is measured."""
+    """What is worth measuring for the graph, one family apart from the other; the first where nothing is."""
     shapes = shapes_of(graph)
     dense = [n for n in graph.nodes if n.op == CONVOLUTION and not is_depthwise(n, shapes)]
     convolutions: tuple[Way, ...] = ("own kernels",)
@@ -61,7 +60,12 @@ def ways_of(graph: Graph) -> tuple[Ways, ...]:
     products: tuple[Way, ...] = ("own kernels",)
     if any(n.op in PRODUCTS for n in graph.nodes):
         products = ("own kernels", "library")
-    return tuple(Ways(c, p) for c, p in product(convolutions, products))
+    first = Ways(convolutions[0], products[0])
+    return (
+        first,
+        *(replace(first, convolutions=way) for way in convolutions[1:]),
+        *(replace(first, products=way) for way in products[1:]),
+    )
 
 
 def shapes_of(graph: Graph) -> dict[str, Shape]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 
 INDENT = "    "
-WIDTH = 100
+WIDTH = 96
 """Longest line, but for the indentation of launches in `run`."""
 
 
