@@ -1,6 +1,7 @@
 """With `backward`, the drafted file computes gradients too, and every stage is validated with them."""
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -57,6 +58,9 @@ FUNCTIONS = {
     ),
 }
 FAST = ("a product that broadcasts", "a softmax")
+SLOW = tuple(FUNCTIONS) if os.environ.get("ALL_GRADIENTS") else ("a layer norm", "a cross entropy")
+"""Three stages of gradients take a minute: two functions for every change, two with the corpora, all with
+ALL_GRADIENTS=1."""
 
 
 def declared(inputs: dict[str, object], body: str, n: int = 33) -> str:
@@ -77,7 +81,7 @@ def drafted(worker: WorkerClient, interpreter: Runtime) -> Drafting:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in FAST else pytest.mark.corpora) for n in FUNCTIONS]
+    "name", [*FAST, *(pytest.param(n, marks=pytest.mark.corpora) for n in SLOW if n not in FAST)]
 )
 async def test_every_stage_computes_the_gradients_of(
     name: str, written: Written, worker: WorkerClient, interpreter: Runtime, tmp_path: Path

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from pytorch_to_triton.draft.emit.kernel import printed
 from pytorch_to_triton.draft.file.part import programmed
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.draft.partition import Group, partition
@@ -47,7 +48,14 @@ async def test_a_pattern_drafts_its_examples(
     traced, _ = await sourced(worker, interpreter, Target(path=path, name=name))
     program = programmed(traced.graph, PURE)
     groups = partition(program, [b for r in program.results for b in buffers_of(r.tensor)], plain=False)
-    assert pattern in [g.pattern for g in groups if isinstance(g, Group)]
+    matched = [g for g in groups if isinstance(g, Group) and g.pattern is pattern]
+    assert matched
+    for group in matched:
+        first, *_ = pattern.alternatives(group.cluster)
+        assert not first.condition, "the first alternative may always be taken"
+        for alternative in pattern.alternatives(group.cluster):
+            for cluster, schedule in alternative.kernels:
+                ast.parse("\n".join(printed(cluster, schedule, alternative.name).lines))
 
 
 @pytest.mark.parametrize("lacking", NEEDED)

@@ -99,6 +99,7 @@ def markdown(conversion: Conversion) -> str:
         "",
         *timing_section(conversion.timing),
         *(f"- {note}" for note in conversion.notes),
+        *([""] if conversion.notes else []),
         *skipped_section(conversion.stages),
         "## Again",
         "",

@@ -18,7 +18,7 @@ from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Options
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.schema.conversion import Conversion
+from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
@@ -189,7 +189,10 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     kernel = work.folder / kernel_file(work.traced.graph.function) if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
-    again = work.request(LAST).model_copy(update={"candidate": Target(path=kernel or stages[-1].file)})
+    shown = passed[-1] if passed else stages[-1]
+    again = work.request(LAST, shown.calls).model_copy(
+        update={"candidate": Target(path=kernel or shown.file)}
+    )
     return Conversion(
         summary=summary_of(work.traced.graph.function, stages, table),
         next_step=next_step_of(stages, kernel, table),
@@ -200,10 +203,15 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         stages=stages,
         timing=table,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
-        notes=(*notes_of(work.traced.graph), *([staged.ways] if staged.ways else [])),
+        notes=(*notes_of(work.traced.graph), *calls_left(shown), *([staged.ways] if staged.ways else [])),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, work.seed, None),
     )
+
+
+def calls_left(stage: StageReport) -> tuple[str, ...]:
+    """What of the stage PyTorch computes."""
+    return (f"Stage {stage.stage} leaves to PyTorch: {', '.join(stage.calls)}.",) if stage.calls else ()
 
 
 def notes_of(graph: Graph) -> tuple[str, ...]:

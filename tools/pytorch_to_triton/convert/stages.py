@@ -71,7 +71,9 @@ async def validated(
                 if work.listener
                 else None
             )
-            verdict = await validation.verdict(work.request(stage), f"stage{stage}", listener)
+            verdict = await validation.verdict(
+                work.request(stage, drafted[stage].calls), f"stage{stage}", listener
+            )
             reports[stage] = report_of(work, stage, drafted[stage], verdict)
             if not reports[stage].passed:
                 for later in (scope for number, scope in scopes.items() if number > stage):
@@ -93,6 +95,7 @@ def report_of(work: ConversionWork, stage: Stage, drafted: Drafted, verdict: Ver
         file=work.file(stage),
         kernels=tuple(k.name for k in drafted.kernels),
         passes=tuple(k.passes for k in drafted.kernels),
+        calls=tuple(dict.fromkeys(drafted.calls)),
         passed=verdict.verdict == "passed",
         verdict=verdict,
         speed="not measured",

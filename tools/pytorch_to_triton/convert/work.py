@@ -84,12 +84,13 @@ class ConversionWork:
         refuse_unknown_names(drafted.text, self.file(stage), found.triton)
         return drafted
 
-    def request(self, stage: Stage) -> ValidationRequest:
-        """How a stage is validated."""
+    def request(self, stage: Stage, calls: Sequence[str] = ()) -> ValidationRequest:
+        """How a stage is validated; `calls` are the operators that its draft leaves to PyTorch."""
         return ValidationRequest(
             candidate=Target(path=self.file(stage)),
             reference=self.target,
             options=self.options,
+            allow_torch=frozenset(calls),
             seed=self.seed,
             seconds=self.seconds,
             backward=self.backward,

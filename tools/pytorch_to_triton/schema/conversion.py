@@ -22,6 +22,8 @@ class StageReport(Value):
     """In order of launch."""
     passes: tuple[int, ...]
     """How often each kernel reads its row."""
+    calls: tuple[str, ...] = ()
+    """Operators that stay calls of PyTorch."""
     passed: bool
     """Validated, and not slower than the stage before where that could be measured."""
     verdict: Verdict

@@ -9,9 +9,10 @@ from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.patterns.rows import at_most, more_than, slides
+from pytorch_to_triton.draft.patterns.rows import slides
 from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost, rename
 from pytorch_to_triton.draft.schedule.blocks import within
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split, staged
@@ -101,7 +102,7 @@ def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
     found: list[tuple[Cluster, Schedule]] = []
     for stage in staged(cluster):
         if not stage.reduces():
-            found += pointwise.alternatives(stage)[-1].kernels
+            found += always(pointwise.alternatives(stage)).kernels
         elif match(stage) is None and can_split(stage):
             col = column(stage)
             assert col is not None

@@ -10,9 +10,9 @@ from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
 from pytorch_to_triton.draft.patterns import columns
-from pytorch_to_triton.draft.patterns.rows import at_most, more_than
 from pytorch_to_triton.draft.schedule.axes import fuse
 from pytorch_to_triton.draft.schedule.blocks import within
+from pytorch_to_triton.draft.schedule.conditions import at_most, more_than
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 

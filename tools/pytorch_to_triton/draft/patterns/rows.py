@@ -4,12 +4,12 @@
 loop, for rows that fit. `staged`: for few and very long rows, each statistic by two kernels over chunks.
 """
 
-from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split, staged
@@ -103,26 +103,12 @@ def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> 
     return Schedule(walks, order, configs, rewrites, {"BLOCK_N": covering(length)}, untuned)  # type: ignore[arg-type]
 
 
-def at_most(size: Size, limit: int) -> str | None:
-    """The condition as Python: "" where it always holds, None where it never does."""
-    if size.is_Integer:
-        return "" if int(size) <= limit else None
-    return f"{sizes.text(size)} <= {limit}"
-
-
-def more_than(size: Size, limit: int) -> str | None:
-    """The same for a lower limit."""
-    if size.is_Integer:
-        return "" if int(size) > limit else None
-    return f"{sizes.text(size)} > {limit}"
-
-
 def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
     """Each reduction by partial results of chunks; last what is computed of them."""
     found: list[tuple[Cluster, Schedule]] = []
     for stage in staged(cluster):
         if not stage.reduces():
-            found += pointwise.alternatives(stage)[-1].kernels
+            found += always(pointwise.alternatives(stage)).kernels
         elif can_split(stage):
             found += in_chunks(stage)
         else:

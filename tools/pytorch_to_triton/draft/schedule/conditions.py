@@ -1,0 +1,26 @@
+"""Conditions on sizes under which an alternative may be taken, as Python."""
+
+from collections.abc import Sequence
+
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.schedule.schedule import Alternative
+
+
+def at_most(size: Size, limit: int) -> str | None:
+    """The condition as Python: "" where it always holds, None where it never does."""
+    if size.is_Integer:
+        return "" if int(size) <= limit else None
+    return f"{sizes.text(size)} <= {limit}"
+
+
+def more_than(size: Size, limit: int) -> str | None:
+    """The same for a lower limit."""
+    if size.is_Integer:
+        return "" if int(size) > limit else None
+    return f"{sizes.text(size)} > {limit}"
+
+
+def always(alternatives: Sequence[Alternative]) -> Alternative:
+    """The best one that may be taken at all sizes."""
+    return next(a for a in reversed(alternatives) if not a.condition)
