@@ -35,6 +35,10 @@ BODIES: dict[str, tuple[str, dict[str, list[object]]]] = {
         "return F.conv_transpose3d(x, w, b, stride=2).sigmoid()",
         {"x": ["N", 3, "H", 4, 5], "w": [3, 4, 2, 2, 2], "b": [4]},
     ),
+    "a view of one of several results": (
+        "y = F.batch_norm(x, None, None, training=True).mT\n    return F.conv2d(y, w).relu()",
+        {k: IMAGE[k] for k in ("x", "w")},
+    ),
     "a line": ("return F.conv1d(x, w, b).exp()", {"x": ["N", 3, "H"], "w": [5, 3, 3], "b": [5]}),
 }
 

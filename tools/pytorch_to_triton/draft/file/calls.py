@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of
+from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of, is_plain
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
     Literal_,
@@ -50,7 +50,9 @@ def tensor_text(program: Program, name: str) -> str:
 
 
 def _part_of(program: Program, node: Node) -> str:
-    """One of the results of a call."""
+    """One of several results: a step's tensor, or a call's."""
+    if is_plain(program.tensors[node.name]):
+        return buffers_of(program.tensors[node.name])[0]
     of, index = node.args
     assert isinstance(of, NodeRef)
     assert isinstance(index, Literal_)
@@ -121,10 +123,10 @@ def argument_text(argument: NodeArgument, operand: Operand) -> str:
 
 def _ordered_convolution(call: ConvolutionCall, operand: Operand) -> str:
     """A call without bias, from and to memory of its order."""
-    x, weight = (operand(a.name) for a in call.node.args[:2] if isinstance(a, NodeRef))
+    x, weight = (a.name for a in call.node.args[:2] if isinstance(a, NodeRef))
     if not call.order:
-        return _convolution(call.node, [x, weight])
-    text = _convolution(call.node, [in_its_order(call.reads[0], call), weight])
+        return _convolution(call.node, [operand(x), operand(weight)])
+    text = _convolution(call.node, [in_its_order(call.reads[0], call), operand(weight)])
     # Where a dim is 1, PyTorch may take another order for it: that is a copy then, and none otherwise.
     return f"{text}.permute({', '.join(map(str, call.order))}).contiguous()"
 
