@@ -56,11 +56,12 @@ def rename(names: Mapping[Axis, str]) -> Rewrite:
 
 def in_memory_order(axes: Sequence[Axis], cluster: Cluster) -> tuple[Axis, ...]:
     """The axes in the order in which the operand that varies along most of them lies in memory."""
-    loads = [v for v in cluster.loads() if set(axes) <= set(axes_of(v))]
-    if not loads:
+    found = [[axes_of(i) for i in v.index] for v in cluster.loads()]
+    found = [places for places in found if set(axes) <= {a for place in places for a in place}]
+    if not found:
         return tuple(axes)
-    places = [axes_of(i) for i in max(loads, key=lambda v: len(axes_of(v))).index]
-    dims = {a: max(d for d, found in enumerate(places) if a in found) for a in axes}
+    places = max(found, key=lambda places: len({a for place in places for a in place}))
+    dims = {a: max(d for d, place in enumerate(places) if a in place) for a in axes}
     return tuple(sorted(axes, key=lambda a: dims[a]))
 
 
