@@ -94,6 +94,11 @@ def _parsed(node: ast.expr) -> Size:
                     return Mod(a, b)
                 case ast.Pow() if b.is_Integer:
                     return a**b
+        case ast.Call(
+            func=ast.Name(id="int"),
+            args=[ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=float(whole)))],
+        ) if whole.is_integer() and whole > 0:
+            return FloorDiv(_parsed(left), sympy.Integer(int(whole)))
         case ast.Call(func=ast.Name(id=name), args=args) if name in CALLS:
             return CALLS[name](*map(_parsed, args))
     raise ValueError(f"{ast.unparse(node)} is no size: sums, products, //, %, max and min of dims are.")
