@@ -12,6 +12,7 @@ from pytorch_to_triton.convert.tuning import timed, tune
 from pytorch_to_triton.convert.work import LAST, ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
+from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
@@ -36,12 +37,12 @@ async def stages_of(work: ConversionWork) -> Staged:
     if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:
-            return Staged(await validated(work, validation, drafted), None, unmeasured(work))
+            return Staged(await validated(work, validation, drafted), None, unmeasured(work, drafted[LAST]))
     drafted = {1: await work.draft(1), 2: await work.draft(2)}
     async with work.opened() as validation:
         first = await validated(work, validation, drafted)
         if not all(report.passed for report in first):
-            return Staged(first, await timed(work, first), unmeasured(work))
+            return Staged(first, await timed(work, first), unmeasured(work, drafted[2]))
         tuned = await tune(work, first)
         last = await validated(work, validation, {LAST: tuned.drafted})
         reports = first + last
@@ -50,11 +51,12 @@ async def stages_of(work: ConversionWork) -> Staged:
         return Staged(reports, table, tuned.ways)
 
 
-def unmeasured(work: ConversionWork) -> str:
+def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
     """Why who computes convolutions and products is as it is, where nothing was timed."""
     if len(work.ways) == 1:
         return ""
-    return f"Not measured, but usually the fastest: {work.ways[0]}. --pure drafts own kernels for all."
+    pure = "" if drafted.ways == PURE else " --pure drafts own kernels for all."
+    return f"Not measured, but usually the fastest: {drafted.ways}.{pure}"
 
 
 async def validated(

@@ -67,7 +67,7 @@ class ConversionWork:
 
     def drafted(self, stage: Stage, ways: Ways | None, tuned: Mapping[str, Config] | None = None) -> Drafted:
         """One stage, not written; without `ways` the usual ones. Raises NotConvertible."""
-        return draft(self.traced.graph, self.source, stage, tuned, ways)
+        return draft(self.traced.graph, self.source, stage, tuned, ways or (PURE if self.pure else None))
 
     async def draft(
         self,
@@ -78,7 +78,7 @@ class ConversionWork:
     ) -> Drafted:
         """Write one stage's file; without `ways` the usual ones. Raises NotConvertible."""
         work = replace(self, source=replace(self.source, note=note)) if note else self
-        drafted = work.drafted(stage, ways or (PURE if self.pure else None), tuned)
+        drafted = work.drafted(stage, ways, tuned)
         self.file(stage).write_text(drafted.text, encoding="utf-8")
         found = await versions(self.worker, self.runtime)
         refuse_unknown_names(drafted.text, self.file(stage), found.triton)

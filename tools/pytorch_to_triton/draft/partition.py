@@ -8,7 +8,7 @@ together, or it reduces and more than one kernel would compute it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
@@ -76,7 +76,9 @@ class _Partition:
                 groups.append(self._group((self.steps[name],)))
             else:
                 groups[groups.index(home)] = self._group((*home.steps, self.steps[name]))
-        return _in_order([self._without_unread(g, groups) for g in groups], self.program.calls)
+        groups = [self._without_unread(g, groups) for g in groups]
+        named = [replace(g, operators=self._operators(g.steps)) for g in groups]
+        return _in_order(named, self.program.calls)
 
     def _without_unread(self, group: Group, groups: Sequence[Group]) -> Group:
         """The group without stores that nothing else reads, now that it computes their readers too."""
@@ -168,7 +170,7 @@ class _Partition:
         for pattern in PATTERNS:
             mismatch = pattern.match(cluster)
             if mismatch is None:
-                return Group(cluster, pattern, tuple(steps), self._operators(steps))
+                return Group(cluster, pattern, tuple(steps))
             reasons.append(f"{pattern.__name__.rpartition('.')[2]}: {mismatch.reason}")
         return Mismatch("; ".join(reasons))
 

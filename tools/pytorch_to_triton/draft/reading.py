@@ -44,6 +44,10 @@ WORDS: Mapping[str, str] = {
 """Names for values whose operator's own name is a Python builtin, or says less."""
 
 
+LEFT = "the library's is faster"
+"""Why a call stays PyTorch's that a row could lower."""
+
+
 def read_program(graph: Graph, reserved: frozenset[str], ways: Ways) -> Program:
     """Lower every node but those that stay a library's."""
     load_rows()
@@ -85,11 +89,11 @@ class _Reading:
 
     def _lower(self, node: Node) -> None:
         way = self.ways.of(node, self.shapes)
-        if way != "own kernels" and node.op == CONVOLUTION:
+        if way != "own kernels":
+            if node.op != CONVOLUTION:
+                raise Refused(LEFT)
             self._convolve(node, way)
             return
-        if way != "own kernels":
-            raise Refused("the library's is faster")
         if node.op not in ROWS:
             raise Refused("no row lowers it")
         shape = shape_of(node.shape) if node.shape is not None else ()
@@ -111,12 +115,18 @@ class _Reading:
         """A name for each of several results: the caller's variable for it, or `out`, or its number."""
         names = [f"{self.named[node.name]}_{i}" for i in range(count)]
         returned = returned_by(self.graph)
-        for item in self.graph.nodes:
-            wanted = item.source_name or ("out" if item.name in returned else None)
-            if item.op == "getitem" and item.args[0] == NodeRef(name=node.name) and wanted:
-                index = int(item.args[1].value)  # type: ignore[union-attr, arg-type]
+        for index, item in self._parts_of(node):
+            if wanted := item.source_name or ("out" if item.name in returned else None):
                 names[index] = self._free(wanted, names)
         return names
+
+    def _parts_of(self, node: Node) -> list[tuple[int, Node]]:
+        """The nodes that take one of several results, with its number."""
+        return [
+            (int(n.args[1].value), n)  # type: ignore[union-attr, arg-type]
+            for n in self.graph.nodes
+            if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)
+        ]
 
     def _free(self, name: str, others: Collection[str] = ()) -> str:
         taken = {*self.named.values(), *(i.name for i in self.graph.inputs), *others}
@@ -138,19 +148,20 @@ class _Reading:
         assert node.shape is not None
         shape, name = shape_of(node.shape), self.named[node.name]
         read = [b for a in node.args[:2] for b in self._reads(a)]
-        why, order, result = "the library's is faster", tuple(range(len(shape))), name
+        order: tuple[int, ...] = ()
+        result = name
         if way == "library, channels last" and has_channels_last(node, self.shapes):
-            why, order = "the library's is faster", (0, *range(2, len(shape)), 1)
+            order = (0, *range(2, len(shape)), 1)
             suffix = "nhwc" if len(shape) == 4 else "ndhwc"
             read[0] = self._in_order(node, x, order, suffix)
             result = self._free(f"{name}_{suffix}")
         elif bias is not None:
             result = self._free(f"{name}_without_bias")
         dims = self.axes.dims(shape)
-        memory = Buffer(result, tuple(shape[d] for d in order), node.dtype or "float32")
-        index = tuple(position(dims[d]) for d in order)
-        own = order if order != tuple(range(len(shape))) else ()
-        self.items.append(ConvolutionCall((result,), node, tuple(dict.fromkeys(read)), why, own))
+        places = order or tuple(range(len(shape)))
+        memory = Buffer(result, tuple(shape[d] for d in places), node.dtype or "float32")
+        index = tuple(position(dims[d]) for d in places)
+        self.items.append(ConvolutionCall((result,), node, tuple(dict.fromkeys(read)), LEFT, order))
         value: Value = Load(memory, index, name=name)
         if bias is not None:
             value = op("add", value, bias.at(position(dims[1])))
@@ -173,14 +184,11 @@ class _Reading:
             self.tensors[node.name] = source(self.axes, name, shape_of(node.shape), node.dtype or "float32")
             names: tuple[str, ...] = (name,)
         else:
-            items = [
-                n for n in self.graph.nodes if n.op == "getitem" and n.args[0] == NodeRef(name=node.name)
-            ]
-            count = 1 + max((int(n.args[1].value) for n in items), default=-1)  # type: ignore[union-attr, arg-type]
+            items = self._parts_of(node)
+            count = 1 + max((at for at, _ in items), default=-1)
             names = tuple(f"{name}_{i}" for i in range(count))
             parts: list[Any] = [None] * count
-            for n in items:
-                at = int(n.args[1].value)  # type: ignore[union-attr, arg-type]
+            for at, n in items:
                 assert n.shape is not None
                 parts[at] = source(self.axes, names[at], shape_of(n.shape), n.dtype or "float32")
             self.parts[node.name] = tuple(parts)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from pytorch_to_triton.graph.skeleton import references, renamed
-from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
+from pytorch_to_triton.graph.skeleton import renamed
+from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, operands
 from pytorch_to_triton.schema.graph import Graph, GraphOutput, Node, TensorInput
 
 REORDERED = ("aten.alias.default", "aten.detach.default", "aten.permute.default", "aten.t.default")
@@ -55,7 +55,7 @@ def backward_half(joint: Graph) -> Graph:
     outputs = tuple(o for o in joint.outputs if o.path in paths)
     nodes = behind(joint, {o.name for o in outputs}, joint.joint.saved)
     made = {n.name for n in nodes}
-    read = {name for n in nodes for name in read_by(n)} | {o.name for o in outputs}
+    read = {name for n in nodes for name in operands(n)} | {o.name for o in outputs}
     names = {stored(nodes, o.name): f"grad_{paths[o.path]}" for o in reversed(outputs)}
     return joint.model_copy(
         update={
@@ -76,7 +76,7 @@ def stored(nodes: Iterable[Node], name: str) -> str:
     """The node that is computed where this one only has another order of dimensions."""
     by_name = {n.name: n for n in nodes}
     while name in by_name and by_name[name].op in REORDERED:
-        name = read_by(by_name[name])[0]
+        name = operands(by_name[name])[0]
     return name
 
 
@@ -97,13 +97,8 @@ def behind(graph: Graph, wanted: Collection[str], given: Collection[str]) -> tup
     for node in reversed(graph.nodes):
         if node.name in needed:
             found.append(node)
-            needed |= {name for name in read_by(node) if name not in given}
+            needed |= {name for name in operands(node) if name not in given}
     return tuple(reversed(found))
-
-
-def read_by(node: Node) -> list[str]:
-    """The tensors that a call takes."""
-    return list(references((*node.args, *node.kwargs.values())))
 
 
 def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:

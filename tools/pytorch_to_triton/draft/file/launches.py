@@ -79,7 +79,7 @@ def launches(
             for buffer in dict.fromkeys(kernel.printed.stores):
                 if buffer.name not in own:
                     lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
-            lines += launch(kernel, stage, tuned, allows_tf32(group))
+            lines += launch(kernel, stage, tuned, precision_setting(group))
         branches.append((alternative.condition, tuple(lines)))
     before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
     return Launches(tuple(kernels), tuple(before), tuple(decided(branches)))
@@ -178,7 +178,7 @@ def allocation(buffer: Buffer, dtype: str, names: Mapping[str, str] | None = Non
     return f"{buffer.name} = torch.empty({shape}, device=device, dtype={dtype})"
 
 
-def allows_tf32(group: Group) -> str:
+def precision_setting(group: Group) -> str:
     """PyTorch's setting for the operator whose products these are, as source."""
     convolves = any("conv" in operator for operator in group.operators)
     return f"torch.backends.{'cudnn.conv' if convolves else 'cuda.matmul'}"

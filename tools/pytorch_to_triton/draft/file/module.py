@@ -88,6 +88,8 @@ class Drafted:
     calls: tuple[str, ...] = ()
     """Operators that stay calls of PyTorch, by name."""
     tuned: Mapping[str, Config] = field(default_factory=dict)
+    ways: Ways = PURE
+    """Who computes convolutions and products."""
 
 
 def draft(
@@ -122,7 +124,7 @@ def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Confi
     calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
     if not kernels:
         raise nothing_drafted(graph, [c for part in parts for c in part.items if isinstance(c, Call)])
-    return Drafted(_text(parts, source, stage, gradients), kernels, calls, tuned)
+    return Drafted(_text(parts, source, stage, gradients), kernels, calls, tuned, ways)
 
 
 def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:

@@ -6,6 +6,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.monoids import WEIGHTED_SOFTMAX
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
+from pytorch_to_triton.draft.schedule.blocks import SMALLEST, power_of_two
 from pytorch_to_triton.draft.schedule.online import online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
@@ -77,4 +78,4 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
 
 
 def _block(a: Axis) -> str:
-    return str(max(16, 1 << (int(a.size) - 1).bit_length())) if a.size.is_Integer else sizes.text(a.size)
+    return str(max(SMALLEST, power_of_two(a.size))) if a.size.is_Integer else sizes.text(a.size)

@@ -7,12 +7,12 @@ A tile holds a block of neighbouring columns and walks down. `in_passes` and `on
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
 from pytorch_to_triton.draft.patterns.rows import slides
-from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost, rename
-from pytorch_to_triton.draft.schedule.blocks import within
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost, rename
+from pytorch_to_triton.draft.schedule.blocks import covering, within
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online_softmax
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split, staged
@@ -53,14 +53,10 @@ def column(cluster: Cluster) -> Axis | None:
     """The kept axis along which most operands are contiguous."""
     axes = cluster.reduces()[0].axes
     for load in sorted(cluster.loads(), key=lambda v: -len(axes_of(v))):
-        inner = _inner(load)
+        inner = innermost(load.index)
         if set(axes_of(load)) & set(axes) and inner in cluster.free() and inner not in axes:
             return inner
     return None
-
-
-def _inner(load: Load) -> Axis | None:
-    return innermost(load.index)
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
@@ -83,12 +79,12 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
             Alternative("online", ((cluster, Schedule(loop, order, loops, (*rewrites, online_softmax))),))
         )
     kept = product(a.size for a in (*outer, col))
-    few, long = at_most(kept, 2**15), more_than(length, 2 * CHUNK)
-    if few is not None and long is not None and can_split(cluster) and not set(cluster.free()) & set(reduced):
-        condition = " and ".join(t for t in (few, long) if t)
-        found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), condition))
-    elif few is not None and long is not None and (kernels := kernels_of(cluster)):
-        found.append(Alternative("staged", kernels, " and ".join(t for t in (few, long) if t)))
+    few_and_long = together(at_most(kept, 2**15), more_than(length, 2 * CHUNK))
+    if few_and_long is not None:
+        if can_split(cluster) and not set(cluster.free()) & set(reduced):
+            found.append(Alternative("split", tuple(in_chunks(cluster, outer, col)), few_and_long))
+        elif kernels := kernels_of(cluster):
+            found.append(Alternative("staged", kernels, few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         whole = Schedule(
             {**grid, "row": Walk("whole", "BLOCK_K")}, order, WHOLE, rewrites, {"BLOCK_K": covering(length)}

@@ -12,7 +12,7 @@ from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_o
 from pytorch_to_triton.draft.patterns import columns
 from pytorch_to_triton.draft.schedule.axes import fuse
 from pytorch_to_triton.draft.schedule.blocks import within
-from pytorch_to_triton.draft.schedule.conditions import at_most, more_than
+from pytorch_to_triton.draft.schedule.conditions import at_most, more_than, together
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
 
@@ -88,11 +88,9 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     found = [Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))]
     if len(k) == 1 and len(cluster.reduces()) == 1:
         outputs = product(a.size for a in (*batch, *m, *n))
-        few, long = at_most(outputs, FEW_OUTPUTS), more_than(k[0].size, LONG_SUM)
-        if few is not None and long is not None:
-            condition = " and ".join(t for t in (few, long) if t)
-            if kernels := split_k(cluster, k[0]):
-                found.append(Alternative("split_k", kernels, condition))
+        few_and_long = together(at_most(outputs, FEW_OUTPUTS), more_than(k[0].size, LONG_SUM))
+        if few_and_long is not None and (kernels := split_k(cluster, k[0])):
+            found.append(Alternative("split_k", kernels, few_and_long))
     return tuple(found)
 
 

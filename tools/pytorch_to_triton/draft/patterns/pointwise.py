@@ -36,8 +36,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     else:
         schedule = Schedule({"i": Walk("grid", "BLOCK")}, ("i",), BLOCKS, (fuse("i", free),))
     elements = Alternative("elements", ((cluster, schedule),))
-    found = turned(cluster)
-    return (elements, Alternative("tiled", ((cluster, tiles(cluster, *found)),))) if found else (elements,)
+    if across := turned(cluster):
+        schedule = tiles(cluster, *across, fitted(TILES, *across))
+        return elements, Alternative("tiled", ((cluster, schedule),))
+    return (elements,)
 
 
 def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None:
@@ -63,14 +65,20 @@ def behind(index: Sequence[Value], stop: Axis) -> tuple[Axis, ...]:
     return tuple(found)
 
 
+def fitted(configs: Sequence[Config], rows: Sequence[Axis], cols: Sequence[Axis]) -> tuple[Config, ...]:
+    """The tiles that fit these axes."""
+    lengths = {"BLOCK_M": product(a.size for a in rows), "BLOCK_N": product(a.size for a in cols)}
+    return within(configs, lengths)
+
+
 def tiles(
     cluster: Cluster,
     rows: tuple[Axis, ...],
     cols: tuple[Axis, ...],
-    configs: Sequence[Config] = TILES,
+    configs: tuple[Config, ...],
     inside: Mapping[str, Walk] | None = None,
 ) -> Schedule:
-    """Tiles that are contiguous in the operand along their rows, and in the output along their columns."""
+    """A tile a program; `inside` says how reduced axes are walked."""
     others = tuple(a for a in cluster.free() if a not in (*rows, *cols))
     rewrites = (*((fuse("outer", others),) if others else ()), fuse("row", rows), fuse("col", cols))
     walks = {
@@ -79,5 +87,4 @@ def tiles(
         "col": Walk("grid", "BLOCK_N"),
         **(inside or {}),
     }
-    sizes = {"BLOCK_M": product(a.size for a in rows), "BLOCK_N": product(a.size for a in cols)}
-    return Schedule(walks, ("row", "col"), within(configs, sizes), rewrites)
+    return Schedule(walks, ("row", "col"), configs, rewrites)

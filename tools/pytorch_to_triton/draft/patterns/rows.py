@@ -6,10 +6,11 @@ loop, for rows that fit. `staged`: for few and very long rows, each statistic by
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
 from pytorch_to_triton.draft.ir.sizes import Size, product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Load, axes_of
+from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import covering, fuse, in_memory_order, innermost
-from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than
+from pytorch_to_triton.draft.schedule.axes import fuse, in_memory_order, innermost
+from pytorch_to_triton.draft.schedule.blocks import covering
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import can_split, split, staged
@@ -46,7 +47,7 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("a small window slides over it")
     if len({axes_of(r) for r in cluster.reduces()}) > 1:
         return Mismatch("a statistic would be computed again for every element that uses it")
-    inner = {innermost(load.index) for load in cluster.loads() if set(axes) & _axes(load)}
+    inner = {innermost(load.index) for load in cluster.loads() if set(axes) & set(axes_of(load))}
     if inner and not inner & set(axes):
         return Mismatch("neighbours in memory are not reduced together")
     return None
@@ -59,10 +60,6 @@ def slides(cluster: Cluster, axes: tuple[Axis, ...]) -> bool:
         return False
     places = (i for load in cluster.loads() for i in load.index)
     return any(axes_of(i) & set(axes) and axes_of(i) - set(axes) for i in places)
-
-
-def _axes(load: Load) -> set[Axis]:
-    return set(axes_of(load))
 
 
 def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
@@ -78,15 +75,11 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         return Alternative(name, ((cluster, schedule),))
 
     found = [looped("in_passes")]
-    fused = cluster
-    for step in rewrites:
-        fused = step(fused)
-    if is_online(online(fused)):
+    if is_online(online(Schedule(loop, ("col",), LOOPS, rewrites).applied(cluster))):
         found.append(looped("online", online))
-    few = at_most(n_rows, FEW_ROWS - 1)
-    long = more_than(length, LONG_ROW)
-    if few is not None and long is not None:
-        found.append(Alternative("staged", kernels_of(cluster), " and ".join(t for t in (few, long) if t)))
+    few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW))
+    if few_and_long is not None:
+        found.append(Alternative("staged", kernels_of(cluster), few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         found.append(Alternative("in_registers", ((cluster, whole(rewrites, grid, length)),), fits))
     return tuple(found)

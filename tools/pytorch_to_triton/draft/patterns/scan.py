@@ -8,7 +8,8 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.indices import extent, minus
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Scan, Value, axes_in_order
-from pytorch_to_triton.draft.schedule.axes import covering, fuse, rename
+from pytorch_to_triton.draft.schedule.axes import fuse, rename
+from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import at_most
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 

@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Reduce, Value
 from pytorch_to_triton.draft.patterns import pointwise
-from pytorch_to_triton.draft.schedule.axes import fuse, rename
+from pytorch_to_triton.draft.schedule.axes import fuse
 from pytorch_to_triton.draft.schedule.conditions import more_than
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 
@@ -52,7 +52,12 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     if last is not None and (long := more_than(last.size, SHORT_LINE)) is not None:
         found.append(Alternative("lines", ((cluster, lines(cluster, last, taps)),), long))
     if across := pointwise.turned(cluster):
-        found.append(Alternative("tiled", ((cluster, pointwise.tiles(cluster, *across, TURNED, taps)),)))
+        found.append(
+            Alternative(
+                "tiled",
+                ((cluster, pointwise.tiles(cluster, *across, pointwise.fitted(TURNED, *across), taps)),),
+            )
+        )
     return tuple(found)
 
 
@@ -84,17 +89,8 @@ def last_axis(cluster: Cluster) -> Axis | None:
 def lines(cluster: Cluster, last: Axis, taps: dict[str, Walk]) -> Schedule:
     """Outputs that are neighbours side by side, a few lines of them a program: what is decided by the other
     indices is decided once."""
-    others = tuple(a for a in cluster.free() if a != last)
-    row = others[-1]
-    outer = others[:-1]
-    rewrites = (*((fuse("outer", outer),) if outer else ()), rename({row: "row", last: "col"}))
-    walks = {
-        **({"outer": Walk("grid")} if outer else {}),
-        "row": Walk("grid", "BLOCK_M"),
-        "col": Walk("grid", "BLOCK_N"),
-        **taps,
-    }
-    return Schedule(walks, ("row", "col"), TILES, rewrites)
+    row = [a for a in cluster.free() if a != last][-1]
+    return pointwise.tiles(cluster, (row,), (last,), TILES, taps)
 
 
 def _is_small(r: Reduce) -> bool:

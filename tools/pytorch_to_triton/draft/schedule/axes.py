@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
-from pytorch_to_triton.draft.ir.sizes import Size, product
+from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Reduce, Scan, Value, axes_of, named
 from pytorch_to_triton.draft.lower.tensor import positions
 from pytorch_to_triton.draft.schedule.schedule import Rewrite
@@ -63,13 +62,6 @@ def in_memory_order(axes: Sequence[Axis], cluster: Cluster) -> tuple[Axis, ...]:
     places = max(found, key=lambda places: len({a for place in places for a in place}))
     dims = {a: max(d for d, place in enumerate(places) if a in place) for a in axes}
     return tuple(sorted(axes, key=lambda a: dims[a]))
-
-
-def covering(size: Size) -> str:
-    """The block that holds an axis whole, as Python over the sizes: a power of two."""
-    if size.is_Integer:
-        return str(1 << max(int(size) - 1, 0).bit_length())
-    return f"triton.next_power_of_2(max({sizes.text(size)}, 1))"
 
 
 def innermost(index: Sequence[Value]) -> Axis | None:

@@ -21,6 +21,13 @@ def more_than(size: Size, limit: int) -> str | None:
     return f"{sizes.text(size)} > {limit}"
 
 
+def together(*conditions: str | None) -> str | None:
+    """All of them: "" where they always hold, None where one never does."""
+    if None in conditions:
+        return None
+    return " and ".join(c for c in conditions if c)
+
+
 def always(alternatives: Sequence[Alternative]) -> Alternative:
     """The best one that may be taken at all sizes."""
     return next(a for a in reversed(alternatives) if not a.condition)
