@@ -26,13 +26,16 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 from pytorch_to_triton.draft.lower.tensor import limited, positions
-from pytorch_to_triton.draft.patterns import attention, window
+from pytorch_to_triton.draft.patterns import attention, contraction, window
 from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of
 from pytorch_to_triton.draft.registry import PATTERNS
 from pytorch_to_triton.draft.schedule.schedule import Mismatch
 
 LARGEST = 160
 """Values that one kernel may compute: beyond that registers run out, and readers' patience."""
+
+IN_ATTENTION = 3
+"""Steps of an attention that reduce, before the last one: the scores, and the softmax by hand."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +94,48 @@ class _Partition:
         return self._group(needed)
 
     def _attended(self) -> set[str]:
-        """Steps inside of an attention: each by itself would be cut off before the whole is seen."""
+        """Steps inside of an attention: each by itself would be cut off before the whole is seen.
+
+        What they read that reduces, such as a projection, is kept.
+        """
+        products = {s.name for s in self.steps.values() if self._is_product(s)}
         found: set[str] = set()
-        for step in self.steps.values():
-            inside = self._inside(step.name)
-            if self._reduces(step) and sum(self._reduces(self.steps[n]) for n in inside) > 1:
-                store = Store(step.buffer, step.tensor.indices, self._inlined(step.name))
-                if attention.match(Cluster(step.name, (store,))) is None:
+        for step in (s for s in self.steps.values() if s.name in products):
+            for inside in self._from_product(step, products):
+                before = set(self.kept)
+                self._keep([n for n, s in self.steps.items() if n not in inside and self._reduces(s)])
+                matched = self._alone(step, attention)
+                self.kept = before
+                self.inlined_values.clear()
+                if matched:
                     found |= inside
-        return found
+                    read = {v.buffer.name for v in matched.loads()} & self.steps.keys()
+                    self._keep([n for n in read if self._reduces(self.steps[n])])
+        return found - self.kept
+
+    def _is_product(self, step: Step) -> bool:
+        store = Store(step.buffer, step.tensor.indices, step.tensor.value)
+        return self._reduces(step) and contraction.match(Cluster(step.name, (store,))) is None
+
+    def _alone(self, step: Step, pattern: ModuleType) -> Cluster | None:
+        """The step with all that is not kept in one cluster, where the pattern takes it."""
+        store = Store(step.buffer, step.tensor.indices, self._inlined(step.name))
+        cluster = Cluster(step.name, (store,))
+        return cluster if pattern.match(cluster) is None else None
+
+    def _from_product(self, step: Step, products: set[str]) -> list[set[str]]:
+        """For each product shortly before this one: it, and what leads from it here past no other."""
+        leads: dict[str, set[str]] = {}
+
+        def sources(name: str) -> set[str]:
+            if name not in leads:
+                own = {name} if name in products else set[str]()
+                leads[name] = own or {p for n in self._direct(self.steps[name]) for p in sources(n)}
+            return leads[name]
+
+        first = {p for n in self._direct(step) for p in sources(n)}
+        ways = [{n for n, by in leads.items() if p in by} for p in sorted(first)]
+        return [w for w in ways if sum(self._reduces(self.steps[n]) for n in w) <= IN_ATTENTION]
 
     def _settle(self, step: Step) -> None:
         """Keep producers until a pattern takes the step with those that are left."""

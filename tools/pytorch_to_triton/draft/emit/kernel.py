@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from pytorch_to_triton.draft.emit import blocks, memory, reductions
 from pytorch_to_triton.draft.emit.padding import padded
@@ -61,6 +62,11 @@ class PrintedKernel:
     """Numbers are constexpr: an argument would come as float32, and the kernel computes in float64."""
     compares: bool
     """Fused multiply-adds would round one side of a difference and not the other."""
+
+    def on(self, others: Mapping[Buffer, Buffer]) -> PrintedKernel:
+        """The same kernel's interface to other tensors."""
+        buffers, stores = (tuple(others.get(b, b) for b in found) for found in (self.buffers, self.stores))
+        return replace(self, buffers=buffers, stores=stores)
 
 
 def printed(cluster: Cluster, schedule: Schedule, doc: str) -> PrintedKernel:

@@ -51,29 +51,32 @@ def weight(node: ast.AST) -> int:
 def _inline_all(body: list[ast.stmt], function: ast.FunctionDef) -> None:
     """Write every temporary with one use into that use, unless that makes a line too long to read."""
     uses = Counter(_reads(function))
+    reads = [_reads(s) for s in body]
     i = 0
     while i < len(body):
         match body[i]:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.startswith(TEMPORARY):
                 if uses[name] == 0:
-                    uses.subtract(_reads(value))
-                    del body[i]
+                    uses.subtract(reads[i])
+                    del body[i], reads[i]
                     # What only this statement read may go now as well.
                     i = 0
                     continue
                 trivial = isinstance(value, ast.Name | ast.Constant)
-                if (uses[name] == 1 or trivial) and _moved(body, i, name, value, trivial=trivial):
+                if (uses[name] == 1 or trivial) and _moved(body, reads, i, name, value, trivial=trivial):
                     extra = uses.pop(name) - 1
-                    uses.update(_reads(value) * extra)
-                    del body[i]
+                    uses.update(reads[i] * extra)
+                    del body[i], reads[i]
                     i = max(i - 1, 0)
                     continue
         i += 1
 
 
-def _moved(body: list[ast.stmt], i: int, name: str, value: ast.expr, *, trivial: bool) -> bool:
-    sources = set(_reads(value))
-    places = [j for j in range(i + 1, len(body)) if name in _reads(body[j])]
+def _moved(
+    body: list[ast.stmt], reads: list[list[str]], i: int, name: str, value: ast.expr, *, trivial: bool
+) -> bool:
+    sources = set(reads[i])
+    places = [j for j in range(i + 1, len(body)) if name in reads[j]]
     if not places:
         return False
     for j in range(i + 1, places[-1] + 1):
@@ -83,6 +86,7 @@ def _moved(body: list[ast.stmt], i: int, name: str, value: ast.expr, *, trivial:
             return False
     for j in places:
         body[j] = _Put(name, value).visit(body[j])
+        reads[j] = _reads(body[j])
     return True
 
 

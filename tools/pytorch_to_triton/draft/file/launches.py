@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
-from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed
+from pytorch_to_triton.draft.file.choices import Lines
+from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed, statements
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.values import Buffer, Cluster
 from pytorch_to_triton.draft.partition import Group
@@ -39,40 +40,52 @@ class Kernel:
     """How often it walks over what it reduces."""
     variants: tuple[Variant, ...]
 
+    def on(self, others: Mapping[Buffer, Buffer]) -> Kernel:
+        """The same kernel on other tensors; what is not among `others` stays."""
+        return replace(self, printed=self.printed.on(others))
+
 
 @dataclass(frozen=True)
-class Launches:
-    """The kernels of a group, and the lines of `run` that compute what it stores."""
+class Choice:
+    """The kernels of one alternative, and when `run` takes it."""
 
+    condition: str
     kernels: tuple[Kernel, ...]
-    allocations: tuple[str, ...]
-    lines: tuple[str, ...]
+
+    def on(self, others: Mapping[Buffer, Buffer]) -> Choice:
+        """The same kernels on other tensors."""
+        return replace(self, kernels=tuple(k.on(others) for k in self.kernels))
+
+
+def choices(
+    group: Group, base: str, stage: Stage, points: Sequence[Mapping[str, int]], twins: int
+) -> tuple[Choice, ...]:
+    """The group's kernels, the choice that always holds last.
+
+    `points` are the declared sizes: what is better at none of them is left out. `twins` says how many other
+    groups take the same kernels.
+    """
+    found = chosen(group, stage, points)
+    names = [base, *(f"{base}_{alternative.name}" for alternative in found[1:])]
+    return tuple(
+        Choice(a.condition, tuple(_kernels(a, n, stage, twins))) for a, n in zip(found, names, strict=True)
+    )
 
 
 def launches(
     group: Group,
-    base: str,
+    taken: Sequence[Choice],
     stage: Stage,
     tuned: Mapping[str, Config],
     allocated: Mapping[str, str],
-    points: Sequence[Mapping[str, int]],
-) -> Launches:
-    """Kernels and launches of a group.
-
-    `allocated` says in which dtype each of its buffers is made, `points` which sizes are declared: what is
-    better at none of them is left out.
-    """
-    chain = chosen(group, stage, points)
-    kernels: list[Kernel] = []
+) -> list[Lines]:
+    """The statements of `run` that compute what a group stores; `allocated`: in which dtype."""
     branches: list[tuple[str, tuple[str, ...]]] = []
-    for number, alternative in enumerate(chain):
-        name = base if number == 0 else f"{base}_{alternative.name}"
-        made = _kernels(alternative, name, stage)
-        kernels += made
+    own = {s.name for s in group.steps}
+    for choice in taken:
         lines: list[str] = []
-        own = {s.name for s in group.steps}
         known: dict[str, str] = {}
-        for kernel in made:
+        for kernel in choice.kernels:
             fresh = {n: t for n, t in kernel.printed.size_sources.items() if known.get(n) != t}
             lines += [f"{n} = {text}" for n, text in fresh.items()]
             known |= fresh
@@ -80,9 +93,9 @@ def launches(
                 if buffer.name not in own:
                     lines.append(allocation(buffer, f"torch.{buffer.dtype}", kernel.printed.size_sources))
             lines += launch(kernel, stage, tuned, precision_setting(group))
-        branches.append((alternative.condition, tuple(lines)))
-    before = [allocation(s.buffer, allocated[s.name]) for s in group.steps]
-    return Launches(tuple(kernels), tuple(before), tuple(decided(branches)))
+        branches.append((choice.condition, tuple(lines)))
+    before = [(allocation(s.buffer, allocated[s.name]),) for s in group.steps]
+    return [*before, *statements(decided(branches))]
 
 
 def chosen(group: Group, stage: Stage, points: Sequence[Mapping[str, int]]) -> tuple[Alternative, ...]:
@@ -111,13 +124,13 @@ def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
     return lines
 
 
-def _kernels(alternative: Alternative, name: str, stage: Stage) -> list[Kernel]:
+def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster, number)}"
         result = printed(replace(cluster, name=own), schedule, "DOC")
         passes = max(1, result.loops)
-        doc = documented(result, cluster.name)
+        doc = documented(result, cluster.name, twins)
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
         variants: tuple[Variant, ...] = ()
         if len(schedule.configs) > 1:
@@ -137,9 +150,10 @@ def _part(cluster: Cluster, number: int) -> str:
     return f"part_{number + 1}" if cluster.reduces() else "apply"
 
 
-def documented(kernel: PrintedKernel, part: str) -> str:
+def documented(kernel: PrintedKernel, part: str, twins: int) -> str:
     """What the kernel computes, in one line; `part` is what it is called among several."""
     written = ", ".join(dict.fromkeys(b.name for b in kernel.stores))
+    written += f" (and {twins} more alike)" if twins else ""
     walks = kernel.schedule.walks.values()
     how = {w.how for w in walks}
     if part.endswith("_partial"):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.calls import call_text
 from pytorch_to_triton.draft.file.choices import Lines, choice_source
-from pytorch_to_triton.draft.file.launches import Kernel, Stage, launches
-from pytorch_to_triton.draft.file.lines import statements, without_repeats, wrapped
+from pytorch_to_triton.draft.file.launches import Choice, Kernel, Stage, choices, launches
+from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.nested import with_nested_apart
 from pytorch_to_triton.draft.partition import Group, partition
@@ -18,6 +19,7 @@ from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.schema.graph import Graph
 
 RESERVED = frozenset((
@@ -56,17 +58,23 @@ def part_of(
     groups = [g for g in items if isinstance(g, Group)]
     function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
     found: list[Lines] = []
-    kernels: list[Kernel] = []
+    forms = {g.cluster: form(g) for g in groups}
+    alike = Counter(forms.values())
+    first: dict[Form, tuple[Group, tuple[Choice, ...]]] = {}
     for item in items:
         if isinstance(item, Call):
             target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
             found.append(wrapped(f"{target} = {call_text(program, item)}"))
             continue
-        base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
-        made = launches(item, base, stage, tuned, program.kept, points)
-        kernels += made.kernels
-        found += [*((line,) for line in made.allocations), *statements(made.lines)]
-    return Part(program, items, tuple(kernels), tuple(without_repeats(found)))
+        own = forms[item.cluster]
+        if own not in first:
+            base = function if len(groups) == 1 else f"{function}_{item.cluster.name}"
+            first[own] = item, choices(item, base, stage, points, alike[own] - 1)
+        twin, taken = first[own]
+        others = counterparts(item.cluster, of=twin.cluster)
+        found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
+    kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
+    return Part(program, items, kernels, tuple(without_repeats(found)))
 
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:

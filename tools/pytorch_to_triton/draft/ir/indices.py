@@ -7,7 +7,7 @@ An index along an axis lies in [0, size). That alone takes apart and puts togeth
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import cache, reduce
 
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.sizes import Size
@@ -93,6 +93,7 @@ def _digits(v: Map) -> Size | None:
     return None
 
 
+@cache
 def below(a: Size, b: Size) -> bool:
     """Whether a is at most b for all dims (which are at least 1 wherever an index exists)."""
     difference = sizes.size(0) + (b - a)

@@ -21,6 +21,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
     """`a // b` of whole numbers; what divides without a remainder is taken out of it."""
 
     @classmethod
+    @cache
     def eval(cls, a: Size, b: Size) -> Size | None:
         if b == 1:
             return a
@@ -51,7 +52,6 @@ def _divides(b: Size, term: Size) -> bool:
     return bool(quotient.is_integer) and quotient.as_numer_denom()[1] == 1
 
 
-@cache
 def _exact(a: Size, b: Size) -> Size | None:
     """The quotient by a sum, such as `H*W - 2*W` by `H - 2`, where it is a sum of products again."""
     quotient, denominator = sympy.fraction(sympy.cancel(a / b))
@@ -156,11 +156,13 @@ def names(expression: Size) -> frozenset[str]:
     return frozenset(str(s) for s in expression.free_symbols)
 
 
+@cache
 def equal(a: Size, b: Size) -> bool:
     """Whether two sizes are the same for all dims."""
     return bool(a == b) or bool(sympy.expand(a - b) == 0)
 
 
+@cache
 def divides(part: Size, whole: Size) -> bool:
     """Whether the one goes into the other without a remainder, for all dims."""
     return equal(FloorDiv(whole, part) * part, whole)

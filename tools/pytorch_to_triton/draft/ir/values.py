@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
@@ -41,9 +42,7 @@ class Buffer:
 
 def kind_of_dtype(dtype: str) -> Kind:
     """`float`, `int` or `bool`."""
-    if dtype == "bool":
-        return "bool"
-    return "int" if dtype.startswith(("int", "uint")) else "float"
+    return "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,11 @@ class Cluster:
 
     def values(self) -> list[Value]:
         """Every value once, operands first."""
-        return list(walk(*self.roots))
+        return list(self._values)
+
+    @cached_property
+    def _values(self) -> tuple[Value, ...]:
+        return tuple(walk(*self.roots))
 
     def reduces(self) -> list[Reduce]:
         """Its reductions, inner ones first."""
@@ -266,13 +269,11 @@ def op(fn: str, *args: Operand, name: str | None = None) -> Value:
     match fn, values:
         case ("add" | "sub", (x, Const(0))) if kind_of(x) == "int" or kind_of(values[1]) == "int":
             return x
-        case ("add", (Const(0), x)) if kind_of(x) == "int":
+        case ("add", (Const(0), x)) | ("mul", (Const(1), x)) if kind_of(x) == "int":
             return x
         case ("mul" | "floordiv", (x, Const(1))) if kind_of(x) == "int":
             return x
-        case ("mul", (Const(1), x)) if kind_of(x) == "int":
-            return x
-        case ("to_float" | "to_int64" | "to_bool", (x,)) if fn == "to_bool" and kind_of(x) == "bool":
+        case ("to_bool", (x,)) if kind_of(x) == "bool":
             return x
     return Map(fn, values, name)
 

@@ -16,6 +16,9 @@ from pytorch_to_triton.draft.lower.row import Context, Refused, cast, row
 from pytorch_to_triton.draft.lower.tensor import Dim, Tensor, guarded, position, reshaped
 from pytorch_to_triton.draft.lower.views import cut
 
+MOST_JOINED = 8
+"""Tensors side by side in a kernel, which tests each element for all of them."""
+
 
 def as_size(given: int | Size) -> Size:
     """A number or size as a size. Raises Refused for what is computed in another way."""
@@ -41,7 +44,12 @@ def cat(ctx: Context, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def joined(ctx: Context, tensors: Sequence[Tensor], at: int) -> Tensor:
-    """The tensors one behind the other in dimension `at`, in the dtype of the call."""
+    """The tensors one behind the other in dimension `at`, in the dtype of the call.
+
+    Raises Refused for very many, which a copy of each joins faster.
+    """
+    if len(tensors) > MOST_JOINED:
+        raise Refused(f"it joins more than {MOST_JOINED} tensors")
     parts = [cast(t, ctx.dtype) for t in tensors if t.shape != (ZERO,)]
     parts = [t for t in parts if t.shape[at] != ZERO] or parts
     if len(parts) < 2:
