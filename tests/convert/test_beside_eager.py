@@ -72,6 +72,14 @@ ROWS = {
         X,
         300.0,
     ),
+    "what PyTorch sorts, which lies in the input's order": Row(
+        "def f(x):\n    return torch.sort(x.t(), dim=0).values + 1\n", X
+    ),
+    "two layers alike": Row(
+        "def f(x, w):\n    h = F.layer_norm(x * w, (x.shape[-1],))\n"
+        "    return F.layer_norm(h * w, (x.shape[-1],))\n",
+        XW,
+    ),
     "a branch on the dtype of a sum": Row(
         "def f(x, w):\n    h = x + w\n    if h.dtype == torch.bfloat16:\n        h = h.clamp(-1, 1)\n"
         "    return h\n",

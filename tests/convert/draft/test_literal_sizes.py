@@ -31,7 +31,8 @@ def text(traced: Graph, stage: Stage) -> str:
     parameters = FUNCTION.replace("f(x)", f"f({', '.join(inputs)})")
     declared = {"INPUTS": inputs, "DIMS": {name: [5] for name in traced.dims}, "REQUIRES": []}
     reference = function_reference(parameters, "f")
-    return draft(traced, Source("f", reference, declared, {"out[0]": "x.dtype"}), stage).text
+    dtypes = {o.path: "x.dtype" for o in traced.outputs}
+    return draft(traced, Source("f", reference, declared, dtypes), stage).text
 
 
 @pytest.mark.parametrize("what", GRAPHS)

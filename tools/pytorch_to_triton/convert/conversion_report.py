@@ -42,7 +42,7 @@ def speed_text(passed: Sequence[StageReport], table: TimingTable | None) -> str:
     eager = table.of(EAGER) if table else None
     best = table.of(label_of(passed[-1].stage)) if table and passed else None
     if table is None or eager is None or best is None:
-        return "speed not measured (no GPU)" if table is None else "speed not measured"
+        return "speed not measured (no GPU)" if passed and table is None else "speed not measured"
     ratio, place = eager.median_ms / best.median_ms, f"on {table.device} at {sizes_of(table)}"
     if is_slower_than_eager(table, passed[-1]):
         return f"slower than eager PyTorch {place}: it takes {1 / ratio:.2f} times as long"
@@ -97,7 +97,7 @@ def markdown(conversion: Conversion) -> str:
         "|---|---|---|---|---|---|---|",
         *(stage_row(s) for s in conversion.stages),
         "",
-        *timing_section(conversion.timing),
+        *timing_section(conversion.timing, conversion.stages),
         *(f"- {note}" for note in conversion.notes),
         *([""] if conversion.notes else []),
         *skipped_section(conversion.stages),
@@ -126,9 +126,12 @@ def counted(verdict: Verdict) -> str:
     return ", ".join(f"{statuses.count(s)} {s.replace('_', ' ')}" for s in order) or "none"
 
 
-def timing_section(table: TimingTable | None) -> list[str]:
+def timing_section(table: TimingTable | None, stages: Sequence[StageReport]) -> list[str]:
     if table is None:
-        return ["Speed: not measured, no GPU.", ""]
+        return [
+            f"Speed: not measured, {'no GPU' if any(s.passed for s in stages) else 'no stage passed'}.",
+            "",
+        ]
     eager = table.of(EAGER)
     rows = [timing_row(t, eager) for t in table.timings]
     return [

@@ -145,20 +145,32 @@ def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[st
     """
     at: Value = Const(0)
     for x, size in zip(index, buffer.shape, strict=True):
-        at = plus(times(wide(p, at), size), x)
+        at = plus(times(at, size), x)
+    at = widened(p, at)
     text = f"{buffer.name}_ptr" if at == Const(0) else f"{buffer.name}_ptr + {p.text(at, layout)}"
     if p.layout(axes_of(at)) == layout:
         return text
     return f"tl.broadcast_to({text}, [{', '.join(str(p.walks[n].block) for n in layout)}])"
 
 
+def widened(p: Printer, at: Value) -> Value:
+    """The offset with all that a stride multiplies as wide as offsets are."""
+    match at:
+        case Map(fn="mul", args=(x, n)) if size_of(n) is not None:
+            return Map("mul", (wide(p, widened(p, x)), n))
+        case Map(fn="add" | "sub" as fn, args=(x, y)):
+            return Map(fn, (widened(p, x), widened(p, y)))
+    return at
+
+
 def wide(p: Printer, x: Value) -> Value:
     """An index that a stride multiplies, as wide as offsets are: that of the grid is so already."""
     if size_of(x) is not None or isinstance(x, Load) or not axes_of(x):
         return x
-    if any(p.walks[a.name].how == "grid" for a in axes_of(x)):
+    walks = {p.walks[a.name].how for a in axes_of(x)}
+    if "grid" in walks:
         return x
-    return Map("to_index", (x,))
+    return Map("as_index" if walks == {"unroll"} else "to_index", (x,))
 
 
 def load(p: Printer, v: Load, layout: tuple[str, ...]) -> str:

@@ -38,7 +38,7 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
-ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index"})
+ON_INDICES = frozenset({"add", "sub", "mul", "floordiv", "mod", "to_int64", "to_index", "as_index"})
 """Arithmetic on indices that is written where it is used."""
 HINTS: Mapping[str, str] = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "and": "mask", "lt": "inside",

@@ -67,9 +67,16 @@ def choices(
     """
     found = chosen(group, stage, points)
     names = [base, *(f"{base}_{alternative.name}" for alternative in found[1:])]
+    conditions = [a.condition for a in found]
     return tuple(
-        Choice(a.condition, tuple(_kernels(a, n, stage, twins))) for a, n in zip(found, names, strict=True)
+        Choice(a.condition, tuple(_kernels(a, name, stage, twins, taken_where(conditions, number))))
+        for number, (a, name) in enumerate(zip(found, names, strict=True))
     )
+
+
+def taken_where(conditions: Sequence[str], number: int) -> str:
+    """When the choice of that number is taken, the first that holds being so."""
+    return " and ".join([*(f"not ({c})" for c in conditions[:number]), conditions[number] or "1 == 1"])
 
 
 def launches(
@@ -124,7 +131,7 @@ def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
     return lines
 
 
-def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int) -> list[Kernel]:
+def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, taken: str) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
         own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster, number)}"
@@ -134,7 +141,7 @@ def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int) -> l
         lines = tuple(line.replace('"""DOC"""', f'"""{doc}"""') for line in result.lines)
         variants: tuple[Variant, ...] = ()
         if len(schedule.configs) > 1:
-            variants = (Variant(result.name, schedule.configs, alternative.condition or "1 == 1"),)
+            variants = (Variant(result.name, schedule.configs, taken),)
         if stage == 2 and len(schedule.configs) > 1:
             lines = (*autotuned(result), "@triton.jit", *lines)
         else:

@@ -32,6 +32,9 @@ RESERVED = frozenset((
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
 
+PRODUCTS = frozenset(f"aten.{name}.default" for name in ("mm", "bmm", "addmm", "baddbmm"))
+"""Operators whose results always lie in order."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -58,13 +61,13 @@ def part_of(
     groups = [g for g in items if isinstance(g, Group)]
     function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
     found: list[Lines] = []
+    read = {v.buffer.name for g in groups for v in g.cluster.loads()}
     forms = {g.cluster: form(g) for g in groups}
     alike = Counter(forms.values())
     first: dict[Form, tuple[Group, tuple[Choice, ...]]] = {}
     for item in items:
         if isinstance(item, Call):
-            target = ", ".join([*item.names, *(["*_"] if item.node.shape is None else [])])
-            found.append(wrapped(f"{target} = {call_text(program, item)}"))
+            found += called(program, item, read)
             continue
         own = forms[item.cluster]
         if own not in first:
@@ -75,6 +78,17 @@ def part_of(
         found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     return Part(program, items, kernels, tuple(without_repeats(found)))
+
+
+def called(program: Program, call: Call, read: Collection[str]) -> list[Lines]:
+    """A call that stays PyTorch's; its results need not lie in order, as what kernels `read` has to."""
+    text = call_text(program, call)
+    if call.node.shape is not None:
+        (name,) = call.names
+        in_order = name not in read or text.endswith(".contiguous()") or call.node.op in PRODUCTS
+        return [wrapped(f"{name} = {text}{'' if in_order else '.contiguous()'}")]
+    results = wrapped(f"{', '.join([*call.names, '*_'])} = {text}")
+    return [results, *((f"{name} = {name}.contiguous()",) for name in call.names if name in read)]
 
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:

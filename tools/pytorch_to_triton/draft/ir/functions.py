@@ -114,6 +114,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "to_int32": Function("{0}.to(tl.int32)", lambda x: np.asarray(x).astype(np.int32), "int"),
     "to_int64": Function("{0}.to(tl.int64)", lambda x: np.asarray(x).astype(np.int64), "int"),
     "to_index": Function("{0}.to(INDEX)", lambda x: np.asarray(x).astype(np.int64), "int"),
+    # of a number of an unrolled loop, which has no .to
+    "as_index": Function("tl.cast({0}, INDEX)", lambda x: np.asarray(x).astype(np.int64), "int"),
     "to_bool": Function("{0} != 0", lambda x: np.asarray(x) != 0, "bool"),
     # largest and smallest: NaN wins, as in PyTorch
     "maximum": Function(f"tl.maximum({{0}}, {{1}}, {NAN})", np.maximum),

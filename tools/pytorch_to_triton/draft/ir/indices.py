@@ -149,6 +149,13 @@ def _sum(v: Map, a: Value, b: Value) -> Value:
             _is_quotient(high, i, n, m) and (by := size_of(n)) is not None
         ):
             return plus(times(h, by), i)
+        # (h + i//N%M)*N + i%N
+        case Map(fn="mul", args=(Map(fn="add", args=(h, Map(fn="mod", args=(high, k)))), n)), Map(
+            fn="mod", args=(i, m)
+        ) if (
+            _is_quotient(high, i, n, m) and (by := size_of(n)) is not None and (top := size_of(k)) is not None
+        ):
+            return plus(times(h, by), remainder(i, by * top))
         # i//N%M*N + i%N
         case Map(fn="mul", args=(Map(fn="mod", args=(high, k)), n)), Map(fn="mod", args=(i, m)) if (
             _is_quotient(high, i, n, m) and (by := size_of(n)) is not None and (top := size_of(k)) is not None

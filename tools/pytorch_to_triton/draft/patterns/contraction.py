@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.ir.sizes import product
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, Map, Reduce, axes_of, kind_of
 from pytorch_to_triton.draft.patterns import columns
 from pytorch_to_triton.draft.schedule.axes import fuse
-from pytorch_to_triton.draft.schedule.blocks import within
+from pytorch_to_triton.draft.schedule.blocks import pipelined, tiles_in_loop, within
 from pytorch_to_triton.draft.schedule.conditions import at_most, more_than, together
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
 from pytorch_to_triton.draft.schedule.split import split
@@ -80,9 +80,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     }
     lengths = {name: product(a.size for a in axes) for name, axes in names.items()}
     blocks = {"BLOCK_M": lengths["row"], "BLOCK_N": lengths["col"], "BLOCK_K": lengths["k"]}
-    configs = within(TAPS if len(k) > 1 else CONFIGS, blocks)
+    tiles = tiles_in_loop(Schedule(walks, (), (), fused).applied(cluster), walks)
+    configs = pipelined(within(TAPS if len(k) > 1 else CONFIGS, blocks), tiles)
     order = ("row", "k", "col")
-    plain = Schedule(walks, order, within(CONFIGS[:1], blocks), fused)
+    plain = Schedule(walks, order, pipelined(within(CONFIGS[:1], blocks), tiles), fused)
     grouped = tuple({**c, "GROUP_M": 8} for c in configs)
     best = Schedule(walks, order, grouped, fused, grouped=True, splits_float32=True)
     found = [Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))]

@@ -39,7 +39,13 @@ ROOTS: tuple[tuple[str, Owner], ...] = (
     (folder_of("numpy"), "numpy"),
 )
 LIBRARY = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
-INSTALLED = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
+INSTALLED = tuple(
+    {  # PYTHONPATH may lead to some of them.
+        *(os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")),
+        *(os.path.dirname(folder) for folder in (TORCH, TRITON, folder_of("numpy"), folder_of("sympy"))),
+        folder_of("typing_extensions"),
+    }
+)
 ENTRY_POINTS = (
     os.path.join(TORCH, "utils", "cpp_extension.py"),
     os.path.join(TORCH, "_ops.py"),
