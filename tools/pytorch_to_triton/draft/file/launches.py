@@ -214,8 +214,7 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
         config |= schedule.untuned
     lines: list[str] = []
     values: dict[str, str] = {}
-    for block, text in {**schedule.sized, **{k: str(v) for k, v in config.items()}}.items():
-        text = _evaluated(_in_names(text, values))
+    for block, text in schedule.values(config).items():
         values[block] = text if text.isdigit() else block.lower()
         if not text.isdigit():
             lines.append(f"{block.lower()} = {text}")
@@ -237,20 +236,6 @@ def launch(kernel: Kernel, stage: Stage, tuned: Mapping[str, Config], setting: s
     given = [*(b.name for b in made.buffers), *made.sizes, *(a.name for a in made.arguments)]
     lines = [*(f"{a.name} = {a.source}" for a in made.arguments if a.name != a.source), *lines]
     return [*lines, *call(made.name, grid, given, keywords)]
-
-
-def _evaluated(text: str) -> str:
-    """The number, where nothing depends on a size."""
-    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    if names - {"min", "max"}:
-        return text
-    return str(eval(text, {"__builtins__": {}, "min": min, "max": max}))
-
-
-def _in_names(text: str, values: Mapping[str, str]) -> str:
-    for block, value in values.items():
-        text = text.replace(block.lower(), value) if value.isdigit() else text
-    return text
 
 
 def call(name: str, grid: str, given: Sequence[str], keywords: Mapping[str, str]) -> tuple[str, ...]:

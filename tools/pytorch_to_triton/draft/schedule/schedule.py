@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -55,6 +56,23 @@ class Schedule:
         for step in self.rewrites:
             cluster = step(cluster)
         return cluster
+
+    def values(self, config: Mapping[str, object]) -> dict[str, str]:
+        """Of a launch: block or `num_warps` -> its number, or Python over sizes and blocks in lower case."""
+        found: dict[str, str] = {}
+        for name, text in {**self.sized, **{k: str(v) for k, v in config.items()}}.items():
+            for known, number in found.items():
+                text = text.replace(known.lower(), number) if number.isdigit() else text
+            found[name] = _evaluated(text)
+        return found
+
+
+def _evaluated(text: str) -> str:
+    """The number, where nothing depends on a size."""
+    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    if names - {"min", "max"}:
+        return text
+    return str(eval(text, {"__builtins__": {}, "min": min, "max": max}))
 
 
 @dataclass(frozen=True)
