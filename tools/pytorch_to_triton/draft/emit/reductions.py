@@ -76,11 +76,6 @@ def operands(p: Printer, r: Reduce) -> tuple[str, str] | None:
     return left, right
 
 
-def precision(p: Printer) -> str:
-    """How tl.dot treats float32."""
-    return ", input_precision=" + ("PRECISION" if p.schedule.splits_float32 else '"ieee"')
-
-
 # Within a tile -------------------------------------------------------------------------------------------
 
 
@@ -88,7 +83,7 @@ def at_once(p: Printer, r: Reduce, layout: tuple[str, ...]) -> str:
     """A plain reduction within the tile at hand."""
     assert r.monoid.is_plain, f"{r.monoid.name} carries several values"
     if found := operands(p, r):
-        return f"tl.dot({', '.join(found)}{precision(p)})"
+        return f"tl.dot({', '.join(found)}, input_precision=PRECISION)"
     axes = tiled(p, r.axes)
     missing = [a for a in r.axes if a not in axes_of(r.args[0])]
     if missing:
@@ -244,7 +239,7 @@ def during(p: Printer, r: Reduce, names: tuple[Name, ...]) -> None:
         return
     acc = names[0]
     if found := operands(p, r):
-        inner.lines.append(f"{acc.text} = tl.dot({', '.join(found)}, {acc.text}{precision(p)})")
+        inner.lines.append(f"{acc.text} = tl.dot({', '.join(found)}, {acc.text}, input_precision=PRECISION)")
         return
     kind = kind_of(r)
     value = padded(p, r.args[0], tiled(p, r.axes), identities(r.monoid, kind)[0])

@@ -1,9 +1,9 @@
 """Sums of products: matrix products and convolutions, with what is computed of their result at once.
 
 A block of the output a program, rows and columns on the grid. `tiled`: in order. `grouped`: in an order that
-keeps operands in the cache, float32 products as PyTorch's: in TF32 where it may, else by bfloat16 parts that
-together err less than float32 (six products; measured 2.13e-7 against 1.15e-6 for 4096 summands). A
-convolution's rows are its output's pixels, its columns the output's channels; channels and taps are one axis.
+keeps operands in the cache. Float32 is multiplied as PyTorch does it: in TF32 where it may, else by bfloat16
+parts that together err less than float32 (six products; measured 2.13e-7 against 1.15e-6 for 4096 summands).
+A convolution's rows are its output's pixels, its columns output channels; channels and taps are one axis.
 """
 
 from pytorch_to_triton.draft.ir.monoids import SUM
@@ -83,9 +83,10 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     tiles = tiles_in_loop(Schedule(walks, (), (), fused).applied(cluster), walks)
     configs = pipelined(within(TAPS if len(k) > 1 else CONFIGS, blocks), tiles)
     order = ("row", "k", "col")
-    plain = Schedule(walks, order, pipelined(within(CONFIGS[:1], blocks), tiles), fused)
+    first = pipelined(within(CONFIGS[:1], blocks), tiles)
+    plain = Schedule(walks, order, first, fused)
     grouped = tuple({**c, "GROUP_M": 8} for c in configs)
-    best = Schedule(walks, order, grouped, fused, grouped=True, splits_float32=True)
+    best = Schedule(walks, order, grouped, fused, grouped=True)
     found = [Alternative("tiled", ((cluster, plain),)), Alternative("grouped", ((cluster, best),))]
     if len(k) == 1 and len(cluster.reduces()) == 1:
         outputs = product(a.size for a in (*batch, *m, *n))

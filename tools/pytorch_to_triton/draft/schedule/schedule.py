@@ -48,8 +48,6 @@ class Schedule:
     where nothing was measured."""
     grouped: bool = False
     """Programs in groups of GROUP_M blocks of the first grid axis: a group shares the second's tiles."""
-    splits_float32: bool = False
-    """Whether tl.dot multiplies float32 as PRECISION says: in TF32 or in parts."""
 
     def applied(self, cluster: Cluster) -> Cluster:
         """The cluster in the form that is walked."""
