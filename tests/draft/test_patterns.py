@@ -1,7 +1,13 @@
-"""Each pattern drafts its own examples, and a file that is no pattern is refused with what it lacks."""
+"""Each pattern drafts its own examples, and a file that is no pattern is refused with what it lacks.
+
+The kernels of all alternatives are kept in golden/: whoever changes a pattern sees what becomes of them.
+`REWRITE_GOLDEN=1 pytest tests/draft/test_patterns.py` writes them again; read the diff.
+"""
 
 import ast
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -19,8 +25,10 @@ from pytorch_to_triton.schema.target import Target
 
 from ..convert.drafting import sourced
 
+GOLDEN = Path(__file__).parent / "golden"
+HEAD = "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n"
 EXAMPLES = [(p, example) for p in PATTERNS for example in p.EXAMPLES]
-NAMES = [f"{p.__name__.rpartition('.')[2]} {i}" for i, (p, _) in enumerate(EXAMPLES)]
+NAMES = [f"{p.__name__.rpartition('.')[2]}_{p.EXAMPLES.index(e)}" for p, e in EXAMPLES]
 
 
 def target_of(example: str) -> tuple[str, str]:
@@ -34,14 +42,11 @@ def target_of(example: str) -> tuple[str, str]:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("pattern", "example"),
-    EXAMPLES,
-    ids=NAMES,
-)
-async def test_a_pattern_drafts_its_examples(
-    pattern: ModuleType, example: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+@pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=NAMES)
+async def test_a_pattern_drafts_its_examples_as_it_did(
+    number: int, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
+    pattern, example = EXAMPLES[number]
     path = tmp_path / "example.py"
     name, source = target_of(example)
     path.write_text(source, encoding="utf-8")
@@ -53,9 +58,22 @@ async def test_a_pattern_drafts_its_examples(
     for group in matched:
         first, *_ = pattern.alternatives(group.cluster)
         assert not first.condition, "the first alternative may always be taken"
-        for alternative in pattern.alternatives(group.cluster):
-            for cluster, schedule in alternative.kernels:
-                ast.parse("\n".join(printed(cluster, schedule, alternative.name).lines))
+    text, golden = kernels_of(matched), GOLDEN / f"{NAMES[number]}.py"
+    if os.environ.get("REWRITE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def kernels_of(groups: list[Group]) -> str:
+    """A module with the kernels of every alternative, and when each is taken."""
+    found = [HEAD]
+    for group in groups:
+        for alternative in group.pattern.alternatives(group.cluster):
+            for number, (cluster, schedule) in enumerate(alternative.kernels):
+                named = replace(cluster, name=f"{group.cluster.name}_{alternative.name}_{number}")
+                doc = f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
+                found.append("\n".join(["@triton.jit", *printed(named, schedule, doc).lines]) + "\n")
+    return "\n\n".join(found)
 
 
 @pytest.mark.parametrize("lacking", NEEDED)
