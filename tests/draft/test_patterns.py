@@ -71,7 +71,9 @@ def kernels_of(groups: list[Group]) -> str:
         for alternative in group.pattern.alternatives(group.cluster):
             for number, (cluster, schedule) in enumerate(alternative.kernels):
                 named = replace(cluster, name=f"{group.cluster.name}_{alternative.name}_{number}")
-                doc = f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
+                doc = (
+                    f"Taken where {alternative.condition}." if alternative.condition else "Taken at any size."
+                )
                 found.append("\n".join(["@triton.jit", *printed(named, schedule, doc).lines]) + "\n")
     return "\n\n".join(found)
 

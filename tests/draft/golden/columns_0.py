@@ -52,10 +52,9 @@ def out_split_0_kernel(
         i = start + tl.arange(0, BLOCK_K)
         row = part * 512 + i
         inside = row < M
-        x_mask = col_mask[None, :] & inside[:, None]
         x = tl.load(
-            x_ptr + (part * 512 + i[:, None]) * N + col[None, :],
-            mask=x_mask,
+            x_ptr + row[:, None] * N + col[None, :],
+            mask=col_mask[None, :] & inside[:, None],
             other=0.0,
         ).to(tl.float32)
         total_acc += x

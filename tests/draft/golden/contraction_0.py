@@ -143,7 +143,7 @@ def out_split_k_0_kernel(
         k_2 = batch * 4096 + k
         inside = k_2 < K
         a = tl.load(
-            a_ptr + row[:, None] * K + (batch * 4096 + k[None, :]),
+            a_ptr + row[:, None] * K + k_2[None, :],
             mask=row_mask[:, None] & inside[None, :],
             other=0.0,
         )

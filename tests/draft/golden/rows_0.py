@@ -76,11 +76,7 @@ def out_staged_0_kernel(
         i = start + tl.arange(0, BLOCK_N)
         col = part * 16384 + i
         inside = col < N
-        x = tl.load(
-            x_ptr + row * N + (part * 16384 + i),
-            mask=inside,
-            other=-float("inf"),
-        ).to(tl.float32)
+        x = tl.load(x_ptr + row * N + col, mask=inside, other=-float("inf")).to(tl.float32)
         x_max_acc = tl.maximum(x_max_acc, x)
     x_max = tl.max(x_max_acc, axis=0)
     tl.store(partial_ptr + part * M + row, x_max)

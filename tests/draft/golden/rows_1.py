@@ -25,7 +25,7 @@ def out_staged_0_kernel(x_ptr, partial_ptr, M, N, BLOCK_N: tl.constexpr, INDEX: 
         i = start + tl.arange(0, BLOCK_N)
         col = part * 16384 + i
         inside = col < M * N
-        x = tl.load(x_ptr + part * 16384 + i, mask=inside, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += x * x
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))
 

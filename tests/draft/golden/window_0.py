@@ -19,11 +19,7 @@ def out_window_0_kernel(x_ptr, out_ptr, H, W, n_elements, BLOCK: tl.constexpr, I
             inside = mask & ((iw >= 0) & (iw < W))
             x_mask = i_mask & inside
             x = tl.load(
-                (
-                    x_ptr
-                    + ((i // ((W - 1) // 2 + 1) // ((H - 1) // 2 + 1) * H + (oh * 2 + kh - 1)) * W)
-                    + (ow * 2 + kw - 1)
-                ),
+                x_ptr + (i // ((W - 1) // 2 + 1) // ((H - 1) // 2 + 1) * H + ih) * W + iw,
                 mask=x_mask,
                 other=-float("inf"),
             ).to(tl.float32)
@@ -65,7 +61,7 @@ def out_lines_0_kernel(
             inside = mask_2[:, None] & mask_3[None, :]
             x_mask = mask & inside
             x = tl.load(
-                x_ptr + (outer * H + (row[:, None] * 2 + kh - 1)) * W + (col[None, :] * 2 + kw - 1),
+                x_ptr + (outer * H + ih[:, None]) * W + iw[None, :],
                 mask=x_mask,
                 other=-float("inf"),
             ).to(tl.float32)

@@ -157,12 +157,13 @@ def address(p: Printer, buffer: Buffer, index: Sequence[Value], layout: tuple[st
 
 def widened(p: Printer, at: Value) -> Value:
     """The offset with all that a stride multiplies as wide as offsets are."""
+    new: Value = at
     match at:
         case Map(fn="mul", args=(x, n)) if size_of(n) is not None:
-            return Map("mul", (wide(p, widened(p, x)), n))
+            new = Map("mul", (wide(p, widened(p, x)), n))
         case Map(fn="add" | "sub" as fn, args=(x, y)):
-            return Map(fn, (widened(p, x), widened(p, y)))
-    return at
+            new = Map(fn, (widened(p, x), widened(p, y)))
+    return at if new == at else new  # What stays as it is keeps its name.
 
 
 def wide(p: Printer, x: Value) -> Value:
