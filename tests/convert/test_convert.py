@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytorch_to_triton.convert.convert import ConversionRequest, convert
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -130,3 +131,18 @@ async def test_what_would_all_stay_calls_is_refused_with_its_lines(
         await converted(written(DECLARED + body))
     assert refusal.value.exit_code == 4
     assert refusal.value.hint
+
+
+async def test_strict_refuses_what_would_leave_a_call_to_pytorch(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> None:
+    """The product around it would be drafted, and PyTorch would sort."""
+    body = "import torch\n\n\ndef f(x):\n    return torch.sort(x * 2.0).values + 1.0\n"
+    into = tmp_path / "converted"
+    request = ConversionRequest(target=written(DECLARED + body), into=into, seed=7, strict=True)
+    with pytest.raises(NotConvertible) as refusal:
+        await convert(worker, request, interpreter)
+    assert str(refusal.value).startswith("f would leave calls to PyTorch: `aten.sort` (line ")
+    assert "no row lowers it" in str(refusal.value)
+    assert "--strict" in (refusal.value.hint or "")
+    assert not into.exists()

@@ -32,6 +32,9 @@ async def convert(
     pure: Annotated[
         bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
     ] = False,
+    strict: Annotated[
+        bool, Field(description="Refuse a target of which anything would stay a call of PyTorch")
+    ] = False,
     force: shared.Force = False,
     device: shared.Device = "auto",
     seed: shared.Seed = None,
@@ -63,6 +66,7 @@ async def convert(
         backward=backward,
         thorough=thorough,
         pure=pure,
+        strict=strict,
     )
     runtime = await choose_runtime(call.worker, device, python)
     return await conversion.convert(call.worker, request, runtime, call.listener)

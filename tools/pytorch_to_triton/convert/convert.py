@@ -12,6 +12,7 @@ from pytorch_to_triton.convert.work import LAST, ConversionWork
 from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
 from pytorch_to_triton.draft.file.module import Source
 from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
+from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.hardware.versions import Versions, versions
@@ -51,6 +52,8 @@ class ConversionRequest(Value):
     """Whether compute-sanitizer checks the last stage too, on a device."""
     pure: bool = False
     """Whether no library may compute what a kernel can."""
+    strict: bool = False
+    """Whether a target of which anything would stay a call of PyTorch is refused."""
 
 
 async def convert(
@@ -90,11 +93,22 @@ async def convert(
             seconds=request.seconds,
             backward=request.backward,
             thorough=request.thorough,
-            pure=request.pure,
+            pure=request.pure or request.strict,
         )
+        if request.strict:
+            refuse_calls(work)
         staged = await stages_of(work)
         conversion = concluded(work, staged, await versions(worker, runtime))
         return delivered(conversion, fresh, kernel_file(traced.graph.function))
+
+
+def refuse_calls(work: ConversionWork) -> None:
+    """Raises NotConvertible where something would stay a call of PyTorch."""
+    if left := work.drafted(1, PURE).left:
+        raise NotConvertible(
+            f"{work.traced.graph.function} would leave calls to PyTorch: {'; '.join(left)}.",
+            "Leave out --strict to convert what is around them, or write kernels for them by hand.",
+        )
 
 
 def refuse_unused_init(target: Target, description: Description) -> None:

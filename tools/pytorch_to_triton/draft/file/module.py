@@ -87,6 +87,8 @@ class Drafted:
     """In order of launch."""
     calls: tuple[str, ...] = ()
     """Operators that stay calls of PyTorch, by name."""
+    left: tuple[str, ...] = ()
+    """The same with their lines and why: ends of a sentence."""
     tuned: Mapping[str, Config] = field(default_factory=dict)
     ways: Ways = PURE
     """Who computes convolutions and products."""
@@ -121,10 +123,12 @@ def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Confi
         main = part_of(_stored(graph, source, ways), stage, tuned, points)
         parts = [main, *(_branch(b, stage, points, ways) for b in source.branches)]
     kernels = tuple(k for part in parts for k in part.kernels)
-    calls = tuple(c.node.op for part in parts for c in part.items if isinstance(c, Call))
+    calls = [c for part in parts for c in part.items if isinstance(c, Call)]
+    left = described(calls)
     if not kernels:
-        raise nothing_drafted(graph, [c for part in parts for c in part.items if isinstance(c, Call)])
-    return Drafted(_text(parts, source, stage, gradients), kernels, calls, tuned, ways)
+        raise nothing_drafted(graph, left)
+    text = _text(parts, source, stage, gradients)
+    return Drafted(text, kernels, tuple(c.node.op for c in calls), left, tuned, ways)
 
 
 def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
@@ -141,15 +145,21 @@ def _halves(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Conf
     return halves(part_of(stored, stage, tuned, points), backward, ways, stage, tuned, points)
 
 
-def nothing_drafted(graph: Graph, calls: Sequence[Call]) -> NotConvertible:
+def described(calls: Sequence[Call]) -> tuple[str, ...]:
+    """Every call that stays PyTorch's, with its line and why."""
+
+    def line(call: Call) -> str:
+        return f" (line {call.node.line})" if call.node.line else ""
+
+    found = (f"`{c.node.op.removesuffix('.default')}`{line(c)}: {c.why}" for c in calls)
+    return tuple(dict.fromkeys(found))
+
+
+def nothing_drafted(graph: Graph, left: Sequence[str]) -> NotConvertible:
     """A refusal that names every call with its line."""
-    named = dict.fromkeys(
-        f"`{c.node.op.removesuffix('.default')}`{f' (line {c.node.line})' if c.node.line else ''}: {c.why}"
-        for c in calls
-    )
-    listed = "; ".join(named) or "it computes nothing"
     return NotConvertible(
-        f"{graph.function} cannot be drafted, for all of it would stay calls of PyTorch: {listed}.",
+        f"{graph.function} cannot be drafted, for all of it would stay calls of PyTorch: "
+        f"{'; '.join(left) or 'it computes nothing'}.",
         "Write its kernel by hand and validate it.",
     )
 
