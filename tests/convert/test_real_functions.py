@@ -25,11 +25,11 @@ DRAFTED = [
     *(pytest.param(file, (3,), id=f"{file.stem} at stage 3") for file in FILES[::9]),
     *(
         pytest.param(file, STAGES, id=file.stem, marks=pytest.mark.corpora)
-        for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[1::4])
+        for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[1::9])
     ),
 ]
 """Each is traced in every combination of its dtypes, which takes seconds: the last drafts of a ninth of the
-functions for every change, all drafts of a quarter with the corpora, of all with ALL_REAL_FUNCTIONS=1."""
+functions for every change, all drafts of another ninth with the corpora, of all with ALL_REAL_FUNCTIONS=1."""
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {
     "conv_bn_relu": ("aten.convolution.default",),
     "patch_embedding": ("aten.convolution.default",),
