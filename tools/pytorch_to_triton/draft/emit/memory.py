@@ -121,9 +121,7 @@ def _always_inside(p: Printer, n: str) -> bool:
         return False
     if walk.block in p.schedule.sized:
         return p.schedule.sized[walk.block] == str(size)
-    schedule = p.schedule
-    launched = [schedule.values(c) for c in (*schedule.configs, {**schedule.configs[0], **schedule.untuned})]
-    blocks = {values.get(walk.block, "") for values in launched}
+    blocks = {values.get(walk.block, "") for values in p.schedule.launched}
     if not all(b.isdigit() and int(size) % int(b) == 0 for b in blocks):
         return False
     p.filled[walk.block] = int(size)

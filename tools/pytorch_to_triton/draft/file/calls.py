@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from pytorch_to_triton.draft.file.choices import Lines
+from pytorch_to_triton.draft.file.lines import wrapped
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, buffers_of, is_plain
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -31,6 +33,8 @@ TORCH_NAMES = frozenset({
 """Dtypes and memory formats, which the graph has by name."""
 TORCH_FUNCTIONS = frozenset({"addmm", "baddbmm", "bmm", "cumsum", "mm", "sort", "topk"})
 """Operators that are functions of torch with the same parameters."""
+PRODUCTS = frozenset(f"aten.{name}.default" for name in ("mm", "bmm", "addmm", "baddbmm"))
+"""Operators whose results always lie in order."""
 
 
 def tensor_text(program: Program, name: str) -> str:
@@ -66,6 +70,17 @@ def in_dtype(program: Program, name: str, dtype: str) -> str:
     kept = program.kept.get(buffers[0], dtype) if buffers else dtype
     text = tensor_text(program, name)
     return text if kept == dtype else f"{text}.to({dtype})"
+
+
+def called(program: Program, call: Call, read: Collection[str]) -> list[Lines]:
+    """A call that stays PyTorch's; its results need not lie in order, as what kernels `read` has to."""
+    text = call_text(program, call)
+    if call.node.shape is not None:
+        (name,) = call.names
+        in_order = name not in read or text.endswith(".contiguous()") or call.node.op in PRODUCTS
+        return [wrapped(f"{name} = {text}{'' if in_order else '.contiguous()'}")]
+    results = wrapped(f"{', '.join([*call.names, '*_'])} = {text}")
+    return [results, *((f"{name} = {name}.contiguous()",) for name in call.names if name in read)]
 
 
 def call_text(program: Program, call: Call) -> str:

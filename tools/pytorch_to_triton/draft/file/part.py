@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytorch_to_triton.draft.file import run as runs
-from pytorch_to_triton.draft.file.calls import call_text
+from pytorch_to_triton.draft.file.calls import called
 from pytorch_to_triton.draft.file.choices import Lines, choice_source
 from pytorch_to_triton.draft.file.launches import Choice, Kernel, Stage, choices, launches
 from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
@@ -31,9 +31,6 @@ RESERVED = frozenset((
     "index_dtype", "INDEX", "float32_precision", "PRECISION",
 ))  # fmt: skip
 """Names that kernels and launches use themselves."""
-
-PRODUCTS = frozenset(f"aten.{name}.default" for name in ("mm", "bmm", "addmm", "baddbmm"))
-"""Operators whose results always lie in order."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +75,6 @@ def part_of(
         found += launches(item, [c.on(others) for c in taken], stage, tuned, program.kept)
     kernels = tuple(k for _, taken in first.values() for c in taken for k in c.kernels)
     return Part(program, items, kernels, tuple(without_repeats(found)))
-
-
-def called(program: Program, call: Call, read: Collection[str]) -> list[Lines]:
-    """A call that stays PyTorch's; its results need not lie in order, as what kernels `read` has to."""
-    text = call_text(program, call)
-    if call.node.shape is not None:
-        (name,) = call.names
-        in_order = name not in read or text.endswith(".contiguous()") or call.node.op in PRODUCTS
-        return [wrapped(f"{name} = {text}{'' if in_order else '.contiguous()'}")]
-    results = wrapped(f"{', '.join([*call.names, '*_'])} = {text}")
-    return [results, *((f"{name} = {name}.contiguous()",) for name in call.names if name in read)]
 
 
 def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) -> Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from pytorch_to_triton.draft.ir.values import Cluster
@@ -54,6 +55,11 @@ class Schedule:
         for step in self.rewrites:
             cluster = step(cluster)
         return cluster
+
+    @cached_property
+    def launched(self) -> tuple[Mapping[str, str], ...]:
+        """The `values` of every launch that may be: measured, or where nothing was."""
+        return tuple(self.values(c) for c in (*self.configs, {**self.configs[0], **self.untuned}))
 
     def values(self, config: Mapping[str, object]) -> dict[str, str]:
         """Of a launch: block or `num_warps` -> its number, or Python over sizes and blocks in lower case."""
