@@ -6,7 +6,7 @@ that the tools call.
 """
 
 from pytorch_to_triton_server.tool import Tool
-from pytorch_to_triton_server.tool_functions import docs
+from pytorch_to_triton_server.tool_functions import convert_session, docs
 from pytorch_to_triton_server.tool_functions.audit import audit
 from pytorch_to_triton_server.tool_functions.benchmark import benchmark
 from pytorch_to_triton_server.tool_functions.convert import convert
@@ -26,6 +26,40 @@ TOOLS = (
         title="Convert PyTorch to Triton",
         function=convert,
         is_yes=lambda conversion: conversion.verdict == "converted",
+        destructive=True,
+    ),
+    Tool(
+        name="convert_start",
+        title="Start a conversion in steps",
+        function=convert_session.convert_start,
+    ),
+    Tool(
+        name="convert_submit",
+        title="Submit a stage of a conversion",
+        function=convert_session.convert_submit,
+        is_yes=lambda session: session.verdict != "shut",
+    ),
+    Tool(
+        name="convert_status",
+        title="Look at a conversion in steps",
+        function=convert_session.convert_status,
+        read_only=True,
+    ),
+    Tool(
+        name="convert_list",
+        title="List conversions in steps",
+        function=convert_session.convert_list,
+        read_only=True,
+    ),
+    Tool(
+        name="convert_restore",
+        title="Go back to an earlier attempt",
+        function=convert_session.convert_restore,
+    ),
+    Tool(
+        name="convert_drop",
+        title="Remove a conversion in steps",
+        function=convert_session.convert_drop,
         destructive=True,
     ),
     Tool(
@@ -71,5 +105,9 @@ TOOLS = (
         read_only=True,
     ),
 )
-GROUPS = {"docs": "Search and read the documentation of the installed Triton, and the guides."}
+GROUPS = {
+    "docs": "Search and read the documentation of the installed Triton, and the guides.",
+    "convert": "Turn a PyTorch function or module into a Triton kernel file: `convert TARGET` all at once "
+    "(`convert all --help` lists its options), or in steps, a gate each: start, submit, status.",
+}
 """The help of each group of commands: tools whose names begin with the same word."""

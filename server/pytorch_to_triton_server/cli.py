@@ -17,11 +17,14 @@ from pytorch_to_triton_server.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from typer import Typer
+    from typer.core import TyperGroup
 
     from pytorch_to_triton.jobs.client import WorkerClient
     from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
+WHOLE = "all"
+"""The command that a group stands for where its tool has the group's name."""
 USAGE = 2
 DEFECT = 5
 INTERRUPTED = 130
@@ -93,13 +96,38 @@ def build_app() -> "Typer":
         else:
             serve.serve_stdio()
 
-    groups = {name: typer.Typer(help=about, no_args_is_help=True) for name, about in GROUPS.items()}
+    groups = {
+        name: typer.Typer(help=about, epilog=EXIT_STATUS, no_args_is_help=True, cls=group_class())
+        for name, about in GROUPS.items()
+    }
     for tool in TOOLS:
-        group, _, name = tool.name.rpartition("_")
+        group, name = command_of(tool)
         groups.get(group, app).command(name, help=help_of(tool), epilog=EXIT_STATUS)(command(tool))
     for name, group_app in groups.items():
         app.add_typer(group_app, name=name)
     return app
+
+
+def command_of(tool: Tool) -> tuple[str, str]:
+    """The group and the name of a tool's command: docs_search is `docs search`, convert is `convert all`."""
+    if tool.name in GROUPS:
+        return tool.name, WHOLE
+    group, _, name = tool.name.rpartition("_")
+    return group, name
+
+
+def group_class() -> "type[TyperGroup]":
+    """A group of commands that may be left out where one of them stands for the group: `convert TARGET`."""
+    from typer.core import TyperGroup
+
+    class GroupWithDefault(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            known = {*self.commands, *ctx.help_option_names}
+            if WHOLE in self.commands and args and args[0] not in known:
+                args = [WHOLE, *args]
+            return super().parse_args(ctx, args)
+
+    return GroupWithDefault
 
 
 def help_of(tool: Tool) -> str:

@@ -18,6 +18,7 @@ from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.documentation import DocsStatus, MissingEntry, PageExcerpt, SearchResult
 from pytorch_to_triton.schema.finding import AuditReport, Finding
+from pytorch_to_triton.schema.session import ConversionSession, SessionList, Understanding
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
@@ -57,7 +58,7 @@ def closing_lines(result: Value) -> Iterator[str]:
             f"Suppressed at {one.finding.file}:{one.finding.line}: {one.finding.rule}: {one.reason}"
             for one in result.suppressed
         )
-    if isinstance(result, Verdict | Inspection | Benchmark | AuditReport):
+    if isinstance(result, Verdict | Inspection | Benchmark | AuditReport | ConversionSession):
         yield from (f"Note: {note}" for note in result.notes)
     yield texts["summary"]
     yield texts["next_step"]
@@ -98,6 +99,11 @@ def tables_of(result: Value) -> Iterator[Table]:
                     yield case_table(stage.verdict)
             if result.timing:
                 yield timing_table(result.timing)
+        case ConversionSession():
+            yield from session_tables(result)
+        case SessionList() if result.sessions:
+            rows = [(str(s.session), s.target, f"stage {s.stage}", str(s.attempts)) for s in result.sessions]
+            yield table_of(("session", "target", "next", "attempts"), rows)
         case Benchmark():
             yield table_of(*brief_table(result))
         case Inspection():
@@ -109,6 +115,45 @@ def tables_of(result: Value) -> Iterator[Table]:
             yield from missing_tables(result.missing)
         case DocsStatus():
             yield from missing_tables(result.missing)
+
+
+def session_tables(session: ConversionSession) -> Iterator[Table]:
+    """At the start what was understood; later every attempt, and the last one's conditions."""
+    if not session.attempts:
+        yield table_of(("understood", ""), list(understood_rows(session.understood)))
+        return
+    rows = [
+        (
+            str(one.number),
+            f"stage {one.stage}" + (f" (again {one.restored})" if one.restored else ""),
+            "opened" if one.opened else "shut",
+            f"{one.median_ms:.4f}" if one.median_ms is not None else "",
+            one.when,
+        )
+        for one in session.attempts
+    ]
+    yield table_of(("attempt", "gate", "outcome", "ms", "when (UTC)"), rows)
+    last = session.attempts[-1]
+    conditions = [(one.name, one.met, one.evidence, one.advice) for one in last.conditions]
+    yield table_of((f"attempt {last.number} asks", "", "evidence", "what to try"), conditions)
+
+
+def understood_rows(understood: Understanding) -> Iterator[tuple[str, str]]:
+    """What is known of a target, a row a kind."""
+    for name, lines in (
+        ("inputs", understood.inputs),
+        ("frozen", understood.frozen),
+        ("holds where", understood.guards),
+        ("computes", understood.steps),
+        ("drafted", understood.kernels),
+        ("stays in PyTorch", understood.calls),
+        ("not drafted", (understood.no_draft,)),
+        ("work", (understood.work,)),
+        ("gradients", (understood.gradients,)),
+        ("worth reading", understood.read),
+    ):
+        if text := "\n".join(line for line in lines if line):
+            yield name, text
 
 
 def case_table(verdict: Verdict) -> Table:

@@ -55,13 +55,15 @@ def test_a_kernel_that_is_slower_than_pytorch_is_called_so_and_not_recommended()
 
 def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:
     summary = summary_of("f.py:f", STOPPED, None)
-    assert "stage 1 (correct) is the kernel; stage 2 (optimised) is failed: The tail is wrong." in summary
+    assert (
+        "stage 1 (correct) is the kernel; stage 2 (optimised) is not validated: The tail is wrong;" in summary
+    )
 
 
 def test_no_right_stage_leaves_no_kernel_to_use() -> None:
     stages = [stage(1, "failed")]
     assert "no stage passed" in summary_of("f.py:f", stages, None)
-    assert "change the target" in next_step_of(stages, None, None)
+    assert "The draft is at fault" in next_step_of(stages, None, None)
 
 
 def test_the_next_step_without_a_device_is_to_measure_on_one() -> None:

@@ -30,8 +30,13 @@ def test_a_stage_whose_interval_overlaps_is_not_slower() -> None:
 
 
 def test_a_stage_beyond_the_interval_is_slower_and_does_not_pass() -> None:
-    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.1, 1.2), stage_2=(1.21, 1.25, 1.3)))
+    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.1, 1.2), stage_2=(1.23, 1.25, 1.3)))
     assert (judged[1].speed, judged[1].passed) == ("slower", False)
+
+
+def test_a_stage_that_takes_one_percent_longer_is_not_slower() -> None:
+    judged = gated([stage(1), stage(2)], table(stage_1=(1.0, 1.0, 1.0), stage_2=(1.009, 1.01, 1.011)))
+    assert judged[1].speed == "not slower"
 
 
 def test_a_stage_is_compared_with_the_last_one_that_passed() -> None:

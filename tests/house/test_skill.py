@@ -28,7 +28,7 @@ def test_the_skill_lists_the_tools_that_exist_and_no_other() -> None:
 
 
 def test_the_skill_is_a_short_router() -> None:
-    assert len(SKILL.splitlines()) < 100
+    assert len(SKILL.splitlines()) < 120
 
 
 def test_the_skill_links_to_every_reference_page() -> None:

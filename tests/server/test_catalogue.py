@@ -17,7 +17,7 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.cli import build_app
+from pytorch_to_triton_server.cli import WHOLE, build_app
 from pytorch_to_triton_server.tool import Tool
 
 HEAVY = {"torch", "triton", "numpy", "httpx", "markdownify", "matplotlib"}
@@ -36,7 +36,7 @@ def commands() -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, one in group.commands.items():
         inner = one.commands if isinstance(one, TyperGroup) else None
-        flat |= {f"{name}_{n}": c for n, c in inner.items()} if inner else {name: one}
+        flat |= {name if n == WHOLE else f"{name}_{n}": c for n, c in inner.items()} if inner else {name: one}
     return flat
 
 

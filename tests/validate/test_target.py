@@ -191,7 +191,7 @@ async def test_gigabytes_of_example_inputs_are_described_without_being_drawn(
 
 
 NO_FIT = [
-    ("def reference(x): return x", "takes x, the inputs are x, y", NO_OPTIONS),
+    ("def reference(x): return x", "takes x, but the declared inputs are x, y", NO_OPTIONS),
     ("def reference(x, y, z): return x", "not declared: z", NO_OPTIONS),
     ("def reference(x, w): return x", "not declared: w; not taken: y", NO_OPTIONS),
     ("def reference(x, y): return x", "not taken: z", parse_options(["z=1"], [])),

@@ -193,3 +193,20 @@ def test_nan_and_infinity_are_one_in_a_gradient_and_neither_is_a_number() -> Non
     truth = torch.tensor([nan, inf, -inf, 1.0, nan], dtype=torch.float64)
     candidate = with_one_infinity(torch.tensor([inf, nan, inf, nan, 1.0]), truth)
     assert errors(candidate, truth).failing.tolist() == [False, False, False, True, True]
+
+
+def test_where_everything_cancels_pytorchs_own_rounding_is_the_measure() -> None:
+    nothing = torch.zeros(64, 1, dtype=torch.float64)
+    rounding = torch.full((64, 1), 1.5e-5)
+    for candidate in (torch.zeros(64, 1), -rounding):
+        found = errors(candidate, nothing, pytorch=rounding)
+        assert found.judged.all()
+        assert not found.failing.any()
+    assert errors(20 * rounding, nothing, pytorch=rounding).failing.all()
+    assert errors(rounding, nothing, pytorch=torch.zeros(64, 1)).failing.all()
+
+
+def test_a_small_result_of_small_inputs_is_no_cancellation() -> None:
+    small = 1e-13 * row()
+    assert not errors(small.float(), small).failing.any()
+    assert errors(1.5 * small.float(), small).failing.any()

@@ -131,7 +131,8 @@ class Destination:
         for one in known.values():
             if one.tool == self.tool and one.target != self.owner.target and not one.single:
                 whose = os.path.normpath(self.folder / one.target)
-                return f"{self.folder} holds the results of {self.tool} for {whose}, not for {self.target}."
+                which = "another target (or it was moved)" if whose == str(self.target) else whose
+                return f"{self.folder} holds the results of {self.tool} for {which}, not for {self.target}."
         for file in files_in(self.folder):
             written = known.get(file.relative_to(self.folder).as_posix())
             if written is None or not (written.single or written.tool == self.tool):

@@ -54,6 +54,6 @@ def bmm_2_flash_0_kernel(
         max = new_max
     tl.store(
         bmm_2_ptr + (head * M + query[:, None]) * 32 + e[None, :],
-        acc / denominator[:, None],
+        tl.where(N == 0, 0.0, acc / denominator[:, None]),
         mask=query_mask[:, None],
     )

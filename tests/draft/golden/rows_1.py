@@ -16,7 +16,7 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, n_cols, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
-def out_staged_0_kernel(x_ptr, partial_ptr, M, N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+def out_staged_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
     """Taken where M * N > 32768."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
@@ -24,7 +24,7 @@ def out_staged_0_kernel(x_ptr, partial_ptr, M, N, BLOCK_N: tl.constexpr, INDEX: 
     for start in range(0, 16384, BLOCK_N):
         i = start + tl.arange(0, BLOCK_N)
         col = part * 16384 + i
-        inside = col < M * N
+        inside = col < M_N
         x = tl.load(x_ptr + col, mask=inside, other=0.0).to(tl.float32)
         total_acc += x * x
     tl.store(partial_ptr + part, tl.sum(total_acc, axis=0))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pytorch_to_triton.draft.ir.monoids import SUM
+from pytorch_to_triton.draft.ir.monoids import MAX, SUM
 from pytorch_to_triton.draft.ir.padding import known
 from pytorch_to_triton.draft.ir.sizes import size
 from pytorch_to_triton.draft.ir.values import (
@@ -96,3 +96,19 @@ def test_a_divisor_of_unknown_sign_turns_infinity_round() -> None:
     infinite = {X: -math.inf}
     assert known(op("div", X, Argument("scale", "scale")), infinite, PAST) is None
     assert known(op("div", X, Argument("scale", "math.sqrt(N)")), infinite, PAST) == -math.inf
+
+
+def test_a_row_s_maximum_may_be_a_number_past_its_end() -> None:
+    clamped = op("larger", X, -1e4)
+    below = op("exp", op("sub", clamped, Reduce(MAX, (clamped,), (N,))))
+    assert known(below, {X: -math.inf}, PAST) is None
+    plain = op("exp", op("sub", X, Reduce(MAX, (X,), (N,))))
+    assert known(plain, {X: -math.inf}, PAST) == 0.0
+
+
+def test_a_condition_on_the_row_may_choose_what_lies_past_its_end() -> None:
+    absent = Load(Buffer("absent", (M.size,), "bool"), (Index(M),))
+    for condition in (absent, op("not", absent), op("and", absent, op("gt", TOP, 0.0))):
+        filled = op("where", condition, -1e4, X)
+        below = op("exp", op("sub", filled, Reduce(MAX, (filled,), (N,))))
+        assert known(below, {X: -math.inf}, PAST) is None

@@ -33,7 +33,8 @@ def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | No
 def why_closed(stage: StageReport) -> str:
     """Why a gate did not open."""
     if stage.verdict.verdict != "passed":
-        return f"stage {stage.stage} ({stage.name}) is {stage.verdict.verdict}: {stage.verdict.summary}"
+        outcome = "is not validated" if stage.verdict.verdict == "failed" else "is undecided"
+        return f"stage {stage.stage} ({stage.name}) {outcome}: {stage.verdict.summary.rstrip('.')}"
     return f"stage {stage.stage} ({stage.name}) is right, but slower than the stage before"
 
 
@@ -66,7 +67,10 @@ def sizes_of(table: TimingTable) -> str:
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
     """What to do with the result."""
     if kernel is None:
-        return "Look at the failing cases; change the target, or write that kernel by hand and validate it."
+        return (
+            "The draft is at fault, not your function: please report it. `convert start` opens a session "
+            "with the same draft, which you can correct there."
+        )
     use = f"Use `run` of {nearby(kernel)}"
     if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
         return f"{use}, and look at the failing stage's cases before going on."

@@ -1,4 +1,4 @@
-"""Whether a stage counts: it is validated, and on a device it is not slower than the stage before."""
+"""Whether a stage counts: it is validated, and on a device it is not slower than the one before."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,14 +7,22 @@ from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.schema.conversion import Speed, StageReport
 from pytorch_to_triton.schema.timing import TimingTable
-from pytorch_to_triton.triton_api.check import check
+from pytorch_to_triton.triton_api.check import Complaint, check
 from pytorch_to_triton.triton_api.history import history
+
+ALIKE = 1.02
+"""Stages whose times differ by less are alike: two runs of one stage do by half as much, and a stage with
+launch configurations of its own starts in less time than one that looks them up."""
+
+
+def unknown_names(text: str, triton: str) -> list[Complaint]:
+    """The names and arguments in a file that this Triton does not have."""
+    return [c for c in check(text, history().surface(triton), history()) if c.fault != "deprecated"]
 
 
 def refuse_unknown_names(text: str, file: Path, triton: str) -> None:
     """Raises NotConvertible where a stage uses a name or an argument that this Triton does not have."""
-    wrong = [c for c in check(text, history().surface(triton), history()) if c.fault != "deprecated"]
-    if wrong:
+    if wrong := unknown_names(text, triton):
         raise NotConvertible(
             f"{file}:{wrong[0].line}: {wrong[0].message}", wrong[0].suggestion or "Use another Triton."
         )
@@ -28,7 +36,7 @@ def speed_of(label: str, before: str | None, table: TimingTable | None) -> Speed
         return "not measured"
     if previous is None:
         return "not slower"
-    return "not slower" if is_not_slower(timing.low_ms, previous.high_ms) else "slower"
+    return "not slower" if is_not_slower(timing.low_ms, ALIKE * previous.high_ms) else "slower"
 
 
 def gated(stages: Sequence[StageReport], table: TimingTable | None) -> tuple[StageReport, ...]:

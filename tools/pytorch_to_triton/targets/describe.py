@@ -185,8 +185,9 @@ def misfit(side: Description, names: list[str], given: list[str]) -> str:
     absent = [p.name for p in side.parameters if p.required and p.name not in given]
     details = [f"not declared: {', '.join(absent)}"] * bool(absent)
     details += [f"not taken: {', '.join(unknown)}"] * bool(unknown)
-    takes, inputs = ", ".join(names) or "nothing", ", ".join(given) or "nothing"
-    return f"{side.target}: `{side.name}` takes {takes}, the inputs are {inputs} ({'; '.join(details)})."
+    takes = ", ".join(names) or "nothing"
+    inputs = f"the declared inputs are {', '.join(given)}" if given else "no inputs are declared"
+    return f"{side.target}: `{side.name}` takes {takes}, but {inputs} ({'; '.join(details)})."
 
 
 def examples_case(reference: Description) -> Case | None:

@@ -57,6 +57,17 @@ def cold_milliseconds(
     return [start.elapsed_time(end) for start, end in pairs]
 
 
+def was_exposed(call: Callable[[], object], flush: Flush, cover: int) -> bool:
+    """Whether an idle device is through with `cover` flushes before the host has launched the whole call."""
+    begun = event()
+    flush(cover)
+    begun.record(torch.cuda.current_stream())
+    call()
+    exposed: bool = begun.query()  # type: ignore[no-untyped-call]
+    torch.cuda.synchronize()
+    return exposed
+
+
 def forget_persisting() -> None:
     """Let no line of the L2 cache persist, whatever window a kernel's author has set.
 

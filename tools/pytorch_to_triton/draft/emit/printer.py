@@ -147,6 +147,10 @@ class Printer:
 
     def size(self, size: Size) -> str:
         """A size as source, in the names that `run` computes."""
+        if size.is_Mul and len(size.free_symbols) > 1 and size not in self.size_names:
+            # `run` computes it: a product of arguments would stay within 32 bits.
+            self.size_names[size] = self.fresh("_".join(sorted(sizes.names(size))))
+            self.taken.add(self.size_names[size])
         if size in self.size_names:
             return self.size_names[size]
         named = size.xreplace({s: sizes.symbol(n) for s, n in self.size_names.items() if not s.is_Mul})

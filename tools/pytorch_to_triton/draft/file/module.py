@@ -203,7 +203,7 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves
     blocks = [
         _docstring(parts, source, stage, gradients),
         _imports(source.reference, [*bodies, run]),
-        "\n".join([_declarations(source.declared), *checked.accepted]),
+        "\n".join([declarations(source.declared), *checked.accepted]),
         *source.reference.definitions,
         *bodies,
         *checked.definition,
@@ -247,7 +247,8 @@ def _sorted_imports(lines: set[str]) -> str:
     return "\n".join([*plain, *sorted(lines - set(plain))])
 
 
-def _declarations(declared: Mapping[str, object]) -> str:
+def declarations(declared: Mapping[str, object]) -> str:
+    """INPUTS, DIMS and REQUIRES as source; what is empty is left out."""
     return "\n".join(f"{name} = {_literal(value)}" for name, value in declared.items() if value)
 
 

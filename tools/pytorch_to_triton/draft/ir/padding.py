@@ -62,7 +62,8 @@ class _Sample:
         self.is_infinite = number == len(SIGNS) - 2
         """Zero times what is loaded may be NaN."""
         self.all_equal = number == len(SIGNS) - 1
-        """Unknown numbers are equal to all others there: a row's maximum to a 0 past the row's end."""
+        """Unknown numbers are equal to all others there: a row's maximum to a number past the row's end, also
+        to one that an unknown condition chose."""
         self.rng = random.Random(number)
         self.done: dict[Value, Number] = {}
 
@@ -81,6 +82,8 @@ class _Sample:
                 return False
             case Map(fn="eq" | "ne" as fn, args=(a, b)) if self.all_equal and self.may_meet(a, b):
                 return fn == "eq"
+            case Map(fn="where", args=(c, x, other)) if self.all_equal and self.is_unknown(c):
+                return self.of(x) if math.isfinite(self.of(x)) else self.of(other)
             case Index(axis=a) if self.at_origin and a not in self.axes:
                 return 0
             case Map(fn=fn, args=args):
@@ -94,6 +97,11 @@ class _Sample:
                 # Over other axes: what is the same number in all of these lanes stays it.
                 inside = self.of(x)
                 return inside if inside == m.identity[0] or m != SUM else math.nan
+            case Reduce(monoid=m, args=(x,)) if (
+                self.all_equal and m in (MAX, MIN, PEAK) and math.isfinite(past_end := self.of(x))
+            ):
+                # A row's largest element may be no larger than a number past the row's end.
+                return past_end
         return self.unknown(v)
 
     def may_meet(self, a: Value, b: Value) -> bool:
@@ -101,6 +109,12 @@ class _Sample:
         inside = list(walk(a, b))
         past = any(isinstance(v, Index) and v.axis in self.axes for v in (a, b))
         return a != b and not past and any(isinstance(v, Load) and v not in self.given for v in inside)
+
+    def is_unknown(self, condition: Value) -> bool:
+        """Whether data decides it, and no index past the end."""
+        inside = list(walk(condition))
+        past = any(isinstance(v, Index) and v.axis in self.axes for v in inside)
+        return not past and any(isinstance(v, Load) and v not in self.given for v in inside)
 
     def mapped(self, fn: str, args: list[Number]) -> Number:
         if any(x != x for x in args):

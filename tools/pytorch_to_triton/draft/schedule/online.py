@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from pytorch_to_triton.draft.ir.indices import size_of
+from pytorch_to_triton.draft.ir.indices import extent, size_of
 from pytorch_to_triton.draft.ir.monoids import (
     ONLINE_LOG_SUM_EXP,
     ONLINE_SOFTMAX,
@@ -48,7 +48,7 @@ def _exponentials(v: Value) -> Value | None:
             m == SUM and not axes_of(total) & set(axes)
         ):
             inner = Reduce(SUM, (op("mul", p, w),), axes)
-            return op("div", _exponentials(inner) or inner, total, name=v.name)
+            return _of_any(axes, op("div", _exponentials(inner) or inner, total, name=v.name))
         case Reduce(monoid=m, args=(Map(fn="mul", args=(p, w)),), axes=axes) if m == SUM:
             found = _shifted(p, axes)
             if found and found[1] == ONLINE_SOFTMAX:
@@ -56,6 +56,14 @@ def _exponentials(v: Value) -> Value | None:
         case Reduce(monoid=m, args=(p,), axes=axes) if m == SUM and (found := _shifted(p, axes)):
             return Get(Reduce(found[1], (found[0],), axes), 1, name=v.name)
     return None
+
+
+def _of_any(axes: tuple[Axis, ...], quotient: Value) -> Value:
+    """A sum of quotients as a quotient of the sum: of no terms at all it is 0, not 0 / 0."""
+    for axis in axes:
+        if not axis.size.is_Integer:
+            quotient = op("where", op("eq", extent(axis.size), 0), 0.0, quotient)
+    return quotient
 
 
 def _shifted(p: Value, axes: tuple[Axis, ...]) -> tuple[Value, Monoid] | None:

@@ -20,6 +20,8 @@ What else is here, and not installed by it:
     cuda_answers.py  what torch.cuda answers there
 """
 
+import torch
+
 from . import arithmetic, autotuning, formats, launching, libdevice, reductions, syntax
 
 
@@ -36,3 +38,5 @@ def install() -> None:
     syntax.install()
     libdevice.install()
     autotuning.install()
+    # What poses as a GPU here convolves in float32, as the references on the CPU do.
+    torch.backends.cudnn.allow_tf32 = False

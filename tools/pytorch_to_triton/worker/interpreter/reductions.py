@@ -59,7 +59,10 @@ class ReduceOps(upstream.ReduceOps):  # type: ignore[misc]
         ufunc, position = known(UFUNCS, self.combine_fn), known(POSITIONS, self.combine_fn)
         values = arrays[0]
         if ufunc and suits_numpy(dtypes[0]):
-            return [ufunc.reduce(values, axis=axis, keepdims=True, dtype=values.dtype)]
+            # Lanes are added in pairs on a GPU; numpy does so along the last axis alone.
+            last = np.ascontiguousarray(np.moveaxis(values, axis, -1))
+            found = ufunc.reduce(last, axis=-1, keepdims=True, dtype=values.dtype)
+            return [np.moveaxis(found, -1, axis)]
         if position and suits_numpy(dtypes[0]) and not np.isnan(values).any():
             best = position(values, axis=axis, keepdims=True)
             return [np.take_along_axis(array, best, axis) for array in arrays]

@@ -10,7 +10,7 @@ from ..calls.call_inputs import generated_arguments, generated_cotangents, gener
 from ..calls.exchange import CallInputs, Exchange
 from ..calls.tensors import read_outputs, write_values
 from ..loading.target import Loaded, load
-from ..truth.compare import Comparison
+from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
 from ..wire import ErrorBudget
 from .input_pool import variant
@@ -68,7 +68,7 @@ class Coordinator:
         found = {}
         for name in names:
             outputs = read_outputs(self.exchange.outputs("candidate", name), "cuda")
-            found[name] = brief(Comparison(outputs, truth, call, self.budget).statistics())
+            found[name] = brief(statistics_of(outputs, truth, call, self.budget))
             self.exchange.forget(name)
         self.exchange.forget(TRUTH)
         del truth, call, bases

@@ -1,7 +1,6 @@
 """One callable's process, in which nothing else runs; and a process that calls nothing."""
 
 import dataclasses
-import math
 import os
 import time
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.tensors import read_values, write_outputs
-from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes
+from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes, was_exposed
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
 from ..tuning.autotuned import chosen_configs
@@ -24,6 +23,8 @@ from .passes import PASSES, Timed
 from .workers import Commands
 
 FIRST_CALLS = 3
+LAUNCHES = 5
+"""Launches that are looked at: none may be exposed."""
 
 
 class TimedImplementation:
@@ -130,22 +131,22 @@ class TimedImplementation:
         return 1e3 * (time.perf_counter() - began)
 
     def find_cover(self) -> None:
-        """Find how many flushes keep the device busy while the host launches a call."""
-        launching = max(self.launch_seconds() for _ in range(FIRST_CALLS))
-        began = time.perf_counter()
-        self.flush()
-        torch.cuda.synchronize()
-        flushing = time.perf_counter() - began
-        self.cover = min(1 + math.ceil(launching / flushing), MOST_COVER)
+        """Find how many flushes keep the device busy while the host launches a call: twice what just does.
 
-    def launch_seconds(self) -> float:
-        """What the host needs to launch a call on an idle device."""
-        self.fill([0])
-        began = time.perf_counter()
-        self.results = [self.timed[0]()]
-        taken = time.perf_counter() - began
-        torch.cuda.synchronize()
-        return taken
+        A host is now and then twice as slow, and a device that waits for it would be timed.
+        """
+        tried = 1
+        while tried < MOST_COVER and not self.is_hidden(tried):
+            tried *= 2
+        self.cover = min(2 * tried, MOST_COVER - 1) if tried < MOST_COVER else MOST_COVER
+
+    def is_hidden(self, cover: int) -> bool:
+        """Whether the device is still busy with so many flushes when the host has launched a call."""
+        for number in range(LAUNCHES):
+            self.fill([number])
+            if was_exposed(self.timed[0], self.flush, cover):
+                return False
+        return True
 
     def wall(self) -> float:
         """Milliseconds from a call to the device's being done, by the host's clock.

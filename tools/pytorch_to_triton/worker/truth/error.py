@@ -5,7 +5,8 @@ The unit of an element is the largest of
     row's: a sum of large terms that happens to be small is not expected to be right to its last bit,
   - how far the truth itself moves when the inputs move by one rounding error (its conditioning), likewise for
     the element, its row and the typical row,
-  - in an output of a few elements, eps times the inputs' root mean square: too few to show what is typical,
+  - eps times the inputs' root mean square, in an output of a few elements, too few to show what is typical,
+    and where everything cancels but PyTorch keeps some rounding,
   - the spacing of numbers around zero.
 A row is the last dimension; where that is short, the whole output.
 """
@@ -28,6 +29,8 @@ CLEARLY_OFF = 100.0
 """Units from which on an error of PyTorch's is more than rounding of something small."""
 USUAL = 0.9
 """In all rows a candidate may err as much as PyTorch errs at most in this share of its rows."""
+NOTHING = 2.0**-40
+"""Of the inputs' size: what float64 leaves of it, times the reciprocal of something small."""
 QUANTILE_ELEMENTS = 2**24
 """torch.quantile takes no more."""
 
@@ -88,12 +91,16 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     wide = {name: tensor.double() for name, tensor in outputs.items()}
     kinds = {name: kind_of(tensor) for name, tensor in wide.items()}
     size = unit(wide["truth"], wide["nearby"], torch.finfo(dtype), inputs_rms)
+    cancelled = cancelled_size(wide["truth"], wide["pytorch"], inputs_rms)
+    size = size.clamp_min(torch.finfo(dtype).eps * cancelled)
     agreed = kinds["truth"] == kinds["pytorch"]
     pytorch = in_units(wide["pytorch"], wide["truth"], size, agreed & (kinds["truth"] == FINITE))
     judged = agreed & (pytorch * torch.finfo(dtype).eps <= budget.untrusted)
     # Where the row as a whole is wrong, an element that happens to be near proves nothing either.
     off = own_size(torch.where(agreed, wide["pytorch"] - wide["truth"], 0.0))
-    judged &= ~((pytorch > CLEARLY_OFF) & (off > budget.untrusted * own_size(wide["truth"])))
+    judged &= ~(
+        (pytorch > CLEARLY_OFF) & (off > budget.untrusted * own_size(wide["truth"]).clamp_min(cancelled))
+    )
     finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
     candidate = in_units(wide["candidate"], wide["truth"], size, finite)
     allowed = budget.factor * usual_or_own(torch.where(judged, pytorch, 0.0)) + budget.slack
@@ -186,6 +193,19 @@ def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_
         # For huge inputs, which may well be normalized, `nearby` shows it.
         spacing = max(spacing, torch.finfo(torch.float64).eps * min(inputs_rms, ORDINARY))
     return torch.maximum(limits.eps * size, typical_size(nearby - truth)).clamp_min(spacing)
+
+
+def cancelled_size(truth: torch.Tensor, pytorch: torch.Tensor, inputs_rms: float) -> float:
+    """How large what cancels is, where everything does, as in a gradient by what has no influence; else 0.
+
+    Only where PyTorch itself keeps more rounding of it than the truth is large: small results of small inputs
+    are no cancellation.
+    """
+    if truth.numel() == 0 or not bool(truth.isfinite().all()):
+        return 0.0
+    size, left = min(inputs_rms, ORDINARY), float(truth.abs().max())
+    noise = float((pytorch - truth).abs().nan_to_num(nan=0.0).max())
+    return size if left <= NOTHING * size and noise > left else 0.0
 
 
 def typical_size(values: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,9 @@ shows how much the problem itself amplifies the rounding errors that no kernel c
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,6 +29,8 @@ from .steps import Steps, same_steps
 
 HUGE_BYTES = 2**32
 """Of inputs and outputs: above, no truth is computed in float64."""
+MORE_SAMPLES = 3
+"""Runs of the reference that show again how far rounding moves what a first one seemed to leave in place."""
 
 
 class InFloat64(TorchFunctionMode):
@@ -52,10 +56,25 @@ class Truth:
     """The reference in float64, where it runs in it."""
     nearby: Outputs
     """The same for inputs, and with arithmetic, moved by one rounding error."""
+    sample: Callable[[int], Outputs]
+    """Another `nearby`, by its number from 2 on: what a single one moves little by chance, others move."""
     precision: str
     """What `precise` was computed in: `float64`, `float32`, `own`."""
     updated: tuple[str, ...] = ()
     """State that the reference, in training, writes to: a candidate may, and need not."""
+
+    def with_more_samples(self) -> "Truth":
+        """The same, with the farthest of several samples, element by element, as what is nearby.
+
+        Raises what the reference raises.
+        """
+        nearby = self.nearby
+        for number in range(2, 2 + MORE_SAMPLES):
+            sample = self.sample(number)
+            nearby = {
+                path: farther(exact, nearby[path], sample[path]) for path, exact in self.precise.items()
+            }
+        return dataclasses.replace(self, nearby=nearby)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,18 +109,26 @@ class Oracle:
         """
         run = self.run_as_it_is(case_id, seed)
         if self.holds(case_id, run) > HUGE_BYTES:
-            with in_full_precision():
-                found = self.precisely(case_id, "own", run.written, seed)
-            return Truth(run.outputs, *found, "own", run.updated)
+            runs = partial(self.precisely, case_id, "own", run.written, seed)
+            return self.truth_by(in_full_precision()(runs), run, "own")
         with contextlib.suppress(Exception, NotFollowed):
-            return Truth(run.outputs, *self.followed(case_id, run, seed), "float64", run.updated)
+            return self.truth_by(partial(self.followed, case_id, run, seed), run, "float64")
         steps = self.steps(case_id, "own", seed)
         for precision in ("float64", "float32"):
             with contextlib.suppress(Exception):
                 if same_steps(self.steps(case_id, precision, seed), steps):
-                    found = self.precisely(case_id, precision, run.written, seed)
-                    return Truth(run.outputs, *found, precision, run.updated)
-        return Truth(run.outputs, *self.precisely(case_id, "own", run.written, seed), "own", run.updated)
+                    runs = partial(self.precisely, case_id, precision, run.written, seed)
+                    return self.truth_by(runs, run, precision)
+        return self.truth_by(partial(self.precisely, case_id, "own", run.written, seed), run, "own")
+
+    def truth_by(self, outputs: Callable[[int], Outputs], own: ReferenceRun, precision: str) -> Truth:
+        """What `outputs` gives: precise ones for 0, samples of what is nearby for other numbers."""
+        precise = outputs(0)
+
+        def sample(number: int) -> Outputs:
+            return comparable(outputs(number), precise)
+
+        return Truth(own.outputs, precise, sample(1), sample, precision, own.updated)
 
     def holds(self, case_id: str, run: ReferenceRun) -> int:
         """The bytes of the case's inputs and of what the reference makes of them."""
@@ -125,43 +152,31 @@ class Oracle:
         """Whether the reference is a module that may update its own state."""
         return self.reference.module is not None and self.reference.module.training
 
-    def followed(self, case_id: str, own: ReferenceRun, seed: int) -> tuple[Outputs, Outputs]:
-        """In float64 and nearby, on tensors that report the case's own dtypes.
+    def followed(self, case_id: str, own: ReferenceRun, seed: int, sample: int) -> Outputs:
+        """In float64, or nearby for a `sample` from 1 on, on tensors that report the case's own dtypes.
 
         Raises NotFollowed where the outputs are not those of `own`.
         """
         reference = with_own_module(self.reference)
-        found = []
-        for near in (False, True):
-            original = self.exchange.call(case_id, self.device)
-            wide = mapped(original, lambda name, tensor: tensor.to(WIDE.get(tensor.dtype, tensor.dtype)))
-            rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
-            call = declared(original, moved(wide, original, seed) if near else wide)
-            # The kernels of fused attention are for short dtypes.
-            with rounding, DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
-                returned = self.run(reference, call, seed)
-            outputs = all_outputs(returned, call, own.written)
-            if not near and reported_traits(outputs) != all_traits(own.outputs):
-                raise NotFollowed("outputs of other dtypes or shapes")
-            found.append(kept({path: held(leaf) for path, leaf in outputs.items()}))
-        return found[0], comparable(found[1], found[0])
+        original = self.exchange.call(case_id, self.device)
+        wide = mapped(original, lambda name, tensor: tensor.to(WIDE.get(tensor.dtype, tensor.dtype)))
+        call = declared(original, moved(wide, original, seed, sample))
+        # The kernels of fused attention are for short dtypes.
+        with rounding(original, seed, sample), DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
+            returned = self.run(reference, call, seed)
+        outputs = all_outputs(returned, call, own.written)
+        if not sample and reported_traits(outputs) != all_traits(own.outputs):
+            raise NotFollowed("outputs of other dtypes or shapes")
+        return kept({path: held(leaf) for path, leaf in outputs.items()})
 
-    def precisely(
-        self, case_id: str, precision: str, written: list[str], seed: int
-    ) -> tuple[Outputs, Outputs]:
-        """In `precision` and nearby, on plain tensors."""
+    def precisely(self, case_id: str, precision: str, written: list[str], seed: int, sample: int) -> Outputs:
+        """In `precision`, or nearby for a `sample` from 1 on, on plain tensors."""
         reference = in_float64(self.reference) if precision == "float64" else self.reference
-        found = []
-        for near in (False, True):
-            original = self.exchange.call(case_id, self.device)
-            call = precise(original, precision)
-            if near:
-                call = moved(call, original, seed)
-            rounding = Rounding(arithmetic_eps(original), seed) if near else contextlib.nullcontext()
-            with in_precision(precision), rounding:
-                returned = self.run(reference, call, seed)
-            found.append(kept(all_outputs(returned, call, written)))
-        return found[0], comparable(found[1], found[0])
+        original = self.exchange.call(case_id, self.device)
+        call = moved(precise(original, precision), original, seed, sample)
+        with in_precision(precision), rounding(original, seed, sample):
+            returned = self.run(reference, call, seed)
+        return kept(all_outputs(returned, call, written))
 
     def steps(self, case_id: str, precision: str, seed: int) -> list[Any]:
         """What the reference asks torch for in `precision`, on plain tensors."""
@@ -270,12 +285,15 @@ def precise(call: CallInputs, precision: str) -> CallInputs:
     return mapped(call, lambda name, tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
 
 
-def moved(call: CallInputs, original: CallInputs, seed: int) -> CallInputs:
+def moved(call: CallInputs, original: CallInputs, seed: int, sample: int) -> CallInputs:
     """The call with every floating element moved by up to one rounding error of the arithmetic.
 
-    That is float32's where the original tensor is float32 or shorter: good kernels compute in it.
+    That is float32's where the original tensor is float32 or shorter: good kernels compute in it. Sample 0
+    is the call as it is.
     """
-    torch.manual_seed(seed)
+    if not sample:
+        return call
+    torch.manual_seed(seed_of(seed, sample))
     dtypes = {name: tensor.dtype for name, tensor in original.tensors().items()}
 
     def move(name: str, tensor: torch.Tensor) -> torch.Tensor:
@@ -291,6 +309,28 @@ def moved(call: CallInputs, original: CallInputs, seed: int) -> CallInputs:
         return tensor * (1 + eps * steps.double()).to(tensor.dtype)
 
     return mapped(call, move)
+
+
+def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractContextManager[Any]:
+    """Inside, arithmetic is moved by one rounding error; not for sample 0."""
+    if not sample:
+        return contextlib.nullcontext()
+    return Rounding(arithmetic_eps(call), seed_of(seed, sample))
+
+
+def seed_of(seed: int, sample: int) -> int:
+    """Samples of one case take other random numbers, each time the same ones."""
+    return random.Random(f"{seed} {sample}").getrandbits(62)
+
+
+def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
+    """Element by element, the sample farther from the exact value; the first one where it has no values."""
+    if exact.tensor is None or one.tensor is None or other.tensor is None:
+        return one
+    if not (exact.tensor.is_floating_point() or exact.tensor.is_complex()):
+        return one
+    moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
+    return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
 
 
 def arithmetic_eps(call: CallInputs) -> float:

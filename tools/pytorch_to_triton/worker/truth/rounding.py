@@ -4,12 +4,15 @@ Monte Carlo arithmetic (Parker, UCLA CSD-970002, 1997) with one sample. Moving t
 of a value that is clamped and then meets its own mean, where every kernel still rounds the mean.
 """
 
+import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from ..dispatch import DispatchMode
+from .error import own_size
 
 EXACT = frozenset(
     {
@@ -29,8 +32,14 @@ EXACT = frozenset(
 
 
 SUMS = frozenset({"sum", "mean"})
-TERMS = 8
-"""A sum of n terms in lanes errs by about eps * n / sqrt(lanes) of a term; kernels have 32 lanes and more."""
+TERMS = 4
+"""A sum of n terms, one after the other, errs by about eps * n / 8 of a term; kernels add up columns so."""
+CHAIN = 4
+"""A product's n terms are added one after the other by a tile's multiply-adds: the errors of the partial sums
+come to about eps * sqrt(n) / 8 of the result's typical size, whether the terms have one sign or two, and the
+largest of millions of elements errs six times as much. Twice that leaves room within the slack."""
+FIRST_FACTOR = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
+"""Products of matrices and vectors, and the position of the factor whose last dimension is summed over."""
 
 
 class Rounding(DispatchMode):
@@ -46,13 +55,21 @@ class Rounding(DispatchMode):
         name = func.overloadpacket.__name__
         if name in EXACT or returns_arguments(func):
             return result
-        if isinstance(result, tuple):
-            return (self.moved(result[0]), *result[1:])
         if name in SUMS and args[0].is_floating_point():
             # A sum errs with its terms, which may be far larger than what is left of them.
             terms = func(args[0].abs(), *args[1:], **(kwargs or {}))
             return self.moved(result) + self.moved(terms / TERMS) - terms / TERMS
-        return self.moved(result)
+        results = result if isinstance(result, tuple) else (result,)
+        terms = terms_of(name, args, results)
+        changed = tuple(map(self.chained, results, terms)) + results[len(terms) :]
+        return changed if isinstance(result, tuple) else changed[0]
+
+    def chained(self, value: Any, terms: int) -> Any:
+        """A result moved as far as sums of so many terms err one after the other."""
+        if terms == 1 or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return self.moved(value)
+        errors = own_size(value) * (math.sqrt(terms) / CHAIN)
+        return self.moved(value) + self.moved(errors) - errors
 
     def moved(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
@@ -67,3 +84,29 @@ class Rounding(DispatchMode):
 def returns_arguments(func: Any) -> bool:
     """Whether the operator returns views of its arguments, or the arguments that it wrote to."""
     return any(result.alias_info is not None for result in func._schema.returns)
+
+
+def terms_of(name: str, args: Sequence[Any], results: Sequence[Any]) -> list[int]:
+    """How many terms an operator's results add up, the first results' alone where the others round nothing.
+
+    A convolution's are those of its weight, or all positions of its input [N, C, *sizes] for the gradients of
+    weight and bias; other backward operators add up whatever is missing in the shape of a gradient.
+    """
+    if name in FIRST_FACTOR:
+        return [args[FIRST_FACTOR[name]].shape[-1]]
+    if name == "convolution":
+        return [window_of(args[1], args[8], transposed=args[6])]
+    if name == "convolution_backward":
+        positions = args[0].numel() // max(args[0].shape[1], 1)
+        return [window_of(args[2], args[9], transposed=not args[7]), positions, positions]
+    if name.endswith("_backward"):
+        elements = args[0].numel()
+        others = [elements // max(r.numel(), 1) if isinstance(r, torch.Tensor) else 1 for r in results[1:]]
+        return [1, *others]
+    return [1]
+
+
+def window_of(weight: torch.Tensor, groups: int, *, transposed: bool) -> int:
+    """The weights that meet in one element of a convolution's result."""
+    own = weight.numel() // max(weight.shape[0], 1)
+    return own * weight.shape[0] // (weight.shape[1] * groups) if transposed else own

@@ -1,0 +1,155 @@
+"""The tools of a conversion in steps: convert start, submit, status, list, restore and drop."""
+
+# A tool's parameters are its options: as many as it takes.
+# ruff: noqa: PLR0913, FBT002
+
+import secrets
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from pytorch_to_triton_server import parameters as shared
+from pytorch_to_triton_server.names import brief, folder_of, path_of, target_of
+from pytorch_to_triton_server.tool import ToolCall
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.convert.session.store import SessionFolder
+    from pytorch_to_triton.schema.session import ConversionSession, SessionList
+
+SessionPath = Annotated[str, Field(description="The session's folder, as convert start named it")]
+
+
+async def convert_start(
+    call: ToolCall,
+    target: Annotated[
+        str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
+    ],
+    input: shared.Inputs = (),
+    dim: shared.Dims = (),
+    require: shared.Requirements = (),
+    init: shared.Init = (),
+    into: Annotated[
+        str | None,
+        Field(description="A new folder for the session; default: sessions/NAME in the current one"),
+    ] = None,
+    backward: Annotated[bool, Field(description="Gradients are drafted, and checked in every stage")] = False,
+    pure: Annotated[
+        bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
+    ] = False,
+    device: shared.Device = "auto",
+    seed: shared.Seed = None,
+    timeout: shared.Timeout = 300.0,
+    python: shared.Python = None,
+) -> "ConversionSession":
+    """Start converting in steps: trace the target, and put a stage-1 file there to be edited.
+
+    Says what was understood: the graph in words, which kernels the draft has, what stays in PyTorch and
+    why, what work there is. Where nothing can be drafted, the file has signature, inputs and reference, and a
+    kernel to be written. The session is a folder that keeps every attempt. Executes the target's code.
+    """
+    from pytorch_to_triton_server.machine import choose_runtime, warm
+
+    named = target_of(target).constructed_with(init)
+    warm(call.worker, device, python)
+    from pytorch_to_triton.convert.session.start import start  # while the worker starts
+    from pytorch_to_triton.convert.session.store import Setting
+
+    setting = Setting(
+        target=named,
+        inputs=tuple(input),
+        dims=tuple(dim),
+        requires=tuple(require),
+        seed=secrets.randbits(31) if seed is None else seed,
+        seconds=timeout,
+        backward=backward,
+        pure=pure,
+        device=device,
+        python=python,
+    )
+    runtime = await choose_runtime(call.worker, device, python)
+    return await start(call.worker, setting, folder_of(into), runtime)
+
+
+async def convert_submit(
+    call: ToolCall,
+    session: SessionPath,
+    file: Annotated[
+        str | None, Field(description="What to submit; default: the session's file of the current stage")
+    ] = None,
+    accept: Annotated[
+        str, Field(description="Why a stage passes although it is not faster; stays in the record")
+    ] = "",
+) -> "ConversionSession":
+    """Submit a file to the gate of a session's current stage.
+
+    Stage 1 asks that it is right and compiles, with no grave finding; stage 2 also that accesses are
+    coalesced, kernels autotuned, and it is not slower than stage 1; stage 3 that it is timed beside PyTorch.
+    When the gate opens, the next stage's file is put there; when it stays shut, each condition says what was
+    seen and what to try. Every attempt is kept. Executes the file's code.
+    """
+    from pytorch_to_triton_server.machine import choose_runtime, warm
+
+    folder = _opened(session)
+    setting = folder.record().setting
+    warm(call.worker, setting.device, setting.python)
+    from pytorch_to_triton.convert.session.submit import submit  # while the worker starts
+
+    runtime = await choose_runtime(call.worker, setting.device, setting.python)
+    return await submit(
+        call.worker, folder, path_of(file) if file else None, accept.strip(), runtime, call.listener
+    )
+
+
+async def convert_status(call: ToolCall, session: SessionPath) -> "ConversionSession":
+    """Show a session: what was understood, every attempt with its conditions, and what is next."""
+    from pytorch_to_triton.convert.session.answers import session_of
+
+    return session_of(_opened(session))
+
+
+async def convert_list(
+    call: ToolCall,
+    below: Annotated[
+        str, Field(description="The folder to look in; default: sessions in the current folder")
+    ] = "sessions",
+) -> "SessionList":
+    """List the sessions in a folder."""
+    from pytorch_to_triton.convert.session.answers import list_of
+    from pytorch_to_triton.convert.session.store import sessions_below
+
+    folder = path_of(below)
+    return list_of(sessions_below(folder), folder)
+
+
+async def convert_restore(
+    call: ToolCall,
+    session: SessionPath,
+    attempt: Annotated[int, Field(ge=1, description="The number of an attempt whose gate opened")],
+) -> "ConversionSession":
+    """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
+    from pytorch_to_triton.convert.session.restore import restore
+
+    return restore(_opened(session), attempt)
+
+
+async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
+    """Remove a session with all its attempts. Refuses where its folder holds anything else."""
+    from pytorch_to_triton.convert.session.answers import list_of
+    from pytorch_to_triton.convert.session.store import drop, sessions_below
+
+    folder = _opened(session)
+    drop(folder)
+    return list_of(sessions_below(folder.path.parent), folder.path.parent)
+
+
+def _opened(text: str) -> "SessionFolder":
+    """The session in the folder that was named."""
+    from pytorch_to_triton.convert.session.store import opened
+    from pytorch_to_triton.errors import BadInput
+
+    folder = path_of(text)
+    if not folder.is_dir():
+        raise BadInput(
+            f"{brief(text)} is no folder.", "`convert list` names the sessions; `convert start` opens one."
+        )
+    return opened(folder)

@@ -1,0 +1,207 @@
+"""A conversion in steps: gates open for what is right, stay shut for what is not, and nothing is lost."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.convert.session.answers import list_of, session_of
+from pytorch_to_triton.convert.session.restore import restore
+from pytorch_to_triton.convert.session.start import start
+from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop, opened, sessions_below
+from pytorch_to_triton.convert.session.submit import submit
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.session import ConversionSession
+
+from ...conftest import Written
+from . import files
+
+pytestmark = pytest.mark.anyio
+
+Starting = Callable[[str], Awaitable[SessionFolder]]
+Submitting = Callable[..., Awaitable[ConversionSession]]
+
+
+class Silent:
+    """Listens to nothing."""
+
+    async def progress(self, done: float, total: float | None, message: str) -> None: ...
+
+    async def item(self, result: dict[str, Any]) -> None: ...
+
+
+@pytest.fixture
+def started(worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path) -> Starting:
+    """Opens a session for a file's function `f`."""
+
+    async def started(text: str) -> SessionFolder:
+        setting = Setting(
+            target=written(text),
+            seed=7,
+            seconds=120.0,
+            backward=False,
+            pure=False,
+            device="interpreter",
+            python=None,
+        )
+        return opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
+
+    return started
+
+
+@pytest.fixture
+def submitted(worker: WorkerClient, interpreter: Runtime) -> Submitting:
+    """Submits a text, or the stage's file as it is."""
+
+    async def submitted(folder: SessionFolder, text: str | None = None) -> ConversionSession:
+        if text is not None:
+            folder.file(session_of(folder).stage).write_text(text, encoding="utf-8")
+        return await submit(worker, folder, None, "", interpreter, Silent())
+
+    return submitted
+
+
+def unmet(session: ConversionSession) -> dict[str, str]:
+    """The last attempt's conditions that are not met, with the evidence."""
+    return {c.name: c.evidence for c in session.attempts[-1].conditions if c.met == "not met"}
+
+
+async def test_a_draft_passes_its_three_gates_as_it_is(started: Starting, submitted: Submitting) -> None:
+    folder = await started(files.DOUBLED)
+    understood = folder.record().understood
+    assert understood.inputs == ("x: float32[M, N]",)
+    assert [step.partition(" = ")[2].partition("(")[0] for step in understood.steps] == [
+        "aten.mul.Tensor",
+        "aten.add.Tensor",
+    ]
+    assert "bytes" in understood.work
+    assert [(await submitted(folder)).verdict for _ in range(3)] == ["opened", "opened", "finished"]
+    session = session_of(folder)
+    assert session.best == folder.path / "attempts/0003/kernel.py"
+    assert "stage 3 of 3" in session.best.read_text(encoding="utf-8")
+    assert [c.met for c in session.attempts[-1].conditions if "slower" in c.name] == ["not measured"]
+    assert "not measured" in session.summary
+
+
+async def test_what_cannot_be_drafted_starts_with_a_kernel_to_be_written(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.BUCKETS)
+    blank = folder.file(1).read_text(encoding="utf-8")
+    assert "def run(x, edges):" in blank
+    assert "def reference(x, edges):" in blank
+    assert "aten.bucketize.Tensor(x, edges)" in blank
+    assert 'INPUTS = {"x": "float32[N]", "edges": "float32[K]"}' in blank
+    shut = await submitted(folder)
+    assert shut.verdict == "shut"
+    assert "NotImplementedError" in unmet(shut)["right"]
+    assert (await submitted(folder, files.BUCKETS_KERNEL)).verdict == "opened"
+    second = folder.file(2).read_text(encoding="utf-8")
+    assert second.startswith("# Stage 2 of 3 (optimised) is to bring:")
+    assert second.endswith(files.BUCKETS_KERNEL)
+
+
+async def test_a_second_stage_is_refused_for_what_is_wrong_with_it_and_the_session_goes_on(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    assert (await submitted(folder, files.DOUBLED_KERNEL)).verdict == "opened"
+    bug = await submitted(folder, files.PLANTED_BUG)
+    assert list(unmet(bug)) == ["right", "autotuned"]
+    assert "wrong" in unmet(bug)["right"]
+    assert any("--case" in note for note in bug.notes)
+    cheat = await submitted(folder, files.CHEATING)
+    assert "right" in unmet(cheat)
+    unknown = await submitted(folder, files.UNKNOWN_NAME)
+    assert "load_block" in unmet(unknown)["known to the installed Triton"]
+    unloadable = await submitted(folder, f"import no_such_module\n{files.AUTOTUNED}")
+    assert "no_such_module" in unmet(unloadable)["right"]
+    scattered = await submitted(folder, files.UNCOALESCED)
+    assert list(unmet(scattered)) == ["coalesced"]
+    assert [session.verdict for session in (bug, cheat, unknown, unloadable, scattered)] == ["shut"] * 5
+    assert (await submitted(folder, files.AUTOTUNED)).verdict == "opened"
+    assert [one.opened for one in folder.attempts()] == [True, *[False] * 5, True]
+    kept = folder.kernel(folder.attempts()[1]).read_text(encoding="utf-8")
+    assert kept == files.PLANTED_BUG
+
+
+async def test_an_earlier_attempt_is_brought_back_and_nothing_is_lost(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    await submitted(folder, files.DOUBLED_KERNEL)
+    await submitted(folder, files.AUTOTUNED)
+    folder.file(1).write_text("# never submitted\n", encoding="utf-8")
+    restored = restore(folder, 1)
+    assert (restored.stage, restored.attempts[-1].restored) == (2, 1)
+    assert folder.file(1).read_text(encoding="utf-8") == files.DOUBLED_KERNEL
+    assert (folder.path / "stage1_correct.before_restore.py").read_text("utf-8") == "# never submitted\n"
+    assert len(folder.attempts()) == 3
+    with pytest.raises(BadInput, match="no attempt 9"):
+        restore(folder, 9)
+
+
+async def test_a_target_that_changed_is_refused(started: Starting, submitted: Submitting) -> None:
+    folder = await started(files.DOUBLED)
+    target = folder.record().setting.target.path
+    target.write_text(target.read_text(encoding="utf-8").replace("1.0", "3.0"), encoding="utf-8")
+    with pytest.raises(BadInput, match="has changed since the session started"):
+        await submitted(folder)
+    assert folder.attempts() == ()
+
+
+async def test_one_submission_runs_at_a_time(started: Starting, submitted: Submitting) -> None:
+    folder = await started(files.DOUBLED)
+    with folder.locked(), pytest.raises(BadInput, match="Another call is at work"):
+        await submitted(SessionFolder(folder.path))
+
+
+async def test_sessions_are_listed_and_dropped_but_not_what_somebody_else_put_there(
+    started: Starting, tmp_path: Path
+) -> None:
+    folder = await started(files.DOUBLED)
+    (line,) = list_of(sessions_below(tmp_path), tmp_path).sessions
+    assert (line.session, line.stage, line.attempts) == (folder.path, 1, 0)
+    (folder.path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"notes\.txt"):
+        drop(folder)
+    (folder.path / "notes.txt").unlink()
+    drop(folder)
+    assert not folder.path.exists()
+    with pytest.raises(BadInput, match="holds no session"):
+        opened(folder.path)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.corpora)])
+async def test_a_session_survives_whatever_kills_a_submission(
+    kills: int, started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "convert", "submit", str(folder.path)]
+    moments = random.Random(kills)
+    for _ in range(kills):
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(moments.uniform(0.2, 8.0))
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        session = session_of(folder)
+        assert all(attempt.opened for attempt in session.attempts)
+        assert session.file.exists()
+    while not is_done(folder):
+        assert (await submitted(folder)).verdict in ("opened", "finished")
+
+
+def is_done(folder: SessionFolder) -> bool:
+    """Whether the last gate has opened."""
+    return any(attempt.stage == 3 and attempt.opened for attempt in folder.attempts())

@@ -1,0 +1,47 @@
+"""An assistant converts in steps over MCP: start, write, submit, look, drop."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from ..convert.session.files import BUCKETS, BUCKETS_KERNEL
+
+pytestmark = pytest.mark.anyio
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What a tool answers."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def test_an_assistant_writes_a_stage_that_cannot_be_drafted(client: Client, tmp_path: Path) -> None:
+    target = tmp_path / "target.py"
+    target.write_text(f"import torch\n{BUCKETS}", encoding="utf-8")
+    folder = str(tmp_path / "session")
+    began = await called(
+        client, "convert_start", target=f"{target}:f", into=folder, device="interpreter", seed=7
+    )
+    assert list(began)[:2] == ["summary", "next_step"]
+    assert "bucketize" in began["understood"]["no_draft"]
+    shut = await called(client, "convert_submit", session=folder)
+    assert shut["verdict"] == "shut"
+    Path(began["file"]).write_text(BUCKETS_KERNEL, encoding="utf-8")
+    opened = await called(client, "convert_submit", session=folder)
+    assert (opened["verdict"], opened["stage"]) == ("opened", 2)
+    looked_at = await called(client, "convert_status", session=folder)
+    assert [one["opened"] for one in looked_at["attempts"]] == [False, True]
+    (line,) = (await called(client, "convert_list", below=str(tmp_path)))["sessions"]
+    assert line["session"] == folder
+    assert (await called(client, "convert_drop", session=folder))["sessions"] == []
+    assert not Path(folder).exists()
+
+
+async def test_a_folder_without_a_session_is_named(client: Client, tmp_path: Path) -> None:
+    result = await client.call_tool("convert_status", {"session": str(tmp_path)})
+    assert result.is_error
+    assert "holds no session" in str(result.content)

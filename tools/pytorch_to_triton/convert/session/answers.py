@@ -1,0 +1,110 @@
+"""What a caller of a session is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytorch_to_triton.convert.session.state import LAST, best_of, stage_of
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
+from pytorch_to_triton.draft.file.module import STAGE_NAMES
+from pytorch_to_triton.schema.session import Attempt, ConversionSession, Outcome, SessionLine, SessionList
+
+
+def session_of(
+    folder: SessionFolder, verdict: Outcome = "open", notes: tuple[str, ...] = ()
+) -> ConversionSession:
+    """The session as it stands after a call that ended with `verdict`."""
+    record, attempts = folder.record(), folder.attempts()
+    best, stage = best_of(attempts), stage_of(attempts)
+    return ConversionSession(
+        summary=summary_of(record, attempts, verdict),
+        next_step=next_step_of(folder, record, attempts, verdict),
+        verdict=verdict,
+        session=folder.path,
+        target=str(record.setting.target),
+        stage=stage,
+        file=folder.file(stage),
+        understood=record.understood,
+        attempts=attempts,
+        best=folder.kernel(best) if best else None,
+        notes=notes,
+    )
+
+
+def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Outcome) -> str:
+    """What happened, and where the session stands."""
+    name = record.understood.function
+    best = best_of(attempts)
+    if verdict == "started":
+        return f"{name}: {start_text(record)}."
+    if not attempts:
+        return f"{name}: nothing has been submitted yet."
+    last = attempts[-1]
+    if verdict == "shut":
+        unmet = [one for one in last.conditions if one.met == "not met"]
+        reasons = "; ".join(f"{one.name}: {one.evidence}" for one in unmet)
+        return f"{name}: the gate of stage {last.stage} ({STAGE_NAMES[last.stage]}) stays shut. {reasons}"
+    where = f"stage {best.stage} ({STAGE_NAMES[best.stage]}) has passed" if best else "no gate has opened yet"
+    return (
+        f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed_of(best)}."
+    )
+
+
+def start_text(record: SessionRecord) -> str:
+    """What there is to begin with."""
+    understood = record.understood
+    if understood.no_draft:
+        return f"stage 1 is to be written by hand. {understood.no_draft.rstrip('.')}"
+    left, kernels = len(understood.calls), len(understood.kernels)
+    calls = f"; {left} operator{'s stay calls' if left > 1 else ' stays a call'} of PyTorch" if left else ""
+    return f"stage 1 is drafted with {kernels} kernel{'s' if kernels > 1 else ''}{calls}"
+
+
+def speed_of(best: Attempt | None) -> str:
+    """The best attempt's time beside eager PyTorch."""
+    if best is None or best.median_ms is None:
+        return "speed not measured"
+    if best.eager_ms is None:
+        return f"{best.median_ms:.4f} ms"
+    return f"{best.eager_ms / best.median_ms:.2f} times as fast as eager PyTorch"
+
+
+def next_step_of(
+    folder: SessionFolder, record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Outcome
+) -> str:
+    """The one thing to do now."""
+    stage, best = stage_of(attempts), best_of(attempts)
+    submit = f"convert submit {folder.path}"
+    if verdict == "shut":
+        first = next(one for one in attempts[-1].conditions if one.met == "not met")
+        return f"{first.advice.strip()} Then submit again: {submit}".strip()
+    if best and best.stage == LAST:
+        return f"Use `run` of {folder.kernel(best)}, or change {folder.file(LAST)} and submit it again."
+    if not attempts and record.understood.no_draft:
+        read = ", ".join(record.understood.read[:2])
+        return f"Write {folder.file(stage)} (read {read}), then {submit}"
+    return f"Look at {folder.file(stage)}, change what you like, then {submit}"
+
+
+def line_of(folder: SessionFolder) -> SessionLine:
+    """One session among others."""
+    record, attempts = folder.record(), folder.attempts()
+    best = best_of(attempts)
+    return SessionLine(
+        session=folder.path,
+        target=str(record.setting.target),
+        stage=stage_of(attempts),
+        attempts=len(attempts),
+        best=folder.kernel(best) if best else None,
+    )
+
+
+def list_of(folders: list[SessionFolder], below: Path) -> SessionList:
+    """The sessions below a folder."""
+    lines = tuple(line_of(folder) for folder in folders)
+    count = len(lines)
+    return SessionList(
+        summary=f"{count} session{'' if count == 1 else 's'} in {below}.",
+        next_step="convert status FOLDER shows one." if lines else "convert start TARGET opens one.",
+        sessions=lines,
+    )

@@ -1,0 +1,123 @@
+"""What is found out about a submitted file: validated, audited and, on a device, timed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytorch_to_triton.audit.audit import audit
+from pytorch_to_triton.audit.request import AuditRequest
+from pytorch_to_triton.benchmark.roofline import work_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
+from pytorch_to_triton.convert.session import gate
+from pytorch_to_triton.convert.session.start import prepared, request_of
+from pytorch_to_triton.convert.session.state import LAST, before
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
+from pytorch_to_triton.convert.work import TIMED_BYTES
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.finding import AuditReport
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.session import Attempt, Stage
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One file at the gate of one stage."""
+
+    worker: WorkerClient
+    runtime: Runtime
+    listener: ProgressListener
+    folder: SessionFolder
+    record: SessionRecord
+    stage: Stage
+    file: Path
+    text: str
+
+    async def evidence(self) -> gate.Evidence:
+        """What the tools find out, the cheapest first; what is wrong is not timed."""
+        triton = (await versions(self.worker, self.runtime)).triton
+        previous = before(self.folder.attempts(), self.stage)
+        if gate.unknown_names(self.text, triton):
+            return gate.Evidence(self.file, self.text, triton, None, None, None)
+        try:
+            verdict = await self.verdict()
+        except BadInput as refusal:
+            return gate.Evidence(self.file, self.text, triton, None, None, None, refusal=refusal)
+        report = await self.report()
+        right = verdict.verdict == "passed"
+        table = await self.times(previous) if right and not self.runtime.interpreter else None
+        return gate.Evidence(
+            self.file, self.text, triton, verdict, report, table, has_previous=previous is not None
+        )
+
+    async def verdict(self) -> Verdict:
+        """The full validation of the file against the session's target."""
+        setting = self.record.setting
+        request = ValidationRequest(
+            candidate=Target(path=self.file),
+            reference=setting.target,
+            options=request_of(setting).options,
+            allow_torch=frozenset(self.record.allowed),
+            seed=setting.seed,
+            seconds=setting.seconds,
+            backward=setting.backward,
+            require_int64_offsets=True,
+            require_mixed_dtypes=True,
+        )
+        return await validate(self.worker, request, self.runtime, self.listener)
+
+    async def report(self) -> AuditReport:
+        """The audit by source and by what compilers make of it; nothing is run for it again."""
+        setting = self.record.setting
+        request = AuditRequest(
+            targets=(Target(path=self.file),),
+            evidence="compiled",
+            reference=setting.target,
+            options=request_of(setting).options,
+            seconds=setting.seconds,
+        )
+
+        async def runtime() -> Runtime:
+            return self.runtime
+
+        return await audit(self.worker, request, runtime, self.listener)
+
+    async def times(self, previous: Attempt | None) -> TimingTable:
+        """The file beside eager PyTorch, the stage before and, in the last stage, torch.compile."""
+        target = self.record.setting.target
+        implementations = [
+            Implementation(gate.EAGER, target, "reference"),
+            Implementation(gate.SUBMITTED, Target(path=self.file), "candidate"),
+        ]
+        if previous is not None:
+            kept = Target(path=self.folder.kernel(previous))
+            implementations.append(Implementation(gate.PREVIOUS, kept, "candidate"))
+        if self.stage == LAST:
+            implementations.append(Implementation(gate.COMPILE, target, "reference", "default"))
+        found = await prepared(self.worker, self.record.setting, self.runtime)
+        dims = timing_dims(found.declaration, at_least_bytes=TIMED_BYTES)
+        case = Case(name="timing", group="declared", dims=dims, arguments=found.declaration.arguments(dims))
+        setting = self.record.setting
+        trial = TimingTrial(
+            reference=target,
+            implementations=implementations,
+            cases=(case,),
+            seed=setting.seed,
+            seconds=setting.seconds,
+            passes="both" if setting.backward else "forward",
+            depth="brief",
+        )
+        seen = await measured(self.worker, trial, self.runtime, self.listener)
+        graph = found.traced.graph if found.traced else None
+        device = (await versions(self.worker, self.runtime)).devices[0].name
+        return table_of(seen.sizes[0], case, device, Roof(work_of(graph, dims, case.dtypes, None)))

@@ -1,0 +1,226 @@
+"""What the gate of a stage asks, out of what other tools found: pure functions, a condition each."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytorch_to_triton.convert import gates
+from pytorch_to_triton.convert.gates import speed_of
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.finding import SEVERITIES, AuditReport, Finding
+from pytorch_to_triton.schema.session import Condition, Stage
+from pytorch_to_triton.schema.timing import TimingTable
+from pytorch_to_triton.schema.verdict import Verdict
+
+GRAVE = ("critical", "high")
+SUBMITTED, PREVIOUS, EAGER, COMPILE = "submitted", "stage before", "PyTorch eager", "torch.compile"
+SPEED = "not slower than the stage before"
+"""The condition that may be accepted with a reason."""
+NEAR_THE_LIMIT = 0.9
+"""A share of the device's limit at which a stage need not be faster than the one before."""
+
+COMPILES = frozenset({"compiler_refuses", "shared_memory_over_limit"})
+UNCOALESCED = frozenset({"strided_access", "strided_lanes", "narrow_access"})
+BLOCKS = frozenset({"block_not_power_of_two", "warps_not_power_of_two"})
+UNTUNED = frozenset(
+    {"autotune_missing", "single_configuration", "autotune_key_misses_size", "autotune_key_unknown"}
+)
+"""Rules of the audit that each condition of a gate is about."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was found out about one submitted file."""
+
+    file: Path
+    text: str
+    triton: str
+    """The installed version."""
+    verdict: Verdict | None
+    """None where the file uses names that do not exist: it was not run."""
+    audit: AuditReport | None
+    """None where the file was not run."""
+    table: TimingTable | None
+    """None without a device, and where the file is wrong."""
+    refusal: BadInput | None = None
+    """Why it could not even be loaded or called."""
+    has_previous: bool = False
+    """Whether an earlier stage's gate has opened."""
+
+
+def conditions(stage: Stage, seen: Evidence) -> tuple[Condition, ...]:
+    """All that the stage's gate asks, what is wrong before what is slow."""
+    found = [known_names(seen), right(seen.verdict, seen.refusal)]
+    if seen.audit is None:
+        return tuple(found)
+    found += [
+        without("compiles", seen.audit, COMPILES, "compiled for every architecture asked for"),
+        no_grave_finding(seen.audit),
+    ]
+    if stage >= 2:
+        found += [
+            without("coalesced", seen.audit, UNCOALESCED, "every access that was compiled is coalesced"),
+            without("blocks of powers of two", seen.audit, BLOCKS, "all blocks and warps are"),
+            autotuned(stage, seen),
+            speed(seen),
+        ]
+    if stage == 3:
+        found.append(beside_others(seen.table))
+    return tuple(found)
+
+
+def known_names(seen: Evidence) -> Condition:
+    """No name or argument that the installed Triton lacks."""
+    name = "known to the installed Triton"
+    wrong = unknown_names(seen.text, seen.triton)
+    if not wrong:
+        return Condition(name=name, met="met", evidence=f"every name exists in Triton {seen.triton}")
+    line, message, suggestion = wrong[0]
+    return Condition(
+        name=name,
+        met="not met",
+        evidence=f"{seen.file.name}:{line}: {message}",
+        advice=suggestion or "Look the name up: docs search.",
+    )
+
+
+def unknown_names(text: str, triton: str) -> list[tuple[int, str, str]]:
+    """Line, message and suggestion of each; of what does not parse, its first fault."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return [(error.lineno or 1, f"this is not Python: {error.msg}.", "Fix the syntax.")]
+    return [(one.line, one.message, one.suggestion) for one in gates.unknown_names(text, triton)]
+
+
+def right(verdict: Verdict | None, refusal: BadInput | None = None) -> Condition:
+    """The whole validation."""
+    if refusal is not None:
+        return Condition(name="right", met="not met", evidence=refusal.message, advice=refusal.hint)
+    if verdict is None:
+        return Condition(
+            name="right", met="not met", evidence="it was not run", advice="Fix the names first."
+        )
+    met = verdict.verdict == "passed"
+    return Condition(
+        name="right",
+        met="met" if met else "not met",
+        evidence=verdict.summary,
+        advice="" if met else verdict.next_step,
+    )
+
+
+def without(name: str, audit: AuditReport, rules: frozenset[str], clean: str) -> Condition:
+    """No finding of these rules, suspicions and mere remarks apart."""
+    found = [f for f in audit.findings if f.rule in rules and not f.suspected and f.severity != "info"]
+    if not found and not audit.compiled:
+        return Condition(
+            name=name, met="not measured", evidence="no kernel was launched, so none was compiled"
+        )
+    return of_findings(name, found, clean)
+
+
+def no_grave_finding(audit: AuditReport) -> Condition:
+    """No critical or high finding, but for what other conditions are about."""
+    rest = COMPILES | UNCOALESCED | BLOCKS
+    found = [f for f in audit.findings if f.severity in GRAVE and not f.suspected and f.rule not in rest]
+    return of_findings("no grave finding", found, f"none is critical or high{lesser(audit)}")
+
+
+def lesser(audit: AuditReport) -> str:
+    """How many findings of each other severity there are, in brackets; empty where there are none."""
+    counts = Counter(f.severity for f in audit.findings)
+    text = ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s])
+    return f" ({text})" if text else ""
+
+
+def of_findings(name: str, found: Sequence[Finding], clean: str) -> Condition:
+    if not found:
+        return Condition(name=name, met="met", evidence=clean)
+    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+    first = found[0]
+    proof = f" {first.proof}" if first.proof else ""
+    return Condition(
+        name=name,
+        met="not met",
+        evidence=f"{first.file.name}:{first.line}: {first.rule}: {first.message}{proof}{more}",
+        advice=f"{first.suggestion} `docs read rules/{first.rule}` explains it.",
+    )
+
+
+def autotuned(stage: Stage, seen: Evidence) -> Condition:
+    """Stage 2 tries launch configurations; stage 3 may have chosen."""
+    name = "autotuned"
+    if seen.audit is not None and seen.audit.findings:
+        about = without(name, seen.audit, UNTUNED, "")
+        if about.met == "not met":
+            return about
+    if kernels := list(autotuned_kernels(seen.text)):
+        return Condition(name=name, met="met", evidence=f"triton.autotune on {', '.join(kernels)}")
+    if stage == 3:
+        return Condition(name=name, met="met", evidence="the launches have fixed configurations")
+    return Condition(
+        name=name,
+        met="not met",
+        evidence="no kernel is autotuned",
+        advice="Put @triton.autotune over the kernel that takes the most time, with a key of the sizes that "
+        "matter; the guide `autotune` shows how, `benchmark --tune` finds configurations.",
+    )
+
+
+def autotuned_kernels(text: str) -> Iterator[str]:
+    """Functions with triton.autotune above them."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            names = (ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list)
+            if any(n in ("triton.autotune", "autotune") for n in names):
+                yield node.name
+
+
+def speed(seen: Evidence) -> Condition:
+    """Against the last stage whose gate opened; near the device's limit nothing need be faster."""
+    table = seen.table
+    timing = table.of(SUBMITTED) if table else None
+    if table is None or timing is None:
+        return Condition(name=SPEED, met="not measured", evidence=why_not_timed(seen))
+    previous = PREVIOUS if seen.has_previous else None
+    outcome = speed_of(SUBMITTED, previous, table)
+    before = table.of(PREVIOUS)
+    evidence = f"{timing.median_ms:.4f} ms" + (f", before {before.median_ms:.4f} ms" if before else "")
+    share = timing.share_of_limit
+    if share is not None:
+        evidence += f"; {100 * share:.0f} % of the limit"
+    met = outcome != "slower" or (share is not None and share >= NEAR_THE_LIMIT)
+    return Condition(
+        name=SPEED,
+        met="met" if met else "not met",
+        evidence=evidence,
+        advice=""
+        if met
+        else "Compare both files with `inspect` (registers, spills, access widths); if the "
+        'form is worth its time, submit again with --accept "reason".',
+    )
+
+
+def beside_others(table: TimingTable | None) -> Condition:
+    """Measured beside eager PyTorch and torch.compile: what was seen, whoever is faster."""
+    name = "timed beside PyTorch"
+    timing = table.of(SUBMITTED) if table else None
+    others = [table.of(label) for label in (EAGER, COMPILE)] if table else []
+    seen = [f"{other.label} {other.median_ms:.4f} ms" for other in others if other]
+    if timing is None or not seen:
+        return Condition(name=name, met="not measured", evidence="no GPU, or it could not be timed")
+    return Condition(name=name, met="met", evidence=f"{timing.median_ms:.4f} ms; {', '.join(seen)}")
+
+
+def why_not_timed(seen: Evidence) -> str:
+    """Why there is no timing of what was submitted."""
+    if seen.table is not None:
+        return f"it could not be timed: {seen.table.failed.get(SUBMITTED, 'no reason given')}"
+    if seen.verdict is None or seen.verdict.verdict != "passed":
+        return "what is not right is not timed"
+    return "no GPU: kernels ran under the interpreter"

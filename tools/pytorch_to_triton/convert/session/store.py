@@ -1,0 +1,196 @@
+"""A session's folder: `session.json`, the stages' files to edit, and every attempt in a folder of its own.
+
+An attempt appears whole or not at all: its folder is written beside the others and renamed. So a process may
+end at any moment, and the next one finds the session as it was before or after.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from pytorch_to_triton import places
+from pytorch_to_triton.draft.file.module import STAGE_NAMES
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.session import Attempt, Stage, Understanding
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.value import Value
+
+RECORD = "session.json"
+ATTEMPTS = "attempts"
+KERNEL = "kernel.py"
+VERDICT = "attempt.json"
+LOCK = ".lock"
+DEFAULT = Path("sessions")
+"""Below the current folder."""
+
+
+class Setting(Value):
+    """How a session's target is called, traced and checked; the same in every stage."""
+
+    target: Target
+    inputs: tuple[str, ...] = ()
+    """As given on the command line: `x=float32[M,N]`."""
+    dims: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    seed: int
+    seconds: float
+    """How long one call may take, compilation and tuning included."""
+    backward: bool
+    pure: bool
+    device: Literal["auto", "cuda", "interpreter"]
+    """As asked for."""
+    python: str | None
+
+
+class SessionRecord(Value):
+    """What a session starts from."""
+
+    format: int = 1
+    setting: Setting
+    target_digest: str
+    """Of the target's file: what was understood holds for that."""
+    understood: Understanding
+    drafted: Mapping[int, str] = {}
+    """By stage, the digest of the draft that was put into its file: what differs is somebody's own."""
+    put: Mapping[int, str] = {}
+    """By stage, the digest of whatever was put into its file: as long as it is that, it may be replaced."""
+    allowed: tuple[str, ...] = ()
+    """Operators that drafts leave to PyTorch."""
+
+
+@dataclass(frozen=True)
+class SessionFolder:
+    """One session on disk."""
+
+    path: Path
+
+    def record(self) -> SessionRecord:
+        """Raises BadInput where this is no session, or one of another version of this program."""
+        file = self.path / RECORD
+        try:
+            return SessionRecord.model_validate_json(file.read_bytes())
+        except FileNotFoundError as problem:
+            raise BadInput(
+                f"{self.path} holds no session.",
+                "`convert list` names the sessions here; `convert start` opens one.",
+            ) from problem
+        except (OSError, ValidationError) as problem:
+            raise BadInput(
+                f"{file} cannot be read as a session: {str(problem).splitlines()[0]}.",
+                "It may be of another version of this program: start again; attempts stay where they are.",
+            ) from problem
+
+    def write(self, record: SessionRecord) -> None:
+        """Write the record, whole or not at all."""
+        places.write_atomically(self.path / RECORD, record.model_dump_json(indent=2))
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        """All attempts, in order."""
+        files = sorted((self.path / ATTEMPTS).glob(f"[0-9]*/{VERDICT}"))
+        return tuple(Attempt.model_validate_json(file.read_bytes()) for file in files)
+
+    def file(self, stage: Stage) -> Path:
+        """What is edited and submitted for a stage."""
+        return self.path / f"stage{stage}_{STAGE_NAMES[stage]}.py"
+
+    def kernel(self, attempt: Attempt) -> Path:
+        """The kept copy of what was submitted."""
+        return self.path / attempt.file
+
+    def next_number(self) -> int:
+        return 1 + max((attempt.number for attempt in self.attempts()), default=0)
+
+    def keep(self, attempt: Attempt, text: str) -> None:
+        """Add an attempt with what was submitted."""
+        folder = self.path / ATTEMPTS / f"{attempt.number:04}"
+        beside = folder.with_name(f".{folder.name}{places.UNFINISHED}")
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        (beside / KERNEL).write_text(text, encoding="utf-8")
+        (beside / VERDICT).write_text(attempt.model_dump_json(indent=2), encoding="utf-8")
+        beside.rename(folder)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One submission at a time. Raises BadInput where another process has it; a dead one has nothing."""
+        lock = FileLock(self.path / LOCK)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout as problem:
+            raise BadInput(
+                f"Another call is at work in {self.path}.", "Wait until it has ended, or cancel it."
+            ) from problem
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def kept_as(number: int) -> Path:
+    """Where an attempt's file is kept, relative to the session's folder."""
+    return Path(ATTEMPTS) / f"{number:04}" / KERNEL
+
+
+def opened(path: Path) -> SessionFolder:
+    """The session in a folder. Raises BadInput where there is none."""
+    folder = SessionFolder(path)
+    folder.record()
+    return folder
+
+
+def sessions_below(path: Path) -> list[SessionFolder]:
+    """All sessions in a folder and in the folders in it."""
+    return [SessionFolder(file.parent) for file in sorted({*path.glob(RECORD), *path.glob(f"*/{RECORD}")})]
+
+
+def new_folder(path: Path | None, name: str) -> Path:
+    """An empty folder for a session, made: `sessions/NAME` by default, with a number where that is taken.
+
+    Raises BadInput for a folder that holds anything.
+    """
+    if path is not None:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise BadInput(
+                f"{path} is not empty.", "Name a new folder with --into; `convert status` looks at a session."
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+    for number in range(1, 10_000):
+        candidate = (DEFAULT / (name if number == 1 else f"{name}-{number}")).absolute()
+        try:
+            candidate.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return candidate
+    raise BadInput(f"{DEFAULT} holds too many sessions of {name}.", "Drop some: `convert drop FOLDER`.")
+
+
+def drop(folder: SessionFolder) -> None:
+    """Remove a session with all that is in it. Raises BadInput where it holds what a session does not."""
+    folder.record()
+    ours = {RECORD, ATTEMPTS, LOCK, "tuning", "__pycache__", *(folder.file(s).name for s in STAGE_NAMES)}
+    others = [
+        name for name in os.listdir(folder.path) if name not in ours and not name.endswith(places.UNFINISHED)
+    ]
+    if others:
+        raise BadInput(
+            f"{folder.path} also holds {', '.join(sorted(others)[:5])}, which no session wrote.",
+            "Move that elsewhere, then drop the session again.",
+        )
+    with folder.locked():
+        shutil.rmtree(folder.path)
+
+
+def now() -> str:
+    """The time in UTC, as attempts have it."""
+    return datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")

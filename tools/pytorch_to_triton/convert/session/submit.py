@@ -1,0 +1,95 @@
+"""Submitting a file to the gate of a session's current stage, and what follows when it opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytorch_to_triton import places
+from pytorch_to_triton.convert.session import gate
+from pytorch_to_triton.convert.session.answers import session_of
+from pytorch_to_triton.convert.session.evidence import Submission
+from pytorch_to_triton.convert.session.next_stage import put_next
+from pytorch_to_triton.convert.session.start import digest_of_file
+from pytorch_to_triton.convert.session.state import LAST, opens, stage_of
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, kept_as, now
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.session import Attempt, ConversionSession
+from pytorch_to_triton.schema.verdict import Verdict
+
+
+async def submit(
+    worker: WorkerClient,
+    folder: SessionFolder,
+    file: Path | None,
+    accepted: str,
+    runtime: Runtime,
+    listener: ProgressListener,
+) -> ConversionSession:
+    """Run the gate of the current stage on a file; the attempt is kept, whatever comes of it.
+
+    Without `file` it is the stage's own. `accepted` is a reason for which a slower stage may pass.
+    Raises BadInput where the file cannot be read or changed meanwhile, and where the target did.
+    """
+    record = folder.record()
+    refuse_changed_target(record)
+    with folder.locked():
+        stage = stage_of(folder.attempts())
+        path = file or folder.file(stage)
+        text = read(path)
+        submission = Submission(worker, runtime, listener, folder, record, stage, path, text)
+        seen = await submission.evidence()
+        if read(path) != text:
+            raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
+        conditions = gate.conditions(stage, seen)
+        timing = seen.table.of(gate.SUBMITTED) if seen.table else None
+        eager = seen.table.of(gate.EAGER) if seen.table else None
+        number = folder.next_number()
+        attempt = Attempt(
+            number=number,
+            stage=stage,
+            opened=opens(conditions, accepted, gate.SPEED),
+            file=kept_as(number),
+            conditions=conditions,
+            median_ms=timing.median_ms if timing else None,
+            eager_ms=eager.median_ms if eager else None,
+            accepted=accepted,
+            when=now(),
+        )
+        if not attempt.opened:
+            folder.keep(attempt, text)
+            return session_of(folder, "shut", again(seen.verdict))
+        # The next file first: once the attempt is there, the session stands at the next stage.
+        notes = await put_next(submission, text, (2, 3)[stage - 1]) if stage != LAST else ()
+        folder.keep(attempt, text)
+        return session_of(folder, "finished" if stage == LAST else "opened", notes)
+
+
+def again(verdict: Verdict | None) -> tuple[str, ...]:
+    """How the telling case is run again, where a case is wrong."""
+    if verdict is None or verdict.verdict == "passed":
+        return ()
+    return (f"Run the telling case alone: {verdict.replay}",)
+
+
+def refuse_changed_target(record: SessionRecord) -> None:
+    """Raises BadInput where the target's file is gone or another one than at the start."""
+    target = record.setting.target
+    hint = "Start a new session for it; this one keeps its attempts."
+    try:
+        now_there = digest_of_file(target.path)
+    except OSError as problem:
+        raise BadInput(f"{target.path} cannot be read any more: {problem.strerror}.", hint) from problem
+    if now_there != record.target_digest:
+        raise BadInput(f"{target.path} has changed since the session started.", hint)
+
+
+def read(path: Path) -> str:
+    """A submitted file's text. Raises BadInput."""
+    try:
+        return places.read_regular(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise BadInput(f"{path} cannot be read: {why}.", "Name the file with --file.") from problem

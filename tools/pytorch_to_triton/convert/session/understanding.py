@@ -1,0 +1,162 @@
+"""What a trace says of a target, in plain words, and what of it can be drafted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pytorch_to_triton import places
+from pytorch_to_triton.benchmark.roofline import limit_of, work_of
+from pytorch_to_triton.convert.work import TIMED_BYTES
+from pytorch_to_triton.draft.file.module import Drafted
+from pytorch_to_triton.graph.tracing import Traced
+from pytorch_to_triton.hardware.datasheets import datasheet
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.schema.description import Description
+from pytorch_to_triton.schema.graph import (
+    ArgumentList,
+    Graph,
+    Literal_,
+    Node,
+    NodeArgument,
+    NodeRef,
+    NonFinite,
+    ScalarRef,
+    Shape,
+    SizeRef,
+)
+from pytorch_to_triton.schema.session import Understanding
+
+TECHNIQUES: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
+    (("scaled_dot_product",), "softmax", ("tiles", "pipelining", "stability")),
+    (("mm", "matmul", "linear", "einsum"), "matmul_bias_activation", ("tiles", "pipelining", "fusion")),
+    (("conv",), "matmul_bias_activation", ("tiles", "pipelining")),
+    (("softmax", "logsumexp"), "softmax", ("reductions", "stability")),
+    (("layer_norm", "group_norm", "batch_norm", "var"), "layer_norm", ("reductions", "stability")),
+    (("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), "cumulative_sum", ("reductions",)),
+    (("argmax", "argmin", "sort", "topk"), "argmax", ("reductions",)),
+    (("mean", "rsqrt"), "rms_norm", ("reductions", "stability")),
+    (("sum", "amax", "amin", "norm"), "column_sum", ("reductions",)),
+)
+"""Parts of operators' names; the reference kernel and the guides whose techniques they want."""
+PLAIN = ("vector_add", ("masks", "memory_access", "fusion"))
+MOST_READ = 6
+
+
+def understanding_of(
+    declaration: Declaration, traced: Traced, drafted: Drafted | None, why: str, *, backward: bool
+) -> Understanding:
+    """Of a target that was traced; `why` there is no draft."""
+    graph = traced.graph
+    return Understanding(
+        function=graph.function,
+        inputs=tuple(inputs_of(declaration, graph)),
+        frozen=tuple(
+            f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants
+        ),
+        steps=tuple(step_of(node) for node in graph.nodes),
+        guards=graph.guards,
+        kernels=tuple(kernels_of(drafted.text)) if drafted else (),
+        calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
+        no_draft=why,
+        work=work_text(declaration, graph),
+        gradients=gradients_of(graph, backward=backward),
+        read=read_first([node.op for node in graph.nodes]),
+    )
+
+
+def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:
+    """Of a target that torch.export cannot follow."""
+    given = [f"{name}: {spec}" for name, spec in declaration.inputs.items()]
+    state = [f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in description.state]
+    return Understanding(
+        function=description.name,
+        inputs=(*given, *state),
+        no_draft=why,
+        read=read_first([]),
+    )
+
+
+def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
+    """The declared inputs, and what a module's state adds."""
+    for name, spec in declaration.inputs.items():
+        yield f"{name}: {spec}"
+    for tensor in graph.inputs:
+        if tensor.name in graph.state:
+            yield f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape.expressions)}], of the module"
+
+
+def step_of(node: Node) -> str:
+    """One operator call as a line."""
+    arguments = [argument_text(a) for a in node.args]
+    arguments += [f"{key}={argument_text(a)}" for key, a in node.kwargs.items()]
+    made = f" -> {node.dtype}{shape_text(node.shape)}" if node.shape is not None else ""
+    where = f", line {node.line}" if node.line else ""
+    return f"{node.name} = {node.op}({', '.join(arguments)}){made}{where}"
+
+
+def shape_text(shape: Shape) -> str:
+    return f"[{', '.join(shape.expressions)}]"
+
+
+def argument_text(argument: NodeArgument) -> str:
+    match argument:
+        case NodeRef() | ScalarRef():
+            return argument.name
+        case SizeRef():
+            return argument.label or argument.expression
+        case Literal_() | NonFinite():
+            return str(argument.value)
+        case ArgumentList():
+            return f"[{', '.join(argument_text(item) for item in argument.items)}]"
+
+
+def kernels_of(text: str) -> Iterator[str]:
+    """The name of each kernel in a drafted file with the first line of its docstring."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list):
+            yield f"{node.name}: {(ast.get_docstring(node) or '').partition(chr(10))[0]}"
+
+
+def work_text(declaration: Declaration, graph: Graph, gpu: str = "H100 SXM") -> str:
+    """Bytes and operations at the sizes that are timed; the least time by a data sheet."""
+    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES)
+    dtypes = {i.name: i.dtype for i in graph.inputs}
+    work = work_of(graph, dims, dtypes, None)
+    if work is None:
+        return ""
+    count = sum(work.flops.values())
+    text = f"at {point_name(dims)}: {work.bytes_moved:,} bytes, {count:,} floating-point operations"
+    sheet = datasheet(gpu)
+    limit = limit_of(work, sheet.ceilings, tf32=False)
+    if limit is None:
+        return text
+    return f"{text}; at least {max(limit.bytes_ms, limit.flops_ms):.4f} ms on an {gpu}, by its data sheet"
+
+
+def gradients_of(graph: Graph, *, backward: bool) -> str:
+    """Whether the session has a backward pass, and what a module trains."""
+    if backward:
+        return "the backward pass is part of the session, and validated in every stage"
+    trained = f"; the module's {', '.join(graph.state)} may be trained" if graph.state else ""
+    return f"no backward pass: the result raises for inputs that require grad{trained}; --backward adds one"
+
+
+def read_first(operators: Sequence[str]) -> tuple[str, ...]:
+    """Reference kernels and guides for these operators, those that the most particular ones want first."""
+    found: dict[str, None] = {}
+    for parts, kernel, guides in TECHNIQUES:
+        if any(part in op for op in operators for part in parts):
+            found |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
+    if not found:
+        kernel, guides = PLAIN
+        found |= dict.fromkeys([kernel_file(kernel), *(f"guides/{guide}" for guide in guides)])
+    return tuple(found)[:MOST_READ]
+
+
+def kernel_file(name: str) -> str:
+    """A reference kernel's file, wherever this project is installed."""
+    return str(Path(places.shipped("reference_kernels")) / f"{name}.py")
