@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -96,3 +96,18 @@ def test_a_fork_server_that_still_imports_ends_with_the_process_that_started_it(
         assert servers
         kill(parent)
         assert are_gone(servers)
+
+
+def test_signals_that_come_while_a_fork_server_ends_leave_nothing_behind(
+    tmp_path: Path, empty_libraries: Path
+) -> None:
+    with spinning_parent(tmp_path, "spin_with_a_child", PYTHONPATH=str(empty_libraries)) as parent:
+        assert parent.stdout is not None
+        assert json.loads(parent.stdout.readline())["pid"]
+        (server,) = psutil.Process(parent.pid).children()
+        processes = [server, *server.children(recursive=True)]
+        kill(parent)
+        while not is_gone(server):
+            with suppress(psutil.NoSuchProcess):
+                server.terminate()
+        assert are_gone(processes)

@@ -46,7 +46,7 @@ def serve(runtime: dict[str, Any]) -> None:
     gc.collect()
     gc.freeze()
     server = _Server(control)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, lambda *_: server.end())
     die_with_parent(signal.SIGTERM)
     try:
         while server.step():
@@ -90,6 +90,12 @@ class _Server:
         for pid in self._lines:
             with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
+
+    def end(self) -> NoReturn:
+        """End all and leave at once: a handler that raised could interrupt `end_all` itself."""
+        self.end_all()
+        _flush()
+        os._exit(0)
 
     def _accept(self) -> bool:
         message, files, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, 1)
