@@ -57,6 +57,12 @@ TOOLS = (
         function=convert_session.convert_restore,
     ),
     Tool(
+        name="convert_finish",
+        title="Write the finished kernel",
+        function=convert_session.convert_finish,
+        is_yes=lambda result: result.verdict != "failed",
+    ),
+    Tool(
         name="convert_drop",
         title="Remove a conversion in steps",
         function=convert_session.convert_drop,

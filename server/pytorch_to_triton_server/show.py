@@ -18,6 +18,7 @@ from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
 from pytorch_to_triton.schema.documentation import DocsStatus, MissingEntry, PageExcerpt, SearchResult
 from pytorch_to_triton.schema.finding import AuditReport, Finding
+from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.session import ConversionSession, SessionList, Understanding
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
@@ -58,8 +59,12 @@ def closing_lines(result: Value) -> Iterator[str]:
             f"Suppressed at {one.finding.file}:{one.finding.line}: {one.finding.rule}: {one.reason}"
             for one in result.suppressed
         )
-    if isinstance(result, Verdict | Inspection | Benchmark | AuditReport | ConversionSession):
+    if isinstance(
+        result, Verdict | Inspection | Benchmark | AuditReport | ConversionSession | FinishedConversion
+    ):
         yield from (f"Note: {note}" for note in result.notes)
+    if isinstance(result, FinishedConversion) and result.tests and result.tests.output:
+        yield result.tests.output
     yield texts["summary"]
     yield texts["next_step"]
     if isinstance(result, Benchmark):
@@ -104,6 +109,10 @@ def tables_of(result: Value) -> Iterator[Table]:
         case SessionList() if result.sessions:
             rows = [(str(s.session), s.target, f"stage {s.stage}", str(s.attempts)) for s in result.sessions]
             yield table_of(("session", "target", "next", "attempts"), rows)
+        case FinishedConversion():
+            yield table_of(
+                ("file", "lines", ""), [(str(one.path), str(one.lines), one.there) for one in result.files]
+            )
         case Benchmark():
             yield table_of(*brief_table(result))
         case Inspection():

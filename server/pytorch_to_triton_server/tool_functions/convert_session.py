@@ -1,4 +1,4 @@
-"""The tools of a conversion in steps: convert start, submit, status, list, restore and drop."""
+"""The tools of a conversion in steps: convert start, submit, status, list, restore, finish and drop."""
 
 # A tool's parameters are its options: as many as it takes.
 # ruff: noqa: PLR0913, FBT002
@@ -14,6 +14,7 @@ from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.convert.session.store import SessionFolder
+    from pytorch_to_triton.schema.finished import FinishedConversion
     from pytorch_to_triton.schema.session import ConversionSession, SessionList
 
 SessionPath = Annotated[str, Field(description="The session's folder, as convert start named it")]
@@ -130,6 +131,36 @@ async def convert_restore(
     from pytorch_to_triton.convert.session.restore import restore
 
     return restore(_opened(session), attempt)
+
+
+async def convert_finish(
+    call: ToolCall,
+    session: SessionPath,
+    into: Annotated[
+        str | None,
+        Field(description="The folder for the files; default: converted/NAME in the current folder"),
+    ] = None,
+    force: Annotated[
+        bool, Field(description="Replace files of these names, even those that somebody else wrote")
+    ] = False,
+    dry_run: Annotated[bool, Field(description="Only say what would be written")] = False,
+) -> "FinishedConversion":
+    """Write a session's best kernel as a function that takes the place of PyTorch's, and run its tests.
+
+    NAME_triton.py has the kernels, a function registered with PyTorch, so that torch.compile takes it and
+    gradients flow, and PyTorch's own code for what the kernels do not take; for a module also a class with
+    the same parameters. Tests and a benchmark lie beside it. Needs torch and triton alone.
+    """
+    from pytorch_to_triton_server.machine import choose_runtime, warm
+
+    folder = _opened(session)
+    setting = folder.record().setting
+    warm(call.worker, setting.device, setting.python)
+    from pytorch_to_triton.convert.finish.finish import FinishRequest, finish  # while the worker starts
+
+    runtime = await choose_runtime(call.worker, setting.device, setting.python)
+    request = FinishRequest(folder_of(into), force, dry_run)
+    return await finish(call.worker, folder, request, runtime)
 
 
 async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":

@@ -448,6 +448,10 @@ class FreeSizesAnswer(TypedDict):
     """None: all sizes are numbers."""
 
 
+class RunTestsArguments(TypedDict):
+    file: str
+
+
 class FirstCallArguments(TypedDict):
     target: Target
     case: Case

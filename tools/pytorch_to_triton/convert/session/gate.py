@@ -24,7 +24,7 @@ NEAR_THE_LIMIT = 0.9
 """A share of the device's limit at which a stage need not be faster than the one before."""
 
 COMPILES = frozenset({"compiler_refuses", "shared_memory_over_limit"})
-UNCOALESCED = frozenset({"strided_access", "strided_lanes", "narrow_access"})
+UNCOALESCED = frozenset({"strided_access", "strided_lanes"})
 BLOCKS = frozenset({"block_not_power_of_two", "warps_not_power_of_two"})
 UNTUNED = frozenset(
     {"autotune_missing", "single_configuration", "autotune_key_misses_size", "autotune_key_unknown"}

@@ -26,7 +26,7 @@ from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.inputs.declaration import Declaration, parse_options
-from pytorch_to_triton.inputs.input_spec import ListSpec, TensorSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
@@ -128,17 +128,29 @@ def blank_of(found: SessionTarget, understood: Understanding) -> str:
     tensors = [n for n, spec in declaration.inputs.items() if isinstance(spec, TensorSpec | ListSpec)]
     state = [tensor.name for tensor in found.description.state]
     parameters = [p.name for p in found.description.parameters if not p.variadic]
-    given = (
-        declared(declaration, found.traced)
-        if found.traced
-        else {
-            "INPUTS": {name: str(spec) for name, spec in declaration.inputs.items() if name in tensors},
-            "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
-            "REQUIRES": list(declaration.requires),
-        }
-    )
+    given = declared(declaration, found.traced) if found.traced else declared_by_hand(found)
     reference = reference_in(found)
     return blank(understood, reference, [*parameters, *state], [*tensors, *state], given)
+
+
+def declared_by_hand(found: SessionTarget) -> dict[str, object]:
+    """INPUTS, DIMS and REQUIRES of a target that was not traced."""
+    declaration = found.declaration
+    return {
+        "INPUTS": {
+            name: [str(item) for item in spec.items] if isinstance(spec, ListSpec) else plain(spec)
+            for name, spec in declaration.inputs.items()
+        },
+        "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
+        "REQUIRES": list(declaration.requires),
+    }
+
+
+def plain(spec: TensorSpec | ConstantSpec) -> object:
+    """A tensor's declaration as text, a constant as it is."""
+    if isinstance(spec, TensorSpec):
+        return str(spec)
+    return list(spec.value) if isinstance(spec.value, tuple) else spec.value
 
 
 def reference_in(found: SessionTarget) -> Reference | None:

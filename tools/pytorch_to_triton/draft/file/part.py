@@ -83,8 +83,10 @@ def programmed(graph: Graph, ways: Ways, reserved: frozenset[str] = RESERVED) ->
 
 
 def snake(name: str) -> str:
-    """`ConvBnRelu` as `conv_bn_relu`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    """`ConvBnReLU` as `conv_bn_relu`."""
+    # The activations' names are one word each, whatever their capitals: ReLU, SiLU, GELU.
+    whole = re.sub(r"(Re|Si|Ge|Se|Ce|Pre)LU", lambda found: found[0].capitalize(), name)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", whole).lower()
 
 
 def computed(part: Part, known: Collection[str] = ()) -> list[Lines]:

@@ -47,7 +47,10 @@ def match(cluster: Cluster) -> Mismatch | None:
         return Mismatch("a small window slides over it")
     if len({axes_of(r) for r in cluster.reduces()}) > 1:
         return Mismatch("a statistic would be computed again for every element that uses it")
-    inner = {innermost(load.index) for load in cluster.loads() if set(axes) & set(axes_of(load))}
+    # The largest operands decide: what lacks an axis, such as a mask, is little beside them.
+    reduced_loads = [load for load in cluster.loads() if set(axes) & set(axes_of(load))]
+    most = max((len(axes_of(load)) for load in reduced_loads), default=0)
+    inner = {innermost(load.index) for load in reduced_loads if len(axes_of(load)) == most}
     if inner and not inner & set(axes):
         return Mismatch("neighbours in memory are not reduced together")
     return None

@@ -1,0 +1,125 @@
+"""How the finished tests and the benchmark draw a call's arguments, and at which sizes and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from math import prod
+
+from pytorch_to_triton.convert.finish.recipe import FLOATS, Operand, Recipe
+from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, default_range
+from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
+from pytorch_to_triton.inputs.timing_dims import timing_dims
+
+MOST_ELEMENTS = 2**17
+"""Of one tensor in a test: more would keep the interpreter busy for minutes."""
+MOST_SIZES = 8
+POINTS_TRIED = 2000
+TIMED_BYTES = (2**20, 2**24, 2**28)
+"""Inputs of a benchmark hold at least these: a small, an ordinary and a large size."""
+
+
+def lines(recipe: Recipe) -> list[str]:
+    """The body of `arguments(sizes, dtypes)`, for which `normal`, `uniform` and `integers` are there."""
+    dims = sorted({name for one in recipe.tensors for name in one.shaped.names()})
+    local = {dim: dim if dim not in ("sizes", "dtypes", "device") else f"{dim}_" for dim in dims}
+    return [
+        *(f'{local[dim]} = sizes["{dim}"]' for dim in dims),
+        "return {",
+        *(f'    "{name}": {drawn(recipe, name)},' for name in recipe.arguments if name in recipe.inputs),
+        "}",
+    ]
+
+
+def drawn(recipe: Recipe, name: str) -> str:
+    """One argument as an expression."""
+    spec = recipe.inputs[name]
+    match spec:
+        case ConstantSpec(value=value):
+            return repr(list(value) if isinstance(value, tuple) else value)
+        case ListSpec(items=items):
+            return f"[{', '.join(tensor(item, f'{name}[{i}]') for i, item in enumerate(items))}]"
+        case TensorSpec():
+            return tensor(spec, name)
+
+
+def tensor(spec: TensorSpec, name: str) -> str:
+    """A tensor of random values in its declared range."""
+    dtype, shape = f'dtypes["{name}"]', "".join(f", {size}" for size in spec.shape)
+    first = spec.dtypes[0]
+    if first in FLOATS:
+        if spec.low is None:
+            return f"normal({dtype}{shape})"
+        return f"uniform({dtype}, {spec.low}, {spec.high}{shape})"
+    low, high = (0, 2) if first == "bool" else default_range(first)
+    return f"integers({dtype}, {spec.low or low}, {spec.high or high}{shape})"
+
+
+def mixtures(recipe: Recipe) -> list[str]:
+    """Dtypes by tensor as source: the first declared one of each, the second one of each, and so on."""
+    count = max((len(one.shaped.dtypes) for one in recipe.tensors), default=1)
+    return [mixture(recipe.tensors, index) for index in range(count)]
+
+
+def mixture(tensors: tuple[Operand, ...], index: int) -> str:
+    dtypes = {one.source: one.shaped.dtypes[min(index, len(one.shaped.dtypes) - 1)] for one in tensors}
+    return "{" + ", ".join(f'"{name}": torch.{dtype}' for name, dtype in dtypes.items()) + "}"
+
+
+def another_dtype(recipe: Recipe) -> str | None:
+    """A floating-point dtype that no tensor is declared with; None where there is none to change."""
+    declared = {dtype for one in recipe.tensors for dtype in one.shaped.dtypes}
+    if not declared & FLOATS or "float64" in declared:
+        return None
+    return "torch.float64"
+
+
+def tested_sizes(recipe: Recipe) -> list[Point]:
+    """Declared sizes for a test: the smallest, the largest, the middle, and each dim's sizes from there."""
+    dims = recipe.dims
+    if not dims:
+        return [{}]
+    small = {name: tuple(s for s in sizes if s > 0) or sizes for name, sizes in dims.items()}
+    around = nearby(middle_point(small), small)
+    points = [smallest_point(small), middle_point(small), largest_point(small), *islice(around, POINTS_TRIED)]
+    found: list[Point] = []
+    for point in points:
+        if point not in found and is_drawable(recipe, point) and elements(recipe, point) <= MOST_ELEMENTS:
+            found.append(point)
+        if len(found) == MOST_SIZES:
+            break
+    return found or [next((p for p in points if is_drawable(recipe, p)), points[0])]
+
+
+def timed_sizes(recipe: Recipe) -> list[Point]:
+    """Sizes for the benchmark, the largest declared ones enlarged."""
+    declaration = declaration_of(recipe)
+    if not recipe.dims:
+        return [{}]
+    points = [timing_dims(declaration, at_least_bytes=count) for count in TIMED_BYTES]
+    return [point for i, point in enumerate(points) if point not in points[:i]]
+
+
+def declaration_of(recipe: Recipe) -> Declaration:
+    return Declaration(
+        inputs=dict(recipe.inputs),
+        dims={n: tuple(s) for n, s in recipe.dims.items()},
+        requires=recipe.requires,
+    )
+
+
+def is_drawable(recipe: Recipe, point: Mapping[str, int]) -> bool:
+    """Whether the point meets the conditions, and every tensor has a size and a range there."""
+    declaration = declaration_of(recipe)
+    try:
+        declaration.arguments(point)
+    except BadDeclaration:
+        return False
+    return declaration.violated(point) is None
+
+
+def elements(recipe: Recipe, point: Mapping[str, int]) -> int:
+    """Of the largest tensor."""
+    return max((prod(one.shaped.shape_at(point)) for one in recipe.tensors), default=0)

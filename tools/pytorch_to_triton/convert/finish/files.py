@@ -1,0 +1,214 @@
+"""The finished files as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytorch_to_triton.convert.finish import drawing
+from pytorch_to_triton.convert.finish.folding import folded
+from pytorch_to_triton.convert.finish.guards import conditions
+from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
+from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
+from pytorch_to_triton.convert.finish.operator import Names, registration
+from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, names_used, signature
+from pytorch_to_triton.draft.fresh_names import fresh
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Every file by its name."""
+
+    kernels: str
+    """The name of the file with the kernels."""
+    texts: Mapping[str, str]
+
+
+def files(recipe: Recipe, measured: str) -> Finished:
+    """The function, its tests and its benchmark; `measured` says what is known of its speed."""
+    module = f"{recipe.name}_triton"
+    test, bench = f"test_{module}", f"bench_{module}"
+    names = chosen_names(recipe)
+    common = {"recipe": recipe, "module_name": module, "test_name": test, "bench_name": bench, **names}
+    texts = {
+        f"{module}.py": function_file(recipe, names, measured),
+        f"{test}.py": rendered("test", {**common, **tested(recipe)}),
+        f"{bench}.py": rendered("bench", {**common, **timed(recipe)}),
+    }
+    return Finished(f"{module}.py", texts)
+
+
+def chosen_names(recipe: Recipe) -> dict[str, str]:
+    """Names for what is added to the kernel file, by what they are for; none has another meaning in it."""
+    name = recipe.name
+    wanted = {
+        "interpreted": "INTERPRETED", "logger": "LOGGER", "why_not": "why_not", "log_once": "log_once",
+        "compute": "compute", "uncompiled": "uncompiled_run", "owned": "in_own_memory", "like": "empty_like",
+        "operator": f"{name}_operator", "backward": f"{name}_backward_operator", "save": "save_inputs",
+        "differentiate": "differentiate", "computed": "by_pytorch", "described": "described",
+        "settings": "settings", "mode_matters": "mode_matters", "converted_settings": "converted_settings",
+        "use_kernels": "use_kernels",
+        "drop_in": f"{recipe.module.name if recipe.module else recipe.function}Triton",
+    }  # fmt: skip
+    taken = {*names_used(recipe.text), name, "functools", "logging", "OUTSIDE", "TensorHandle"}
+    found: dict[str, str] = {}
+    for what, text in wanted.items():
+        found[what] = fresh(text, {*taken, *found.values()})
+    return found
+
+
+def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> str:
+    """`NAME_triton.py`: the kernel file with a function that may be called with anything."""
+    parts = taken_apart(recipe.text)
+    own = Names(
+        namespace=f"{recipe.name}_triton",
+        owned=names["owned"],
+        like=names["like"],
+        operator=names["operator"],
+        backward=names["backward"],
+        save=names["save"],
+        differentiate=names["differentiate"],
+    )
+    operator = registration(recipe, own) if recipe.structure else []
+    content = {
+        **names,
+        "recipe": recipe,
+        "parameters": ", ".join(recipe.arguments),
+        "conditions": conditions(recipe, names["interpreted"]),
+        "operator": operator,
+        "call_operator": f"{names['operator']}({operands(recipe)})",
+        "purpose": f"What {recipe.origin} computes.",
+        "module": recipe.module,
+        **(forward_of(recipe.module, recipe) if recipe.module else {}),
+    }
+    interpreted = f"{names['interpreted']} = triton.knobs.runtime.interpret"
+    shim = for_the_interpreter(recipe.text, names["interpreted"], names["computed"])
+    head = [
+        docstring(recipe, names, measured, parts.shapes),
+        import_block([*parts.imports, "import functools", "import logging", "import torch", "import triton"]),
+        interpreted + (f"\n{shim}" if shim else ""),
+    ]
+    body = [parts.body]
+    if replaced := behind_the_kernels(recipe.text, names["interpreted"]):
+        body.append(replaced)
+    body.append(rendered("function", content))
+    if recipe.module:
+        body.append(rendered("module", content))
+    return "\n\n".join(head) + "\n\n\n" + "\n\n\n".join(text.strip("\n") for text in body) + "\n"
+
+
+def docstring(recipe: Recipe, names: Mapping[str, str], measured: str, shapes: str) -> str:
+    """How it is used, what it takes, and how fast it is."""
+    module, name = f"{recipe.name}_triton", recipe.name
+    use = [f"    from {module} import {name}"]
+    if recipe.module:
+        use = [f"    from {module} import {names['use_kernels']}", "", f"    {names['use_kernels']}(model)"]
+    kind = (
+        "with gradients" if recipe.backward else "without gradients: where they are wanted, PyTorch computes"
+    )
+    shapes = "\n".join(line for line in shapes.splitlines() if not line.startswith("Drafted from ")).strip(
+        "\n"
+    )
+    lines = [
+        f'"""{recipe.function} by Triton kernels, {kind}.',
+        "",
+        *use,
+        "",
+        f"Stands for {recipe.origin}. What the kernels do not take (another dtype or shape, no GPU), PyTorch",
+        "computes, and a warning says so once. "
+        + ("torch.compile takes it whole." if recipe.structure else "torch.compile breaks its graph here."),
+        *([measured] if measured else []),
+        *(["", shapes] if shapes else []),
+        '"""',
+    ]
+    return "\n".join(lines)
+
+
+def operands(recipe: Recipe) -> str:
+    return ", ".join(operand.source for operand in recipe.operands)
+
+
+def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
+    """What the module's template says of forward and of the state that it hands over."""
+    names = forward_names(module)
+    given = {name: name for name in names} | {
+        argument: state_source(key) for argument, key in module.state.items()
+    }
+    return {
+        "forward_names": ", ".join(names),
+        "forward_passed": ", ".join(names),
+        "given": recipe.call(given),
+    }
+
+
+def forward_names(module: DropIn) -> list[str]:
+    arguments = signature(module.parameters)
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def state_source(key: str) -> str:
+    """A parameter or buffer of `self`."""
+    *parents, last = key.split(".")
+    if all(parent.isidentifier() for parent in parents):
+        return f"self.{key}"
+    return f'self.get_submodule("{".".join(parents)}").{last}'
+
+
+def tested(recipe: Recipe) -> dict[str, object]:
+    """What the tests' template says of sizes, dtypes and arguments."""
+    module = recipe.module
+    return {
+        "sizes": [as_source(point) for point in drawing.tested_sizes(recipe)],
+        "dtypes": drawing.mixtures(recipe),
+        "drawn": drawing.lines(recipe),
+        "other_dtype": drawing.another_dtype(recipe),
+        "operands": ", ".join(in_given(operand.source) for operand in recipe.operands)
+        + ("," if len(recipe.operands) == 1 else ""),
+        "registered": bool(recipe.structure),
+        "module": module,
+        "forward_names": tuple(forward_names(module)) if module else (),
+        "construction": module.constructed.partition("(")[2].removesuffix(")") if module else "",
+    }
+
+
+def in_given(source: str) -> str:
+    """An operand out of the dict of a call's arguments."""
+    name, bracket, index = source.partition("[")
+    return f'given["{name}"]{bracket}{index}'
+
+
+def timed(recipe: Recipe) -> dict[str, object]:
+    return {
+        "sizes": [as_source(p) for p in drawing.timed_sizes(recipe)],
+        "dtypes": drawing.mixtures(recipe)[0],
+    }
+
+
+def as_source(point: Mapping[str, int]) -> str:
+    return "{" + ", ".join(f'"{dim}": {size}' for dim, size in point.items()) + "}"
+
+
+def rendered(template: str, content: Mapping[str, object]) -> str:
+    return folded(environment().get_template(f"{template}.py.jinja").render(content)).rstrip("\n") + "\n"
+
+
+@cache
+def environment() -> Environment:
+    # Importing Jinja2 takes time that only those who finish should spend.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )

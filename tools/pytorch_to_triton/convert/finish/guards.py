@@ -1,0 +1,149 @@
+"""When the kernels apply to a call: conditions as lines of source, each with why they do not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
+from pytorch_to_triton.draft.fresh_names import fresh
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec
+
+
+def conditions(recipe: Recipe, interpreted: str) -> list[str]:
+    """The body of a function of the call's arguments; `interpreted` is the name of the flag that says so.
+
+    It returns the reason as text, empty where the kernels apply. The values of tensors (the range of
+    indices) are not looked at: that would wait for the device.
+    """
+    return [
+        *lists(recipe),
+        *tensors(recipe),
+        *constants(recipe),
+        *shapes(recipe),
+        *surroundings(recipe, interpreted),
+        'return ""',
+    ]
+
+
+def refuse(condition: str, reason: str) -> list[str]:
+    return [f"if {condition}:", f"    return {reason}"]
+
+
+def lists(recipe: Recipe) -> Iterator[str]:
+    for name, spec in recipe.inputs.items():
+        if isinstance(spec, ListSpec):
+            count = len(spec.items)
+            yield from refuse(
+                f"len({name}) != {count}", f'f"{name} has {{len({name})}} tensors, not {count}"'
+            )
+
+
+def tensors(recipe: Recipe) -> Iterator[str]:
+    """Kinds and dtypes: a loop over the tensors that have the same ones."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for tensor in recipe.tensors:
+        groups.setdefault(tensor.shaped.dtypes, []).append(tensor.source)
+    for dtypes, sources in groups.items():
+        named = ", ".join(f'("{source}", {source})' for source in sources)
+        accepted = "".join(f"torch.{dtype}, " for dtype in dtypes).removesuffix(
+            " " if len(dtypes) == 1 else ", "
+        )
+        yield f"for name, tensor in ({named},):" if len(sources) == 1 else f"for name, tensor in ({named}):"
+        kind = refuse("not isinstance(tensor, torch.Tensor)", 'f"{name} is a {type(tensor).__name__}"')
+        dtype = refuse(f"tensor.dtype not in ({accepted})", 'f"{name} is {tensor.dtype}"')
+        yield from (f"    {line}" for line in [*kind, *dtype])
+
+
+def constants(recipe: Recipe) -> Iterator[str]:
+    """What was validated with one value only."""
+    for name, spec in recipe.inputs.items():
+        if not isinstance(spec, ConstantSpec) or name not in recipe.fixed:
+            continue
+        value = repr(list(spec.value) if isinstance(spec.value, tuple) else spec.value)
+        if isinstance(spec.value, tuple):
+            differs = f"list({name}) != {value}"
+        elif spec.value is None or isinstance(spec.value, bool):
+            differs = f"{name} is not {value}"
+        else:
+            differs = f"{name} != {value}"
+        yield from refuse(differs, f'f"{name} is {{{name}!r}}, and the kernels are for " {value!r}')
+    for operand in recipe.operands:
+        if operand.spec is None:
+            reason = f'f"{operand.name} is a {{type({operand.name}).__name__}}"'
+            yield from refuse(f"not isinstance({operand.name}, (int, float))", reason)
+
+
+def shapes(recipe: Recipe) -> Iterator[str]:
+    """Ranks and dims by the first tensor that has each, then the sizes that follow, then conditions."""
+    dims: dict[str, str] = {}
+    later: list[Operand] = []
+    for tensor in recipe.tensors:
+        shape, source = tensor.shaped.shape, tensor.source
+        fresh_dims = [text for text in dict.fromkeys(shape) if text.isidentifier() and text not in dims]
+        for dim in fresh_dims:
+            dims[dim] = fresh(dim, {*recipe.inputs, *dims.values(), "torch", "name", "tensor"})
+        if fresh_dims:
+            reason = f'f"{source} has {{{source}.dim()}} dimensions, not {len(shape)}"'
+            yield from refuse(f"{source}.dim() != {len(shape)}", reason)
+            if len(fresh_dims) == len(shape) > 1:
+                yield f"{', '.join(dims[dim] for dim in fresh_dims)} = {source}.shape"
+            else:
+                yield from (f"{dims[dim]} = {source}.shape[{shape.index(dim)}]" for dim in fresh_dims)
+        if len(fresh_dims) < len(shape) or not shape:
+            later.append(tensor)
+    for tensor in later:
+        yield from size_check(tensor, dims)
+    for text in recipe.requires:
+        if (condition := in_terms_of(text, dims)) is not None:
+            yield from refuse(f"not ({condition})", repr(f"{text} does not hold"))
+
+
+def size_check(tensor: Operand, dims: Mapping[str, str]) -> list[str]:
+    """The whole shape, but for sizes that name a dim which is no tensor's size."""
+    source, sizes = tensor.source, [in_terms_of(text, dims) for text in tensor.shaped.shape]
+    known = [(axis, size) for axis, size in enumerate(sizes) if size is not None]
+    if len(known) == len(sizes):
+        expected = f"({', '.join(size for _, size in known)}{',' if len(known) == 1 else ''})"
+        reason = f'f"{source} has shape {{tuple({source}.shape)}}, not {{{expected}}}"'
+        return refuse(f"{source}.shape != {expected}", reason)
+    differs = " or ".join(f"{source}.shape[{axis}] != {size}" for axis, size in known)
+    return refuse(differs, f'f"{source} has shape {{tuple({source}.shape)}}"') if known else []
+
+
+def in_terms_of(text: str, dims: Mapping[str, str]) -> str | None:
+    """The expression over local variables; None where it names a dim that is no tensor's size."""
+    if not names_in(text) <= set(dims):
+        return None
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = dims[node.id]
+    return ast.unparse(tree)
+
+
+def surroundings(recipe: Recipe, interpreted: str) -> Iterator[str]:
+    """The device, autocast, and whether gradients are wanted."""
+    if not recipe.tensors:
+        return
+    sources = [tensor.source for tensor in recipe.tensors]
+    first, *others = sources
+    if others:
+        together = " or ".join(f"{other}.device != {first}.device" for other in others)
+        yield from refuse(together, '"the tensors are on several devices"')
+    where = f'f"{first} is on {{{first}.device}}, and Triton needs a GPU"'
+    yield from refuse(f"not ({first}.is_cuda or {interpreted})", where)
+    autocast = '"autocast is on, in which PyTorch chooses other dtypes"'
+    yield from refuse(f"torch.is_autocast_enabled({first}.device.type)", autocast)
+    short = [t.source for t in recipe.tensors if "bfloat16" in t.shaped.dtypes]
+    if short and "tl.dot" in recipe.text:
+        # Up to 3.9 it multiplies the bits of bfloat16 as integers.
+        multiplied = " or ".join(f"{source}.dtype == torch.bfloat16" for source in short)
+        reason = '"Triton\'s interpreter cannot multiply bfloat16"'
+        yield from refuse(f"{interpreted} and ({multiplied})", reason)
+    trained = [tensor.source for tensor in recipe.tensors if tensor.has_gradient]
+    if trained and not recipe.backward:
+        wanted = " or ".join(f"{source}.requires_grad" for source in trained)
+        reason = '"gradients are wanted, and the kernels have none"'
+        yield from refuse(f"torch.is_grad_enabled() and ({wanted})", reason)

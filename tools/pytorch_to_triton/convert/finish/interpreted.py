@@ -1,0 +1,69 @@
+"""What Triton's own interpreter lacks: libdevice, which PyTorch computes there, and products in parts."""
+
+from __future__ import annotations
+
+import ast
+
+PYTORCH = {
+    "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
+    "atanh": "atanh", "ceil": "ceil", "copysign": "copysign", "cos": "cos",
+    "cosh": "cosh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp": "exp", "exp2": "exp2",
+    "expm1": "expm1", "fabs": "abs", "floor": "floor", "fmax": "fmax", "fmin": "fmin", "fmod": "fmod",
+    "hypot": "hypot", "lgamma": "lgamma", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2",
+    "nextafter": "nextafter", "pow": "pow", "rint": "round",
+    "nearbyint": "round", "rsqrt": "rsqrt", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
+    "tanh": "tanh", "trunc": "trunc",
+}  # fmt: skip
+"""libdevice's functions of numbers -> PyTorch's."""
+
+FOR_THE_INTERPRETER = """\
+if {interpreted}:
+    # Triton's interpreter has no libdevice: there PyTorch computes what the kernels use of it.
+    from triton.runtime.interpreter import TensorHandle
+
+    def {computed}(function):
+        def apply(*operands):
+            given = tl.broadcast(*operands) if len(operands) > 1 else operands
+            found = function(*(torch.from_numpy(one.handle.data.copy()) for one in given))
+            return tl.tensor(TensorHandle(found.numpy(), given[0].dtype), given[0].type)
+
+        return staticmethod(apply)
+
+    class libdevice:
+{functions}"""
+
+
+FLOAT32 = '''\
+if {interpreted}:
+
+    def float32_precision(setting, device):
+        """Triton's interpreter knows no products in parts: it multiplies float32 as it is."""
+        return "ieee"'''
+"""In place of the function of that name in a drafted file, which says how tl.dot multiplies float32."""
+
+
+def used(text: str) -> tuple[str, ...]:
+    """The functions that a file calls as `libdevice.NAME`."""
+    found = (
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "libdevice"
+    )
+    return tuple(sorted(dict.fromkeys(found)))
+
+
+def behind_the_kernels(text: str, interpreted: str) -> str:
+    """Source that replaces what the file itself defines; empty where there is nothing to replace."""
+    defined = (node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    return FLOAT32.format(interpreted=interpreted) if "float32_precision" in defined else ""
+
+
+def for_the_interpreter(text: str, interpreted: str, computed: str) -> str:
+    """Source that stands in for libdevice under the interpreter; empty where the file uses none of it."""
+    functions = [name for name in used(text) if name in PYTORCH]
+    if not functions:
+        return ""
+    lines = [f"        {name} = {computed}(torch.{PYTORCH[name]})" for name in functions]
+    return FOR_THE_INTERPRETER.format(interpreted=interpreted, computed=computed, functions="\n".join(lines))

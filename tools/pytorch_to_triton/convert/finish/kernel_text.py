@@ -1,0 +1,59 @@
+"""A kernel file that passed, taken apart: its docstring, its imports and all the rest."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """What a finished file takes over."""
+
+    first: str
+    """The docstring's first line."""
+    shapes: str
+    """The docstring without its first line."""
+    imports: tuple[str, ...]
+    body: str
+    """All behind the imports, as it stands."""
+
+
+def taken_apart(text: str) -> KernelText:
+    """A file's parts; comments above its docstring and between its imports are left out."""
+    tree = ast.parse(text)
+    statements = list(tree.body)
+    doc = ast.get_docstring(tree) or ""
+    if doc:
+        statements = statements[1:]
+    imports = []
+    while statements and isinstance(statements[0], ast.Import | ast.ImportFrom):
+        imports.append(ast.unparse(statements.pop(0)))
+    first = begin(statements[0]) if statements else len(text.splitlines()) + 1
+    body = "\n".join(text.splitlines()[first - 1 :]).strip("\n")
+    title, _, rest = doc.partition("\n")
+    return KernelText(title, rest.strip("\n"), tuple(imports), body)
+
+
+def begin(node: ast.stmt) -> int:
+    """The line in which a statement begins, its decorators included."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+    return min(node.lineno, *(decorator.lineno for decorator in decorators), node.lineno)
+
+
+def import_block(lines: Iterable[str]) -> str:
+    """Imports in groups: of the future, of the standard library, of others."""
+    found = set(lines)
+    future = {line for line in found if line.startswith("from __future__ ")}
+    standard = {
+        line for line in found - future if line.split()[1].partition(".")[0] in sys.stdlib_module_names
+    }
+    groups = (future, standard, found - future - standard)
+    return "\n\n".join("\n".join(in_order(group)) for group in groups if group)
+
+
+def in_order(lines: Iterable[str]) -> list[str]:
+    """`import` before `from`, each by name."""
+    return sorted(lines, key=lambda line: (not line.startswith("import "), line))

@@ -1,0 +1,166 @@
+"""The registration: `run` as an operator of PyTorch, with shapes for tracing and with gradients.
+
+An operator is opaque to torch.compile, so it takes any `run`: one with branches, a kernel of the interpreter,
+launches that nothing could trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytorch_to_triton.convert.finish.recipe import Recipe
+
+OPERATOR = '''\
+def {owned}(results, inputs):
+    """The results contiguous, in memory of their own: all that an operator of PyTorch may return."""
+    taken = {{tensor.untyped_storage().data_ptr() for tensor in inputs}}
+    found = []
+    for result in results:
+        result = result.contiguous()
+        if result.untyped_storage().data_ptr() in taken:
+            result = result.clone()
+        taken.add(result.untyped_storage().data_ptr())
+        found.append(result)
+    return found
+
+
+def {like}(tensor):
+    """An empty tensor of the same shape and dtype, contiguous."""
+    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+
+
+@torch.library.custom_op("{namespace}::{name}", mutates_args=())
+def {operator}({annotated}) -> {returns}:
+    """`run` as one operator, which torch.compile takes as it is."""
+    return {result}
+
+
+@{operator}.register_fake
+def _({names}):
+    """Shapes and dtypes alone, as PyTorch's own function gives them."""
+    return {shapes}'''
+
+GRADIENTS = '''\
+OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+
+
+@torch.library.custom_op("{namespace}::{name}_backward", mutates_args=())
+def {backward}(grads: list[torch.Tensor], {annotated}) -> list[torch.Tensor]:
+    """The gradients of its tensors: `run` once more, with gradients, as only its inputs are saved."""
+    # Within an operator PyTorch records nothing for autograd, unless it is told to do as outside of it.
+    with torch._C._ForceDispatchKeyGuard(*OUTSIDE), torch.enable_grad():
+        leaves = [tensor.detach().requires_grad_() for tensor in ({leaves})]
+        {unpacked} = leaves
+        results = {results}
+        pairs = [(r, grad) for r, grad in zip(results, grads) if r.requires_grad]
+        outputs, given = zip(*pairs)
+        found = torch.autograd.grad(outputs, leaves, given, allow_unused=True)
+    found = [torch.zeros_like(x) if grad is None else grad for x, grad in zip(leaves, found)]
+    return {owned}(found, leaves)
+
+
+@{backward}.register_fake
+def _(grads, {names}):
+    """Each gradient is like its tensor."""
+    return [{like}(tensor) for tensor in ({leaves})]
+
+
+def {save}(ctx, inputs, output):
+    {saved_names} = inputs
+    ctx.save_for_backward({tensors})
+    ctx.numbers = ({numbers})
+
+
+def {differentiate}(ctx, {grad_names}):
+    {saved_tensors} = ctx.saved_tensors
+    {found} = {backward}([{grad_names}], {from_context})
+    return {returned}
+
+
+{operator}.register_autograd({differentiate}, setup_context={save})'''
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the registration calls its functions: names that nothing else in the file has."""
+
+    namespace: str
+    owned: str
+    like: str
+    operator: str
+    backward: str
+    save: str
+    differentiate: str
+
+
+def registration(recipe: Recipe, names: Names) -> list[str]:
+    """The blocks of source."""
+    texts = of_operator(recipe, names) | {
+        "namespace": names.namespace,
+        "owned": names.owned,
+        "like": names.like,
+        "operator": names.operator,
+        "backward": names.backward,
+        "save": names.save,
+        "differentiate": names.differentiate,
+    }
+    if not recipe.backward or not any(one.has_gradient for one in recipe.operands):
+        return [OPERATOR.format(**texts)]
+    return [OPERATOR.format(**texts), GRADIENTS.format(**texts, **of_gradients(recipe))]
+
+
+def of_operator(recipe: Recipe, names: Names) -> dict[str, str]:
+    """What the templates say of parameters and results."""
+    called = f"run({recipe.from_operands})"
+    traced = f"reference({recipe.from_operands})"
+    inputs = tupled([one.name for one in recipe.tensors])
+    if recipe.structure == "single":
+        result = f"{names.owned}([{called}], {inputs})[0]"
+        shapes, returns = f"{names.like}({traced})", "torch.Tensor"
+    else:
+        result = f"tuple({names.owned}({called}, {inputs}))"
+        shapes = f"tuple({names.like}(result) for result in {traced})"
+        returns = f"tuple[{', '.join(['torch.Tensor'] * recipe.outputs)}]"
+    return {
+        "name": recipe.name,
+        "annotated": ", ".join(f"{one.name}: {one.annotation}" for one in recipe.operands),
+        "names": ", ".join(one.name for one in recipe.operands),
+        "returns": returns,
+        "result": result,
+        "shapes": shapes,
+        "results": f"[{called}]" if recipe.structure == "single" else called,
+    }
+
+
+def of_gradients(recipe: Recipe) -> Mapping[str, str]:
+    """What the templates say of saving and of the backward pass."""
+    trained = [one.name for one in recipe.operands if one.has_gradient]
+    tensors = [one.name for one in recipe.tensors]
+    numbers = [one.name for one in recipe.operands if one.spec is None]
+    grads = ["grad"] if recipe.outputs == 1 else [f"grad_{i}" for i in range(recipe.outputs)]
+    from_context = [
+        f"ctx.numbers[{numbers.index(one.name)}]" if one.spec is None else one.name for one in recipe.operands
+    ]
+    return {
+        "leaves": ", ".join(trained) + ("," if len(trained) == 1 else ""),
+        "unpacked": targets(trained),
+        "saved_names": targets([one.name for one in recipe.operands]),
+        "tensors": ", ".join(tensors),
+        "numbers": "".join(f"{number}, " for number in numbers).rstrip(),
+        "grad_names": ", ".join(grads),
+        "saved_tensors": targets(tensors),
+        "found": targets([f"grad_of_{name}" for name in trained]),
+        "from_context": ", ".join(from_context),
+        "returned": tupled(
+            [f"grad_of_{one.name}" if one.has_gradient else "None" for one in recipe.operands]
+        ),
+    }
+
+
+def tupled(names: list[str]) -> str:
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"
+
+
+def targets(names: list[str]) -> str:
+    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)

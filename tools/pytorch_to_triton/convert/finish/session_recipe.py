@@ -1,0 +1,143 @@
+"""What a session's best file is finished from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from pytorch_to_triton.convert.convert import declared
+from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
+from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, Structure, defaults, names_used, signature
+from pytorch_to_triton.convert.session.start import SessionTarget, declared_by_hand, reference_in
+from pytorch_to_triton.draft.file.module import declarations
+from pytorch_to_triton.draft.file.part import snake
+from pytorch_to_triton.draft.file.reference import Reference
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
+from pytorch_to_triton.schema.graph import Graph
+
+
+def recipe_of(found: SessionTarget, text: str, *, drafted: bool) -> Recipe:
+    """The recipe of a kernel file that passed; `drafted`: as the drafter wrote it.
+
+    What somebody wrote by hand was validated with the declared constants alone, so it holds for those.
+    Raises BadInput where the target's own code cannot stand in the finished file.
+    """
+    reference = reference_in(found)
+    if reference is None:
+        raise BadInput(
+            f"The code of {found.description.name} cannot be copied into the finished file, which needs it.",
+            "Define it as a plain function at the top level of its file.",
+        )
+    given = declared(found.declaration, found.traced) if found.traced else declared_by_hand(found)
+    text = with_missing(text, reference, given)
+    graph = found.traced.graph if found.traced else None
+    function = found.description.name
+    name = snake(function)
+    inputs = inputs_of(reference.parameters, given)
+    constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
+    guards = graph.guards if graph and drafted else ()
+    return Recipe(
+        function=function,
+        name=f"{name}_by_triton" if name in names_used(text) else name,
+        origin=f"{function} of {found.setting.target.path.name}",
+        text=text,
+        parameters=reference.parameters,
+        inputs=inputs,
+        dims=found.declaration.dims,
+        requires=(*found.declaration.requires, *guards),
+        fixed=frozenset(constants - free_constants(graph) if drafted else constants),
+        structure=structure_of(graph),
+        outputs=len(graph.outputs) if graph else 0,
+        backward=found.setting.backward,
+        module=drop_in(found, reference.parameters, graph) if graph else None,
+    )
+
+
+def with_missing(text: str, reference: Reference, given: Mapping[str, object]) -> str:
+    """The kernel file with the reference and the declarations that it may have left to the target's file."""
+    bound = {
+        name
+        for node in ast.parse(text).body
+        for name in (
+            [node.name]
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+            else [t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)]
+        )
+    }
+    missing = {key: value for key, value in given.items() if key not in bound}
+    if "reference" in bound and not missing:
+        return text
+    parts = taken_apart(text)
+    added = [declarations(missing)]
+    imports = list(parts.imports)
+    if "reference" not in bound:
+        added += reference.definitions
+        imports += reference.imports
+    blocks = [f'"""{parts.first}\n\n{parts.shapes}\n"""', import_block(imports), *added, parts.body]
+    return "\n\n\n".join(block for block in blocks if block) + "\n"
+
+
+def inputs_of(parameters: str, given: Mapping[str, object]) -> dict[str, InputSpec]:
+    """What each parameter takes, in their order; what is not declared keeps its default."""
+    inputs, dims = given.get("INPUTS") or {}, given.get("DIMS") or {}
+    assert isinstance(inputs, dict)
+    assert isinstance(dims, dict)
+    specs = parse_declaration(inputs, dims).inputs
+    arguments = signature(parameters)
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    values = defaults(parameters)
+    found: dict[str, InputSpec] = {}
+    for name in names:
+        found[name] = specs.get(name) or ConstantSpec(value=literal(name, values.get(name)))
+    return found
+
+
+def literal(name: str, source: str | None) -> object:
+    """A default's value. Raises BadInput where it is none of Python's literals."""
+    try:
+        return ast.literal_eval(source or "")
+    except (ValueError, SyntaxError) as problem:
+        raise BadInput(
+            f"The parameter {name} is not declared, and its default is no plain constant.",
+            f"Start the session with --input {name}=...",
+        ) from problem
+
+
+def free_constants(graph: Graph | None) -> set[str]:
+    """Numbers that the kernels take as they come."""
+    if graph is None:
+        return set()
+    numbers = {name for name, value in graph.constants.items() if type(value) is float}
+    return numbers - set(graph.fixed)
+
+
+def structure_of(graph: Graph | None) -> Structure | None:
+    """What an operator of PyTorch can return of what the function returns."""
+    if graph is None:
+        return None
+    paths = [output.path for output in graph.outputs]
+    if graph.structure == "single" and paths == ["out"]:
+        return "single"
+    flat = [f"out[{i}]" for i in range(len(paths))]
+    return graph.structure if graph.structure in ("tuple", "list") and paths == flat else None
+
+
+def drop_in(found: SessionTarget, parameters: str, graph: Graph) -> DropIn | None:
+    """The module that the kernels stand for; None for a function."""
+    description = found.description
+    if description.kind not in ("module", "model_file"):
+        return None
+    arguments = signature(parameters)
+    values = defaults(parameters)
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
+    has_inputs = description.examples is not None
+    own = found.setting.target.construction or ("*get_init_inputs()" if has_inputs else "")
+    return DropIn(
+        name=description.name,
+        constructed=f"{description.name}({own})",
+        training=has_inputs,
+        parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
+        state=graph.state,
+    )
