@@ -56,9 +56,9 @@ async def finish(
     into = folder_for(request.into or Path("converted") / recipe.name)
     written = await put(record, finished, into, request)
     if request.dry_run:
-        return concluded(folder, recipe.name, written, None, notes_on(best, drafted=drafted))
+        return concluded(folder, recipe.name, written, None, notes_on(best))
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return concluded(folder, recipe.name, written, tests, notes_on(best, drafted=drafted))
+    return concluded(folder, recipe.name, written, tests, notes_on(best))
 
 
 async def put(
@@ -104,12 +104,8 @@ def speed_of(best: Attempt) -> str:
     )
 
 
-def notes_on(best: Attempt, *, drafted: bool) -> tuple[str, ...]:
+def notes_on(best: Attempt) -> tuple[str, ...]:
     notes = [] if best.stage == 3 else [f"The file is of stage {best.stage}: later gates have not opened."]
-    if not drafted:
-        notes.append(
-            "The kernels were written by hand: with other constants than the declared ones PyTorch computes."
-        )
     if best.accepted:
         notes.append(f"Accepted although not faster: {best.accepted}")
     return tuple(notes)

@@ -24,6 +24,8 @@ def pieces(line: str) -> list[str]:
     items = items_in(line, start, end, commas)
     # One item may be a comprehension or a mere grouping, to which a comma would give another meaning.
     ending = "," if len(items) > 1 else ""
+    if len(items) == 1:
+        items = [item if i == 0 else f"or {item}" for i, item in enumerate(items[0].split(" or "))]
     inside = [f"{margin}    {item}{ending}" for item in items]
     return [line[: start + 1], *(p for one in inside for p in pieces(one)), margin + line[end:]]
 

@@ -13,15 +13,14 @@ from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.schema.graph import Graph
 
 
 def recipe_of(found: SessionTarget, text: str, *, drafted: bool) -> Recipe:
-    """The recipe of a kernel file that passed; `drafted`: as the drafter wrote it.
+    """The recipe of a kernel file that passed; `drafted`: as the drafter wrote it, for what the trace holds.
 
-    What somebody wrote by hand was validated with the declared constants alone, so it holds for those.
     Raises BadInput where the target's own code cannot stand in the finished file.
     """
     reference = reference_in(found)
@@ -47,7 +46,7 @@ def recipe_of(found: SessionTarget, text: str, *, drafted: bool) -> Recipe:
         inputs=inputs,
         dims=found.declaration.dims,
         requires=(*found.declaration.requires, *guards),
-        fixed=frozenset(constants - free_constants(graph) if drafted else constants),
+        fixed=frozenset(constants - free_numbers(found.declaration, graph)),
         structure=structure_of(graph),
         outputs=len(graph.outputs) if graph else 0,
         backward=found.setting.backward,
@@ -105,12 +104,14 @@ def literal(name: str, source: str | None) -> object:
         ) from problem
 
 
-def free_constants(graph: Graph | None) -> set[str]:
-    """Numbers that the kernels take as they come."""
-    if graph is None:
-        return set()
-    numbers = {name for name, value in graph.constants.items() if type(value) is float}
-    return numbers - set(graph.fixed)
+def free_numbers(declaration: Declaration, graph: Graph | None) -> set[str]:
+    """Constants validated with another value too, as floats but 0 are, that do not shape the trace."""
+    numbers = {
+        name
+        for name, spec in declaration.inputs.items()
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value
+    }
+    return numbers - set(graph.fixed if graph else ())
 
 
 def structure_of(graph: Graph | None) -> Structure | None:

@@ -176,7 +176,10 @@ def broadcast(tensors: Sequence[Tensor]) -> tuple[tuple[Dim, ...], list[Value]]:
     """The dimensions that all have together, by PyTorch's rule, and each tensor's value along them."""
     rank = max(map(len, tensors), default=0)
     padded = [((),) * (rank - len(t)) + t.dims for t in tensors]
-    dims = _apart(tuple(max(column, key=len) for column in zip(*padded, strict=True)))
+    # Of those alike the largest tensor's: along its axes statistics of it were taken, not along a weight's.
+    largest = sorted(zip(tensors, padded, strict=True), key=lambda pair: -len(pair[0].axes))
+    columns = zip(*(dims for _, dims in largest), strict=True)
+    dims = _apart(tuple(max(column, key=len) for column in columns))
     values = []
     for t in tensors:
         mine = dims[rank - len(t) :]

@@ -1,0 +1,235 @@
+"""The finished files work where only torch and triton are: as a function, compiled, in a module, in tests."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytorch_to_triton.convert.finish.finish import FinishRequest, finish
+from pytorch_to_triton.convert.session.start import start
+from pytorch_to_triton.convert.session.store import SessionFolder, Setting, opened
+from pytorch_to_triton.convert.session.submit import submit
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.finished import FinishedConversion
+from pytorch_to_triton.schema.job import Runtime
+
+from ...conftest import Written
+from ..session.files import DOUBLED_KERNEL
+
+pytestmark = pytest.mark.anyio
+
+SCALED = """
+INPUTS = {"x": "float32|bfloat16[M, N]", "w": "float32|bfloat16[N]", "scale": 0.5}
+DIMS = {"M": [3], "N": [5, 40]}
+
+
+def f(x, w, scale=0.5):
+    h = torch.tanh(x) * w
+    return h * scale, h.sum(dim=-1)
+"""
+GATED = """
+INPUTS = {"x": "float32[M, 16]"}
+DIMS = {"M": [1, 5]}
+
+
+class Gated(torch.nn.Module):
+    def __init__(self, width: int = 16, sharpness: float = 2.0):
+        super().__init__()
+        self.sharpness = sharpness
+        self.layers = torch.nn.ModuleList([torch.nn.LayerNorm(width)])
+        self.dropout = torch.nn.Dropout(0.5)
+
+    def forward(self, x):
+        return x + self.dropout(torch.sigmoid(self.sharpness * self.layers[0](x)))
+"""
+DOUBLED = """
+INPUTS = {"x": "float32[M, N]", "offset": 1.0}
+DIMS = {"M": [3], "N": [40]}
+
+
+def f(x, offset=1.0, exactly=True):
+    return 2.0 * x + offset if exactly else (2.0 * x).floor() + offset
+"""
+Finishing = Callable[..., Awaitable[FinishedConversion]]
+
+
+class Silent:
+    """Listens to nothing."""
+
+    async def progress(self, done: float, total: float | None, message: str) -> None: ...
+
+    async def item(self, result: dict[str, Any]) -> None: ...
+
+
+@pytest.fixture
+def session(
+    worker: WorkerClient, interpreter: Runtime, written: Written, tmp_path: Path
+) -> Callable[..., Awaitable[SessionFolder]]:
+    """A session whose first gate has opened, for a draft or for a kernel that somebody wrote."""
+
+    async def session(
+        text: str, name: str = "f", kernel: str | None = None, *, backward: bool = False
+    ) -> SessionFolder:
+        target = written(text).model_copy(update={"name": name})
+        setting = Setting(
+            target=target, seed=7, seconds=120.0, backward=backward, pure=False,
+            device="interpreter", python=None,
+        )  # fmt: skip
+        folder = opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
+        if kernel is not None:
+            folder.file(1).write_text(kernel, encoding="utf-8")
+        answer = await submit(worker, folder, None, "", interpreter, Silent())
+        assert answer.verdict == "opened", answer.summary
+        return folder
+
+    return session
+
+
+@pytest.fixture
+def finished(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Finishing:
+    """Finishes a session into a folder."""
+
+    async def finished(folder: SessionFolder, **options: Any) -> FinishedConversion:
+        request = FinishRequest(into=tmp_path / "result", **options)
+        return await finish(worker, folder, request, interpreter)
+
+    return finished
+
+
+def used(folder: Path, script: str) -> str:
+    """What a user's script prints beside the finished files, in Triton's own interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout + done.stderr
+
+
+async def test_a_function_with_gradients_and_two_results_passes_the_tests_that_come_with_it(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    result = await finished(await session(SCALED.replace("|bfloat16", ""), backward=True))
+    assert result.tests is not None
+    assert result.verdict == "finished", result.tests.output
+    assert " passed" in result.tests.summary
+    assert [file.path.name for file in result.files] == [
+        "f_triton.py", "test_f_triton.py", "bench_f_triton.py",
+    ]  # fmt: skip
+    assert str(tmp_path) not in (tmp_path / "result/f_triton.py").read_text(encoding="utf-8")
+
+
+async def test_what_the_kernels_do_not_take_goes_to_pytorch_which_is_said_once(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    await finished(await session(SCALED))
+    said = used(
+        tmp_path / "result",
+        """
+import torch
+from f_triton import f, reference
+x, w = torch.randn(3, 7), torch.randn(7)
+assert torch.allclose(f(x, w, scale=0.25)[0], reference(x, w, 0.25)[0], atol=1e-6)
+for _ in range(2):
+    assert torch.equal(f(x.double(), w.double())[1], reference(x.double(), w.double())[1])
+w.requires_grad_()
+f(x, w)[0].sum().backward()
+assert w.grad is not None
+""",
+    )
+    assert said.count("x is torch.float64") == 1
+    assert said.count("gradients are wanted") == 1
+
+
+async def test_a_module_is_replaced_and_only_where_it_computes_the_same(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    result = await finished(await session(GATED, "Gated"))
+    assert result.tests is not None
+    assert result.verdict == "finished", result.tests.output
+    said = used(
+        tmp_path / "result",
+        """
+import copy, pickle, torch
+from gated_triton import Gated, GatedTriton, use_kernels
+model = torch.nn.Sequential(Gated(), Gated(sharpness=3.0)).eval()
+before = copy.deepcopy(model)
+assert use_kernels(model) == 1
+x = torch.randn(5, 16)
+with torch.no_grad():
+    assert torch.allclose(model(x), before(x), atol=1e-6)
+    assert pickle.loads(pickle.dumps(model))(x).equal(model(x))
+    model.train()
+    torch.manual_seed(0); there = model(x)
+    torch.manual_seed(0); assert torch.equal(there, before.train()(x))
+assert [name for name, _ in model.named_parameters()] == [name for name, _ in before.named_parameters()]
+""",
+    )
+    assert "this Gated is set up in another way" in said
+    assert "it is in training mode" in said
+
+
+async def test_a_kernel_written_by_hand_stands_for_the_declared_options_alone(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    kernel = DOUBLED_KERNEL.replace("def run(x):", "def run(x, offset=1.0, exactly=True):")
+    kernel = kernel.replace("n_elements, BLOCK: tl.constexpr", "n_elements, offset, BLOCK: tl.constexpr")
+    kernel = kernel.replace("2.0 * x + 1.0", "2.0 * x + offset").replace(
+        "n_elements, BLOCK=64", "n_elements, offset, BLOCK=64"
+    )
+    result = await finished(await session(DOUBLED, kernel=kernel))
+    assert result.tests is not None
+    assert result.verdict == "finished", result.tests.output
+    said = used(
+        tmp_path / "result",
+        """
+import torch
+from f_triton import f
+assert torch.equal(f(torch.ones(3, 4), 5.0), torch.full((3, 4), 7.0))
+assert torch.equal(f(torch.ones(3, 4), 5.0, exactly=False), torch.full((3, 4), 7.0))
+""",
+    )
+    assert "offset" not in said
+    assert "exactly is False, and the kernels are for True" in said
+
+
+async def test_nothing_of_somebody_else_is_replaced_and_a_dry_run_writes_nothing(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    folder = await session(DOUBLED)
+    planned = await finished(folder, dry_run=True)
+    assert planned.verdict == "planned"
+    assert {file.there for file in planned.files} == {"would be new"}
+    assert not (tmp_path / "result").exists()
+    (tmp_path / "result").mkdir()
+    own = tmp_path / "result/test_f_triton.py"
+    own.write_text("mine", encoding="utf-8")
+    with pytest.raises(BadInput, match="was not written by pytorch-to-triton"):
+        await finished(folder)
+    assert [file.name for file in (tmp_path / "result").iterdir()] == [own.name]
+    assert (await finished(folder, force=True)).files[1].there == "replaced"
+    assert "mine" not in own.read_text(encoding="utf-8")
+    (tmp_path / "result/f_triton.py").write_text("changed by hand", encoding="utf-8")
+    with pytest.raises(BadInput, match="changed after"):
+        await finished(folder)
+
+
+async def test_a_session_without_an_open_gate_is_not_finished(
+    worker: WorkerClient, interpreter: Runtime, written: Written, finished: Finishing, tmp_path: Path
+) -> None:
+    setting = Setting(
+        target=written(DOUBLED), seed=7, seconds=120.0, backward=False, pure=False, device="interpreter",
+        python=None,
+    )  # fmt: skip
+    folder = opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
+    with pytest.raises(BadInput, match=r"No gate of .* has opened yet"):
+        await finished(folder)

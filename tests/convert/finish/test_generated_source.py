@@ -1,0 +1,145 @@
+"""What the finished files are generated from: lines are broken without another meaning, guards are true."""
+
+import ast
+from typing import Any
+
+import pytest
+import torch
+
+from pytorch_to_triton.convert.finish.files import files
+from pytorch_to_triton.convert.finish.folding import WIDTH, folded
+from pytorch_to_triton.convert.finish.guards import conditions
+from pytorch_to_triton.convert.finish.interpreted import for_the_interpreter
+from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
+from pytorch_to_triton.convert.finish.recipe import Recipe
+from pytorch_to_triton.inputs.declaration import parse_declaration
+
+NAMES = [f"a_rather_long_name_{i}" for i in range(8)]
+KERNEL = '''"""f in Triton.
+
+Shapes:
+    x: [M, N]
+"""
+import torch
+
+def reference(x, w, scale=2.0):
+    return x * w * scale
+
+def run(x, w, scale=2.0):
+    return x * w * scale
+'''
+
+
+def recipe(inputs: dict[str, Any], **more: Any) -> Recipe:
+    """Of a function with these inputs."""
+    declaration = parse_declaration(
+        inputs, more.pop("dims", {"M": [1, 4], "N": [8, 100]}), more.pop("requires", ())
+    )
+    given: dict[str, Any] = {
+        "function": "f", "name": "f", "origin": "f of user.py", "text": KERNEL,
+        "parameters": ", ".join(inputs), "inputs": declaration.inputs, "dims": declaration.dims,
+        "requires": declaration.requires, "fixed": frozenset(), "structure": "single", "outputs": 1,
+        "backward": False,
+    }  # fmt: skip
+    return Recipe(**{**given, **more})
+
+
+def why_not(made: Recipe, *arguments: Any, interpreted: bool = True) -> str:
+    """What the guards say of a call."""
+    names = ", ".join(made.arguments)
+    body = "\n".join(f"    {line}" for line in conditions(made, "INTERPRETED"))
+    scope: dict[str, Any] = {"torch": torch, "INTERPRETED": interpreted}
+    exec(f"def why_not({names}):\n{body}", scope)
+    found: str = scope["why_not"](*arguments)
+    return found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"def f({', '.join(f'{name}: int' for name in NAMES)}) -> tuple[int, int]:\n    pass",
+        f"found = called({', '.join(NAMES)}, key=[{', '.join(NAMES)}])",
+        f"if not ({' or '.join(NAMES)}):\n    pass",
+        f"found = [called(item, {NAMES[0]}) for item in ({', '.join(NAMES)}) if item in {NAMES[1]}]",
+        f"text = f'{{{NAMES[0]}}}, ({', '.join(NAMES)})'",
+    ],
+)
+def test_a_long_line_is_broken_and_means_the_same(line: str) -> None:
+    assert ast.dump(ast.parse(folded(line))) == ast.dump(ast.parse(line))
+    if "text =" not in line:
+        assert max(map(len, folded(line).splitlines())) <= WIDTH
+
+
+def test_the_kernels_take_what_is_declared_and_nothing_else() -> None:
+    made = recipe(
+        {"x": "float32|bfloat16[M, N]", "w": "float32[N // 2]", "scale": 2.0},
+        fixed=frozenset({"scale"}),
+        requires=["N % 4 == 0"],
+    )
+    x, w = torch.ones(3, 8), torch.ones(4)
+    assert why_not(made, x, w, 2.0) == ""
+    assert why_not(made, x.bfloat16(), w, 2.0) == ""
+    assert why_not(made, x, w, 3.0) == "scale is 3.0, and the kernels are for 2.0"
+    assert why_not(made, x.half(), w, 2.0) == "x is torch.float16"
+    assert why_not(made, x, None, 2.0) == "w is a NoneType"
+    assert why_not(made, x[0], w, 2.0) == "x has 1 dimensions, not 2"
+    assert why_not(made, x, torch.ones(5), 2.0) == "w has shape (5,), not (4,)"
+    assert why_not(made, torch.ones(3, 6), torch.ones(3), 2.0) == "N % 4 == 0 does not hold"
+    assert why_not(made, x, w, 2.0, interpreted=False) == "x is on cpu, and Triton needs a GPU"
+    assert why_not(made, x.requires_grad_(), w, 2.0) == "gradients are wanted, and the kernels have none"
+    with torch.no_grad():
+        assert why_not(made, x, w, 2.0) == ""
+    with torch.autocast("cpu"):
+        assert why_not(made, x.detach(), w, 2.0).startswith("autocast is on")
+
+
+def test_lists_optional_tensors_and_free_numbers_are_looked_at_too() -> None:
+    made = recipe(
+        {"xs": ["float32[M]", "float32[M]"], "bias": None, "eps": 1e-5},
+        dims={"M": [3]},
+        fixed=frozenset({"bias"}),
+    )
+    xs = [torch.ones(3), torch.ones(3)]
+    assert why_not(made, xs, None, 0.5) == ""
+    assert why_not(made, xs[:1], None, 0.5) == "xs has 1 tensors, not 2"
+    assert why_not(made, [xs[0], torch.ones(4)], None, 0.5) == "xs[1] has shape (4,), not (3,)"
+    assert why_not(made, xs, torch.ones(3), 0.5).endswith("and the kernels are for None")
+    assert why_not(made, xs, None, torch.ones(())) == "eps is a Tensor"
+
+
+def test_a_dim_named_like_a_parameter_is_not_confused_with_it() -> None:
+    made = recipe({"M": "float32[N, M]"})
+    assert why_not(made, torch.ones(8, 4)) == ""
+
+
+def test_names_that_are_added_meet_none_of_the_kernel_file() -> None:
+    clashing = KERNEL.replace("import torch", "import torch\nLOGGER = why_not = compute = f_operator = None")
+    text = files(recipe({"x": "float32[M, N]", "w": "float32[N]"}, text=clashing), "").texts["f_triton.py"]
+    bound = [
+        target.id
+        for node in ast.parse(text).body
+        for target in getattr(node, "targets", [])
+        if isinstance(target, ast.Name)
+    ]
+    bound += [n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name != "_"]
+    assert len(bound) == len(set(bound))
+
+
+def test_a_kernel_file_is_taken_apart_without_losing_a_line() -> None:
+    parts = taken_apart("# a remark\n" + KERNEL.replace("import torch\n", "import torch\nimport math\n"))
+    assert parts.first == "f in Triton."
+    assert parts.shapes == "Shapes:\n    x: [M, N]"
+    assert parts.body.startswith("def reference(")
+    assert parts.body.endswith("return x * w * scale")
+    assert import_block(["import torch", "from __future__ import annotations", *parts.imports]) == (
+        "from __future__ import annotations\n\nimport math\n\nimport torch"
+    )
+
+
+def test_only_what_the_kernels_use_of_libdevice_is_replaced() -> None:
+    text = "def k(x):\n    return libdevice.tanh(x) + libdevice.rint(x)"
+    source = for_the_interpreter(text, "INTERPRETED", "by_pytorch")
+    assert "tanh = by_pytorch(torch.tanh)" in source
+    assert "rint = by_pytorch(torch.round)" in source
+    assert "sinh" not in source
+    assert for_the_interpreter("def k(x):\n    return x", "INTERPRETED", "by_pytorch") == ""
