@@ -1,0 +1,41 @@
+"""What belongs together is one kernel, in whichever order it is written, and lanes lie where memory does."""
+
+import pytest
+
+from pytorch_to_triton.schema.graph import Graph
+
+from .graphs import graph, node
+from .test_literal_sizes import text
+
+
+def norm(operands: tuple[str, str]) -> Graph:
+    rows, one = ("M", "N"), ("M", "1")
+    nodes = (
+        node("p", "pow.Tensor_Scalar", ("x", 2), rows),
+        node("m", "mean.dim", ("p", [-1], True), one),
+        node("r", "rsqrt.default", ("m",), one),
+        node("h", "mul.Tensor", ("x", "r"), rows),
+        node("y", "mul.Tensor", operands, rows),
+    )
+    return graph({"x": rows, "w": ("N",)}, nodes, ("y",))
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("operands", [("w", "h"), ("h", "w")])
+def test_a_norm_is_one_kernel_whichever_factor_stands_first(operands: tuple[str, str], stage: int) -> None:
+    source = text(norm(operands), stage)
+    kernels = [line for line in source.splitlines() if line.startswith("def ") and "_kernel" in line]
+    # From stage 2 on rows that fit into registers have a kernel of their own, beside the one with a loop.
+    assert len(kernels) == (1 if stage == 1 else 2)
+
+
+def test_a_reduction_goes_by_the_neighbours_of_its_largest_operand() -> None:
+    """Tokens [B, S, N] times a mask [B, S], summed over S: lanes run along N, whatever the mask's lie along."""
+    nodes = (
+        node("u", "unsqueeze.default", ("mask", -1), ("B", "S", "1")),
+        node("t", "mul.Tensor", ("x", "u"), ("B", "S", "N")),
+        node("y", "sum.dim_IntList", ("t", [1]), ("B", "N")),
+    )
+    source = text(graph({"x": ("B", "S", "N"), "mask": ("B", "S")}, nodes, ("y",)), 2)
+    assert "% N" not in source
+    assert "* N + col[None, :]" in source
