@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
-from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
+from pytorch_to_triton.convert.write_results import delivered, destination_of
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.results import MARKER
 from pytorch_to_triton.schema.conversion import Conversion
@@ -28,7 +28,7 @@ def put(target: Target, into: Path, decision: Decision) -> Conversion:
         file = fresh.folder / "stage1_correct.py"
         file.write_text(decision)
         stages = (stage(1, decision).model_copy(update={"file": file}),)
-        kernel = fresh.folder / kernel_file("f") if decision == "passed" else None
+        kernel = fresh.folder / "f_triton.py" if decision == "passed" else None
         conversion = Conversion(
             summary=summary_of("f", stages, None),
             next_step=next_step_of(stages, kernel, None),
@@ -43,7 +43,7 @@ def put(target: Target, into: Path, decision: Decision) -> Conversion:
             provenance="measured",
             replay=f"validate {file}",
         )
-        return delivered(conversion, fresh, kernel_file("f"))
+        return delivered(conversion, fresh, "f_triton.py", {"f_triton.py": "passed"} if kernel else {})
 
 
 def texts(folder: Path) -> Mapping[str, str]:

@@ -156,7 +156,7 @@ async def convert_finish(
     folder = _opened(session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
-    from pytorch_to_triton.convert.finish.finish import FinishRequest, finish  # while the worker starts
+    from pytorch_to_triton.convert.session.finish import FinishRequest, finish  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
     request = FinishRequest(folder_of(into), force, dry_run)

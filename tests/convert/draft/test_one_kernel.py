@@ -30,7 +30,7 @@ def test_a_norm_is_one_kernel_whichever_factor_stands_first(operands: tuple[str,
 
 
 def test_a_reduction_goes_by_the_neighbours_of_its_largest_operand() -> None:
-    """Tokens [B, S, N] times a mask [B, S], summed over S: lanes run along N, whatever the mask's lie along."""
+    """Tokens [B, S, N] times a mask [B, S], summed over S: lanes run along N."""
     nodes = (
         node("u", "unsqueeze.default", ("mask", -1), ("B", "S", "1")),
         node("t", "mul.Tensor", ("x", "u"), ("B", "S", "N")),

@@ -36,7 +36,7 @@ def recipe(inputs: dict[str, Any], **more: Any) -> Recipe:
         inputs, more.pop("dims", {"M": [1, 4], "N": [8, 100]}), more.pop("requires", ())
     )
     given: dict[str, Any] = {
-        "function": "f", "name": "f", "origin": "f of user.py", "text": KERNEL,
+        "function": "f", "name": "f", "module_name": "f_triton", "origin": "f of user.py", "text": KERNEL,
         "parameters": ", ".join(inputs), "inputs": declaration.inputs, "dims": declaration.dims,
         "requires": declaration.requires, "fixed": frozenset(), "structure": "single", "outputs": 1,
         "backward": False,

@@ -71,16 +71,18 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
             "The draft is at fault, not your function: please report it. `convert start` opens a session "
             "with the same draft, which you can correct there."
         )
-    use = f"Use `run` of {nearby(kernel)}"
+    use = (
+        f"Import from {nearby(kernel)} as it says, in place of the PyTorch function; its tests lie beside it"
+    )
     if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
-        return f"{use}, and look at the failing stage's cases before going on."
+        return f"{use}. Look at the failing stage's cases before going on."
     if table is None:
-        return f"{use}; run the same command on a machine with a GPU to measure its speed."
+        return f"{use}. Run the same command on a machine with a GPU to measure its speed."
     if is_slower_than_eager(table, [s for s in stages if s.passed][-1]):
         return (
-            f"Keep the PyTorch function, which is faster at these sizes; `run` of {nearby(kernel)} is right."
+            f"Keep the PyTorch function, which is faster at these sizes; {nearby(kernel)} is right, though."
         )
-    return f"{use} in place of the PyTorch function."
+    return f"{use}."
 
 
 def nearby(path: Path) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
+from pytorch_to_triton.convert.finish.converted import Converted, module_name
+from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.gates import gated
 from pytorch_to_triton.convert.stages import Staged, stages_of
 from pytorch_to_triton.convert.work import LAST, ConversionWork
-from pytorch_to_triton.convert.write_results import delivered, destination_of, kernel_file
+from pytorch_to_triton.convert.write_results import delivered, destination_of
 from pytorch_to_triton.draft.file.module import Source
 from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
 from pytorch_to_triton.draft.library import PURE
@@ -99,7 +102,31 @@ async def convert(
             refuse_calls(work)
         staged = await stages_of(work)
         conversion = concluded(work, staged, await versions(worker, runtime))
-        return delivered(conversion, fresh, kernel_file(traced.graph.function))
+        source = work.source
+        converted = Converted(
+            target=request.target,
+            description=description,
+            declaration=declaration,
+            graph=traced.graph,
+            reference=source.reference,
+            given=source.declared,
+            backward=request.backward,
+        )
+        return delivered(
+            conversion,
+            fresh,
+            f"{module_name(traced.graph.function)}.py",
+            finished_files(conversion, converted),
+        )
+
+
+def finished_files(conversion: Conversion, converted: Converted) -> Mapping[str, str]:
+    """What the last stage that passed becomes in the user's repository; nothing where none passed."""
+    passed = [stage.file for stage in conversion.stages if stage.passed]
+    if not passed:
+        return {}
+    recipe = converted.recipe(passed[-1].read_text(encoding="utf-8"), drafted=True)
+    return files(recipe, measured="").texts
 
 
 def refuse_calls(work: ConversionWork) -> None:
@@ -200,7 +227,7 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
     table = staged.table
     stages = gated(staged.reports, table)
     passed = [s for s in stages if s.passed]
-    kernel = work.folder / kernel_file(work.traced.graph.function) if passed else None
+    kernel = work.folder / f"{module_name(work.traced.graph.function)}.py" if passed else None
     speed = "speed not measured" if table is None else "speed measured by device events"
     machine = stages[0].verdict.device if stages else "none"
     shown = passed[-1] if passed else stages[-1]

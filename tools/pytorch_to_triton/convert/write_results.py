@@ -1,5 +1,6 @@
-"""The results of a conversion on disk: the kernel, its stages and both reports, as one folder."""
+"""The results of a conversion on disk: the finished files, the stages and both reports, as one folder."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytorch_to_triton.convert.conversion_report import markdown
@@ -17,21 +18,15 @@ def destination_of(target: Target, into: Path | None, *, force: bool) -> Destina
     return Destination(folder_for(folder), TOOL, target, force)
 
 
-def kernel_file(function: str) -> str:
-    """The name of the kernel's file."""
-    return f"{snake(function)}_triton.py"
+def delivered(conversion: Conversion, fresh: Fresh, name: str, finished: Mapping[str, str]) -> Conversion:
+    """The conversion as it is returned; writes the finished files and both reports next to the stages.
 
-
-def delivered(conversion: Conversion, fresh: Fresh, name: str) -> Conversion:
-    """The conversion as it is returned; writes the kernel and both reports next to the stages.
-
-    The kernel is the last stage that passed. Where none did, there is none; the results of an earlier
-    conversion that has one are kept in a folder of their own.
+    `name` is the file of the kernel, and `finished` has the text of each file. Where no stage passed there are no finished files; the results of an earlier conversion that has some are
+    kept in a folder of their own.
     """
-    if conversion.kernel is not None:
-        passed = [stage.file for stage in conversion.stages if stage.passed]
-        conversion.kernel.write_text(passed[-1].read_text(encoding="utf-8"), encoding="utf-8")
-    elif kept := fresh.keep_previous(name):
+    for file, text in finished.items():
+        (fresh.folder / file).write_text(text, encoding="utf-8")
+    if conversion.kernel is None and (kept := fresh.keep_previous(name)):
         conversion = with_note(conversion, f"The kernel of an earlier conversion was moved to {kept / name}.")
     relocated = fresh.relocated(conversion)
     (fresh.folder / "report.md").write_text(markdown(relocated), encoding="utf-8")

@@ -34,7 +34,7 @@ class Finished:
 
 def files(recipe: Recipe, measured: str) -> Finished:
     """The function, its tests and its benchmark; `measured` says what is known of its speed."""
-    module = f"{recipe.name}_triton"
+    module = recipe.module_name
     test, bench = f"test_{module}", f"bench_{module}"
     names = chosen_names(recipe)
     common = {"recipe": recipe, "module_name": module, "test_name": test, "bench_name": bench, **names}
@@ -55,6 +55,7 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
         "operator": f"{name}_operator", "backward": f"{name}_backward_operator", "save": "save_inputs",
         "differentiate": "differentiate", "computed": "by_pytorch", "described": "described",
         "settings": "settings", "mode_matters": "mode_matters", "converted_settings": "converted_settings",
+        "converted_module": "converted_module",
         "use_kernels": "use_kernels",
         "drop_in": f"{recipe.module.name if recipe.module else recipe.function}Triton",
     }  # fmt: skip
@@ -69,7 +70,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
     """`NAME_triton.py`: the kernel file with a function that may be called with anything."""
     parts = taken_apart(recipe.text)
     own = Names(
-        namespace=f"{recipe.name}_triton",
+        namespace=recipe.module_name,
         owned=names["owned"],
         like=names["like"],
         operator=names["operator"],
@@ -107,7 +108,7 @@ def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> st
 
 def docstring(recipe: Recipe, names: Mapping[str, str], measured: str, shapes: str) -> str:
     """How it is used, what it takes, and how fast it is."""
-    module, name = f"{recipe.name}_triton", recipe.name
+    module, name = recipe.module_name, recipe.name
     use = [f"    from {module} import {name}"]
     if recipe.module:
         use = [f"    from {module} import {names['use_kernels']}", "", f"    {names['use_kernels']}(model)"]
@@ -146,6 +147,7 @@ def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
         "forward_names": ", ".join(names),
         "forward_passed": ", ".join(names),
         "given": recipe.call(given),
+        "construction": module.constructed.partition("(")[2].removesuffix(")"),
     }
 
 
@@ -175,7 +177,6 @@ def tested(recipe: Recipe) -> dict[str, object]:
         "registered": bool(recipe.structure),
         "module": module,
         "forward_names": tuple(forward_names(module)) if module else (),
-        "construction": module.constructed.partition("(")[2].removesuffix(")") if module else "",
     }
 
 

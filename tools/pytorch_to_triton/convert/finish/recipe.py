@@ -61,7 +61,9 @@ class Recipe:
     function: str
     """The user's name of it: `layer_norm`, or a class's."""
     name: str
-    """What the finished function is called; its file is `NAME_triton.py`."""
+    """What the finished function is called."""
+    module_name: str
+    """Its file without the `.py`."""
     origin: str
     """Where the user's function lies: a file's name and the function's."""
     text: str

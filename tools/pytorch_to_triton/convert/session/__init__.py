@@ -5,6 +5,7 @@ submit.py         runs the gate of the current stage on a file
 evidence.py       what validate, audit and timings find out about it
 gate.py           the conditions of each stage, out of that evidence
 next_stage.py     puts the next stage's file there
+finish.py         writes what the best file becomes, and runs its tests
 restore.py        goes back to an earlier attempt
 understanding.py  what a trace says, in plain words
 blank.py          the stage-1 file where nothing can be drafted

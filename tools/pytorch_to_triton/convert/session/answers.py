@@ -79,7 +79,9 @@ def next_step_of(
         first = next(one for one in attempts[-1].conditions if one.met == "not met")
         return f"{first.advice.strip()} Then submit again: {submit}".strip()
     if best and best.stage == LAST:
-        return f"Use `run` of {folder.kernel(best)}, or change {folder.file(LAST)} and submit it again."
+        return (
+            f"convert finish {folder.path} writes it as a function, or change {folder.file(LAST)} and submit."
+        )
     if not attempts and record.understood.no_draft:
         read = ", ".join(record.understood.read[:2])
         return f"Write {folder.file(stage)} (read {read}), then {submit}"

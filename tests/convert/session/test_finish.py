@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.convert.finish.finish import FinishRequest, finish
+from pytorch_to_triton.convert.session.finish import FinishRequest, finish
 from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import SessionFolder, Setting, opened
 from pytorch_to_triton.convert.session.submit import submit
@@ -19,7 +19,7 @@ from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.job import Runtime
 
 from ...conftest import Written
-from ..session.files import DOUBLED_KERNEL
+from .files import DOUBLED_KERNEL
 
 pytestmark = pytest.mark.anyio
 

@@ -1,57 +1,95 @@
-"""What a session's best file is finished from."""
+"""From a target that was converted to the recipe of its finished files."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from pytorch_to_triton.convert.convert import declared
 from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
-from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, Structure, defaults, names_used, signature
-from pytorch_to_triton.convert.session.start import SessionTarget, declared_by_hand, reference_in
+from pytorch_to_triton.convert.finish.recipe import (
+    DropIn,
+    Recipe,
+    Structure,
+    defaults,
+    names_used,
+    signature,
+)
 from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import Graph
+from pytorch_to_triton.schema.target import Target
 
 
-def recipe_of(found: SessionTarget, text: str, *, drafted: bool) -> Recipe:
-    """The recipe of a kernel file that passed; `drafted`: as the drafter wrote it, for what the trace holds.
+@dataclass(frozen=True)
+class Converted:
+    """A target with all that is known of it."""
 
-    Raises BadInput where the target's own code cannot stand in the finished file.
-    """
-    reference = reference_in(found)
-    if reference is None:
-        raise BadInput(
-            f"The code of {found.description.name} cannot be copied into the finished file, which needs it.",
-            "Define it as a plain function at the top level of its file.",
+    target: Target
+    description: Description
+    declaration: Declaration
+    graph: Graph | None
+    """None where it could not be traced."""
+    reference: Reference
+    given: Mapping[str, object]
+    """INPUTS, DIMS and REQUIRES, a module's state among the inputs."""
+    backward: bool
+
+    def recipe(self, text: str, *, drafted: bool) -> Recipe:
+        """The recipe of a kernel file that passed; `drafted`: by the drafter, for what the trace holds.
+
+        Raises BadInput where a parameter's default cannot be repeated.
+        """
+        text = with_missing(text, self.reference, self.given)
+        graph, function = self.graph, self.description.name
+        name = snake(function)
+        inputs = inputs_of(self.reference.parameters, self.given)
+        constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
+        guards = graph.guards if graph and drafted else ()
+        return Recipe(
+            function=function,
+            name=f"{name}_by_triton" if name in names_used(text) else name,
+            module_name=module_name(function),
+            origin=f"{function} of {self.target.path.name}",
+            text=text,
+            parameters=self.reference.parameters,
+            inputs=inputs,
+            dims=self.declaration.dims,
+            requires=(*self.declaration.requires, *guards),
+            fixed=frozenset(constants - free_numbers(self.declaration, graph)),
+            structure=structure_of(graph),
+            outputs=len(graph.outputs) if graph else 0,
+            backward=self.backward,
+            module=self._drop_in(graph) if graph else None,
         )
-    given = declared(found.declaration, found.traced) if found.traced else declared_by_hand(found)
-    text = with_missing(text, reference, given)
-    graph = found.traced.graph if found.traced else None
-    function = found.description.name
-    name = snake(function)
-    inputs = inputs_of(reference.parameters, given)
-    constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
-    guards = graph.guards if graph and drafted else ()
-    return Recipe(
-        function=function,
-        name=f"{name}_by_triton" if name in names_used(text) else name,
-        origin=f"{function} of {found.setting.target.path.name}",
-        text=text,
-        parameters=reference.parameters,
-        inputs=inputs,
-        dims=found.declaration.dims,
-        requires=(*found.declaration.requires, *guards),
-        fixed=frozenset(constants - free_numbers(found.declaration, graph)),
-        structure=structure_of(graph),
-        outputs=len(graph.outputs) if graph else 0,
-        backward=found.setting.backward,
-        module=drop_in(found, reference.parameters, graph) if graph else None,
-    )
+
+    def _drop_in(self, graph: Graph) -> DropIn | None:
+        """The module that the kernels stand for; None for a function."""
+        description = self.description
+        if description.kind not in ("module", "model_file"):
+            return None
+        arguments = signature(self.reference.parameters)
+        values = defaults(self.reference.parameters)
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
+        has_inputs = description.examples is not None
+        own = self.target.construction or ("*get_init_inputs()" if has_inputs else "")
+        return DropIn(
+            name=description.name,
+            constructed=f"{description.name}({own})",
+            training=has_inputs,
+            parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
+            state=graph.state,
+        )
+
+
+def module_name(function: str) -> str:
+    """Of the finished file of a function or class."""
+    return f"{snake(function)}_triton"
 
 
 def with_missing(text: str, reference: Reference, given: Mapping[str, object]) -> str:
@@ -123,22 +161,3 @@ def structure_of(graph: Graph | None) -> Structure | None:
         return "single"
     flat = [f"out[{i}]" for i in range(len(paths))]
     return graph.structure if graph.structure in ("tuple", "list") and paths == flat else None
-
-
-def drop_in(found: SessionTarget, parameters: str, graph: Graph) -> DropIn | None:
-    """The module that the kernels stand for; None for a function."""
-    description = found.description
-    if description.kind not in ("module", "model_file"):
-        return None
-    arguments = signature(parameters)
-    values = defaults(parameters)
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in graph.state]
-    has_inputs = description.examples is not None
-    own = found.setting.target.construction or ("*get_init_inputs()" if has_inputs else "")
-    return DropIn(
-        name=description.name,
-        constructed=f"{description.name}({own})",
-        training=has_inputs,
-        parameters=", ".join(f"{n}={values[n]}" if n in values else n for n in names),
-        state=graph.state,
-    )

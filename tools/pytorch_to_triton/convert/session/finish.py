@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytorch_to_triton.convert.convert import declared
+from pytorch_to_triton.convert.finish.converted import Converted
 from pytorch_to_triton.convert.finish.files import Finished, files
-from pytorch_to_triton.convert.finish.session_recipe import recipe_of
 from pytorch_to_triton.convert.finish.test_run import run_tests
-from pytorch_to_triton.convert.session.start import digest, prepared
+from pytorch_to_triton.convert.session.start import (
+    SessionTarget,
+    declared_by_hand,
+    digest,
+    prepared,
+    reference_in,
+)
 from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
@@ -51,7 +58,7 @@ async def finish(
     found = await prepared(worker, record.setting, runtime)
     text = folder.kernel(best).read_text(encoding="utf-8")
     drafted = digest(text) in record.drafted.values()
-    recipe = recipe_of(found, text, drafted=drafted)
+    recipe = converted(found).recipe(text, drafted=drafted)
     finished = files(recipe, speed_of(best))
     into = folder_for(request.into or Path("converted") / recipe.name)
     written = await put(record, finished, into, request)
@@ -59,6 +66,25 @@ async def finish(
         return concluded(folder, recipe.name, written, None, notes_on(best))
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
     return concluded(folder, recipe.name, written, tests, notes_on(best))
+
+
+def converted(found: SessionTarget) -> Converted:
+    """What a session knows of its target. Raises BadInput where its code cannot be copied."""
+    reference = reference_in(found)
+    if reference is None:
+        raise BadInput(
+            f"The code of {found.description.name} cannot be copied into the finished file, which needs it.",
+            "Define it as a plain function at the top level of its file.",
+        )
+    return Converted(
+        target=found.setting.target,
+        description=found.description,
+        declaration=found.declaration,
+        graph=found.traced.graph if found.traced else None,
+        reference=reference,
+        given=declared(found.declaration, found.traced) if found.traced else declared_by_hand(found),
+        backward=found.setting.backward,
+    )
 
 
 async def put(
