@@ -29,6 +29,13 @@ async def convert_start(
     dim: shared.Dims = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
+    example: Annotated[
+        str | None,
+        Field(
+            description="A function of yours that calls the target, as FILE.py:NAME; it is run once, and the "
+            "inputs are taken from its calls"
+        ),
+    ] = None,
     into: Annotated[
         str | None,
         Field(description="A new folder for the session; default: sessions/NAME in the current one"),
@@ -68,7 +75,8 @@ async def convert_start(
         python=python,
     )
     runtime = await choose_runtime(call.worker, device, python)
-    return await start(call.worker, setting, folder_of(into), runtime)
+    called_by = target_of(example) if example else None
+    return await start(call.worker, setting, folder_of(into), runtime, example=called_by)
 
 
 async def convert_submit(

@@ -21,8 +21,8 @@ def destination_of(target: Target, into: Path | None, *, force: bool) -> Destina
 def delivered(conversion: Conversion, fresh: Fresh, name: str, finished: Mapping[str, str]) -> Conversion:
     """The conversion as it is returned; writes the finished files and both reports next to the stages.
 
-    `name` is the file of the kernel, and `finished` has the text of each file. Where no stage passed there are no finished files; the results of an earlier conversion that has some are
-    kept in a folder of their own.
+    `name` is the file of the kernel, and `finished` has the text of each file. Where no stage passed there
+    are none; the results of an earlier conversion that has some are kept in a folder of their own.
     """
     for file, text in finished.items():
         (fresh.folder / file).write_text(text, encoding="utf-8")

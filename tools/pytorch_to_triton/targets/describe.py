@@ -30,6 +30,7 @@ HINTS = {
     "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",
     "ArityMismatch": "Make INPUTS (or --input) and the signature agree, name by name.",
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
+    "ExampleFailed": "Name a function that calls the target on arguments that it takes.",
     "ExamplesFailed": "Make get_inputs() return one value for each parameter of forward.",
     "WorkUnusable": 'Write it as text over the dims: BYTES = "2 * M * N * itemsize".',
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",

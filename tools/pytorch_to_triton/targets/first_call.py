@@ -1,5 +1,6 @@
 """Whether a reference runs at all on what is declared, asked where a trace of it has failed."""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.sizes import middle_point, nearby
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import refusal_of_end
-from pytorch_to_triton.schema.job import Failure, Job, Runtime
+from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of_failure
 
@@ -30,10 +31,7 @@ async def refuse_unrunnable(
     case = middle_case(declaration)
     if case is None:
         return
-    device = "cpu" if runtime.interpreter else "cuda"
-    plain = {**case.model_dump(mode="json"), "seed": 0}
-    arguments: wire.FirstCallArguments = {"target": target.as_json(), "case": plain, "device": device}
-    outcome = await worker.ask(Job(kind="first_call", arguments=arguments), runtime, seconds=seconds)
+    outcome = await called(worker, target, case, runtime, seconds=seconds)
     if outcome.failure is not None:
         if outcome.failure.type in HINTS or outcome.failure.type == "SystemExit":
             raise refusal_of_failure(outcome.failure)
@@ -42,18 +40,36 @@ async def refuse_unrunnable(
         raise refusal_of_end(outcome, target)
 
 
+async def called(
+    worker: WorkerClient, target: Target, case: Case, runtime: Runtime, *, seconds: float
+) -> Outcome:
+    """What comes of one call of the target."""
+    device = "cpu" if runtime.interpreter else "cuda"
+    plain = {**case.model_dump(mode="json"), "seed": 0}
+    arguments: wire.FirstCallArguments = {"target": target.as_json(), "case": plain, "device": device}
+    return await worker.ask(Job(kind="first_call", arguments=arguments), runtime, seconds=seconds)
+
+
 def middle_case(declaration: Declaration) -> Case | None:
     """The declared call nearest to the middle; None where there is none, or it is large."""
     points = islice(nearby(middle_point(declaration.dims), declaration.dims), POINTS_TRIED)
     point = next((point for point in points if not declaration.violated(point)), None)
     if point is None or not declaration.inputs:
         return None
+    return case_at(declaration, point)
+
+
+def case_at(
+    declaration: Declaration, point: Mapping[str, int], *, most_elements: int = MOST_ELEMENTS
+) -> Case | None:
+    """The call at these sizes; None where it is large or cannot be drawn."""
     try:
         arguments = declaration.arguments(point)
     except BadDeclaration:
         return None
-    case = Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
-    return case if case.elements <= MOST_ELEMENTS else None
+    name = point_name(point) or "base"
+    case = Case(name=name, group="declared", dims=dict(point), arguments=arguments)
+    return case if case.elements <= most_elements else None
 
 
 def raised(target: Target, case: Case, failure: Failure) -> str:

@@ -448,6 +448,11 @@ class FreeSizesAnswer(TypedDict):
     """None: all sizes are numbers."""
 
 
+class RecordCallsArguments(TypedDict):
+    target: Target
+    example: Target
+
+
 class RunTestsArguments(TypedDict):
     file: str
 

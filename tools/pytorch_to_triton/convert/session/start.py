@@ -31,7 +31,9 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import ConversionSession, Stage, Understanding
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import describe
+from pytorch_to_triton.targets.example_call import Proposal, proposed
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import resolve_problem
 
@@ -93,9 +95,21 @@ async def prepared(worker: WorkerClient, setting: Setting, runtime: Runtime) -> 
 
 
 async def start(
-    worker: WorkerClient, setting: Setting, into: Path | None, runtime: Runtime
+    worker: WorkerClient,
+    setting: Setting,
+    into: Path | None,
+    runtime: Runtime,
+    *,
+    example: Target | None = None,
 ) -> ConversionSession:
-    """Open a session in a new folder. Raises BadInput as `prepared` does, and for a folder in use."""
+    """Open a session in a new folder; its inputs come from a call that `example` makes, where one is named.
+
+    Raises BadInput as `prepared` does, for a folder in use, and where the example does not call the target.
+    """
+    notes: tuple[str, ...] = ()
+    if example is not None:
+        proposal = await proposed(worker, setting.target, example, runtime, seconds=setting.seconds)
+        setting, notes = with_proposal(setting, proposal), proposal.guesses
     found = await prepared(worker, setting, runtime)
     try:
         drafted: Drafted | None = found.drafted(1)
@@ -119,7 +133,25 @@ async def start(
         allowed=tuple(dict.fromkeys(drafted.calls)) if drafted else (),
     )
     folder.write(record)
-    return session_of(folder, "started")
+    return session_of(folder, "started", notes)
+
+
+def with_proposal(setting: Setting, proposal: Proposal) -> Setting:
+    """The setting with what a call suggests; what was given beside it wins, name by name."""
+    inputs, dims = proposal.options()
+    given = {option.partition("=")[0].strip() for option in (*setting.inputs, *setting.dims)}
+
+    def others(options: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(option for option in options if option.partition("=")[0] not in given)
+
+    target = setting.target if setting.target.init else setting.target.constructed_with(proposal.init)
+    return setting.model_copy(
+        update={
+            "target": target,
+            "inputs": (*others(inputs), *setting.inputs),
+            "dims": (*others(dims), *setting.dims),
+        }
+    )
 
 
 def blank_of(found: SessionTarget, understood: Understanding) -> str:

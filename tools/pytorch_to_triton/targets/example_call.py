@@ -1,0 +1,235 @@
+"""Inputs taken from a call: what a function of the user's hands to the target, as a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.inputs.sizes import largest_point
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.description import (
+    ConstantExample,
+    Example,
+    FreeSizes,
+    ListExample,
+    TensorExample,
+)
+from pytorch_to_triton.schema.job import Job, Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.targets.describe import refusal_of
+from pytorch_to_triton.targets.first_call import called, case_at
+from pytorch_to_triton.targets.small_sizes import sizes_to_try
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.worker import wire
+
+NAMES = ("M", "N", "K", "L", "P", "Q", "R", "S", "T", "U", "V", "W")
+BATCH = "B"
+"""The first dimension of a tensor of three or more."""
+MOST_ELEMENTS = 2**28
+"""Of a call that tries another size: as large as the example's own may be."""
+
+
+class RecordedCall(Value):
+    """One call of the target."""
+
+    arguments: tuple[Example, ...]
+    constructor: dict[str, JsonValue]
+    """Of a module; a value that is no constant is a list with its type's name."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A declaration that the calls suggest, in the values of INPUTS and DIMS, and what is a guess in it."""
+
+    inputs: Mapping[str, object]
+    dims: Mapping[str, tuple[int, ...]]
+    init: tuple[str, ...]
+    guesses: tuple[str, ...]
+
+    def options(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The same as options of the command line."""
+        inputs = tuple(f"{name}={as_option(value)}" for name, value in self.inputs.items())
+        dims = tuple(f"{name}={','.join(map(str, sizes))}" for name, sizes in self.dims.items())
+        return inputs, dims
+
+
+async def proposed(
+    worker: WorkerClient, target: Target, example: Target, runtime: Runtime, *, seconds: float
+) -> Proposal:
+    """Run the example, and propose a declaration under which the target runs, too.
+
+    Raises BadInput where the example does not call the target, or raises before it does.
+    """
+    arguments: wire.RecordCallsArguments = {"target": target.as_json(), "example": example.as_json()}
+    outcome = await worker.ask(Job(kind="record_calls", arguments=arguments), runtime, seconds=seconds)
+    if outcome.answer is None:
+        raise refusal_of(outcome, example)
+    calls = tuple(RecordedCall.model_validate(call) for call in outcome.answer["calls"])
+    if not calls:
+        raise BadInput(
+            f"{example} does not call {target}.", "Name a function that calls it, as --example FILE.py:NAME."
+        )
+    first = proposal_of(calls)
+    fixed = await fixed_sizes(worker, target.constructed_with(first.init), first, runtime, seconds=seconds)
+    return proposal_of(calls, fixed)
+
+
+async def fixed_sizes(
+    worker: WorkerClient, target: Target, proposal: Proposal, runtime: Runtime, *, seconds: float
+) -> frozenset[str]:
+    """The dims that the target does not leave free: alone at another size, it does not run.
+
+    Those that are free stay small for the others' turn, so that calls get smaller from one to the next.
+    """
+    declaration = parse_declaration(proposal.inputs, proposal.dims)
+    point = largest_point(declaration.dims)
+    found = set()
+    for name, sizes in declaration.dims.items():
+        others = {**point, name: max(1, point[name] - 1)}, {**point, name: min(sizes)}
+        cases = [case_at(declaration, other, most_elements=MOST_ELEMENTS) for other in others]
+        outcomes = [await called(worker, target, c, runtime, seconds=seconds) for c in cases if c]
+        if outcomes and all(outcome.answer is not None for outcome in outcomes):
+            point[name] = min(sizes)
+        else:
+            found.add(name)
+    return frozenset(found)
+
+
+def proposal_of(calls: Sequence[RecordedCall], fixed: frozenset[str] = frozenset()) -> Proposal:
+    """Sizes that are alike in every call are one dim, but for those named in `fixed`, and for 1.
+
+    Of several calls, only the sizes that differ are dims.
+    """
+    tensors = tensors_of(calls)
+    names = named(tensors, vary=differ(tensors))
+    sizes = {name: seen for seen, name in names.items()}
+    kept = {name: seen for name, seen in sizes.items() if name not in fixed}
+    inputs = {
+        example.name: declared(example, tensors, names, frozenset(kept)) for example in calls[0].arguments
+    }
+    free = FreeSizes(
+        shapes={
+            name: tuple(size_text(seen, names, frozenset(kept)) for seen in zip(*shapes, strict=True))
+            for name, shapes in tensors.items()
+        },
+        dims={name: max(seen) for name, seen in kept.items()},
+        requires=(),
+    )
+    tried = {name: tuple(sorted({*found, *kept[name]})) for name, found in sizes_to_try(free).items()}
+    made = calls[0].constructor
+    constants = {name: value for name, value in made.items() if not isinstance(value, list)}
+    return Proposal(
+        inputs=inputs,
+        dims=tried,
+        init=tuple(f"{name}={value}" for name, value in constants.items()),
+        guesses=tuple(guesses(calls, sizes, fixed, inputs)),
+    )
+
+
+def tensors_of(calls: Sequence[RecordedCall]) -> dict[str, list[tuple[int, ...]]]:
+    """The shape of every tensor in each call; calls with other ranks than the first one's are left out."""
+    first = shapes_in(calls[0])
+    alike = [
+        shapes
+        for call in calls
+        if (shapes := shapes_in(call)).keys() == first.keys()
+        and all(len(shapes[name]) == len(first[name]) for name in first)
+    ]
+    return {name: [shapes[name] for shapes in alike] for name in first}
+
+
+def shapes_in(call: RecordedCall) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for example in call.arguments:
+        if isinstance(example, TensorExample):
+            found[example.name] = example.shape
+        elif isinstance(example, ListExample):
+            found |= {item.name: item.shape for item in example.items}
+    return found
+
+
+def differ(tensors: Mapping[str, list[tuple[int, ...]]]) -> bool:
+    """Whether the calls differ in any size."""
+    return any(len(set(shapes)) > 1 for shapes in tensors.values())
+
+
+def named(tensors: Mapping[str, list[tuple[int, ...]]], *, vary: bool) -> dict[tuple[int, ...], str]:
+    """A name for the sizes of each dim, in all calls; `vary`: only for those that differ."""
+    found: dict[tuple[int, ...], str] = {}
+    free = iter(NAMES)
+    for shapes in tensors.values():
+        for axis, seen in enumerate(zip(*shapes, strict=True)):
+            if seen in found or set(seen) <= {0, 1} or (vary and len(set(seen)) == 1):
+                continue
+            is_batch = axis == 0 and len(shapes[0]) > 2 and BATCH not in found.values()
+            name = BATCH if is_batch else next(free, None)
+            if name is not None:
+                found[seen] = name
+    return found
+
+
+def size_text(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], kept: frozenset[str]) -> str:
+    name = names.get(seen)
+    return name if name in kept else str(seen[0])
+
+
+def declared(
+    example: Example,
+    tensors: Mapping[str, list[tuple[int, ...]]],
+    names: Mapping[tuple[int, ...], str],
+    kept: frozenset[str],
+) -> object:
+    """One argument, as INPUTS would have it."""
+    match example:
+        case ConstantExample(value=str(value)):
+            return f'"{value}"'
+        case ConstantExample(value=value):
+            return value
+        case ListExample(items=items):
+            return [declared(item, tensors, names, kept) for item in items]
+        case TensorExample():
+            shape = [size_text(seen, names, kept) for seen in zip(*tensors[example.name], strict=True)]
+            if example.low is None or example.high is None:
+                return f"{example.dtype}[{', '.join(shape)}]"
+            sizes = {seen[0]: name for seen, name in names.items() if name in kept and name not in shape}
+            # Integers that stay below a size are indices along it: of the smallest such size, for one.
+            along = min((size for size in sizes if size >= example.high and example.low >= 0), default=None)
+            low, high = (example.low, example.high) if along is None else (0, sizes[along])
+            return f"{example.dtype}[{', '.join(shape)}] in {low}..{high}"
+
+
+def guesses(
+    calls: Sequence[RecordedCall],
+    sizes: Mapping[str, tuple[int, ...]],
+    fixed: frozenset[str],
+    inputs: Mapping[str, object],
+) -> list[str]:
+    """What the calls alone do not say."""
+    count = len(calls)
+    found = [f"Taken from {count} call{'s' if count > 1 else ''}."]
+    together = {name: sorted(set(seen)) for name, seen in sizes.items() if name not in fixed}
+    if together:
+        text = ", ".join(f"{name} ({', '.join(map(str, seen))})" for name, seen in together.items())
+        found.append(f"Guessed: sizes that are equal are one dim: {text}.")
+    if fixed:
+        numbers = ", ".join(str(sizes[name][0]) for name in sorted(fixed))
+        found.append(f"Fixed, as the target does not run at other sizes: {numbers}.")
+    ranges = [f"{name}: {text}" for name, text in inputs.items() if isinstance(text, str) and " in " in text]
+    if ranges:
+        found.append(f"Guessed from the values: {'; '.join(ranges)}.")
+    unknown = [name for name, value in calls[0].constructor.items() if isinstance(value, list)]
+    if unknown:
+        found.append(f"Not taken over: {', '.join(unknown)} of the constructor, which is no constant.")
+    return found
+
+
+def as_option(value: object) -> str:
+    """A value of INPUTS behind `--input NAME=`."""
+    return f"[{','.join(map(as_option, value))}]" if isinstance(value, list) else str(value)

@@ -1,0 +1,87 @@
+"""Job `record_calls`: run a function of the user's, and note each call that it makes of the target."""
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from torch import nn
+
+from .. import wire
+from ..job_report import JobReport
+from ..loading.target import NameMissing, described, load_file
+from ..runtime import as_on_a_gpu
+from .describe import described_example
+
+MOST_CALLS = 64
+"""Those that follow are not noted."""
+
+
+class ExampleFailed(Exception):
+    """The user's function raised before it called the target."""
+
+
+def work(report: JobReport, target: wire.Target, example: wire.Target) -> dict[str, Any]:
+    """The arguments of each call; of a module also those of its constructor.
+
+    Raises NameMissing where there is no such function, ExampleFailed where it does not get to the target.
+    """
+    report.during("load")
+    path = Path(example["path"])
+    with as_on_a_gpu():
+        contents = load_file(path)
+        function = getattr(contents, example["name"] or "", None)
+        if not callable(function):
+            raise NameMissing(f"{path} has no function `{example['name']}`")
+        report.during("call")
+        recorder = Recorder(Path(target["path"]).resolve(), str(target["name"]))
+        sys.setprofile(recorder.event)
+        try:
+            function()
+        except Exception as error:
+            if not recorder.calls:
+                raise ExampleFailed(
+                    f"the example {example['name']}() raised {described(error, path)}"
+                ) from error
+        finally:
+            sys.setprofile(None)
+    return {"calls": recorder.calls}
+
+
+class Recorder:
+    """Knows a call of the target by its code, under whichever name it was imported."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.function, self.forward, self.constructor = name, f"{name}.forward", f"{name}.__init__"
+        self.calls: list[dict[str, Any]] = []
+        self._made: dict[int, dict[str, Any]] = {}
+        """The constructor's arguments of each module, by its id."""
+
+    def event(self, frame: FrameType, event: str, _: Any) -> None:
+        """What sys.setprofile calls."""
+        code = frame.f_code
+        if event != "call" or code.co_qualname not in (self.function, self.forward, self.constructor):
+            return
+        if Path(code.co_filename).resolve() != self.path:
+            return
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given = {name: frame.f_locals[name] for name in names}
+        if code.co_qualname == self.function:
+            self._note(given, {})
+            return
+        module = given.pop(names[0])
+        if code.co_qualname == self.constructor:
+            self._made[id(module)] = {name: plain(value) for name, value in given.items()}
+        elif isinstance(module, nn.Module):
+            self._note(given, self._made.get(id(module), {}))
+
+    def _note(self, given: dict[str, Any], made: dict[str, Any]) -> None:
+        if len(self.calls) < MOST_CALLS:
+            arguments = [described_example(name, value) for name, value in given.items()]
+            self.calls.append({"arguments": arguments, "constructor": made})
+
+
+def plain(value: Any) -> Any:
+    """A constant as JSON; the type's name, as a list of one, of what is none."""
+    return value if isinstance(value, bool | int | float | str | None) else [type(value).__name__]
