@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.monoids import SUM
@@ -32,10 +32,19 @@ def _kept(program: Program) -> dict[str, str]:
         found = taken.get(step.name, set())
         pytorchs_own = own.get(step.node.name, full(step.tensor.dtype))
         kept[step.name] = next(iter(found)) if len(found) == 1 else pytorchs_own
+    returned: dict[str, list[str]] = {}
     for result in program.results:
         if is_plain(result.tensor) and buffers_of(result.tensor)[0] in program.steps:
-            kept[buffers_of(result.tensor)[0]] = result.dtype
-    return kept
+            returned.setdefault(buffers_of(result.tensor)[0], []).append(result.dtype)
+    return kept | {name: promoted(found) for name, found in returned.items()}
+
+
+def promoted(dtypes: Sequence[str]) -> str:
+    """The dtype, as source, that holds what is returned in each of these."""
+    first, *others = dict.fromkeys(dtypes)
+    for other in others:
+        first = f"torch.promote_types({first}, {other})"
+    return first
 
 
 def full(dtype: str) -> str:

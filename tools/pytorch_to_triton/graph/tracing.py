@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import TYPE_CHECKING, cast
 
@@ -79,6 +79,8 @@ class Branch:
     graph: Graph
     output_dtypes: dict[str, str]
     tensor_dtypes: TensorDtypes
+    backward: Backward | None = None
+    """Its gradients, where they were traced too."""
 
 
 @dataclass(frozen=True)
@@ -176,29 +178,27 @@ async def trace(
     chosen = chosen_by([[input_dtypes(t) for t in part] for part in parts])
     if chosen is None:
         raise _undecided(parts, declared)
-    if backward and len(parts) > 1:
-        raise _branching(parts, declared)
     rule, dtypes = chosen
     graph = graph.model_copy(update={"alike": always_alike([input_dtypes(t) for t in traces])})
     graphs = [graph, *[await tracer.bound(part[0]) for part in parts[1:]]]
     fixed = dict.fromkeys(name for g in graphs for name in g.fixed)
     of_state = {name: tuple(dict.fromkeys(input_dtypes(t)[name] for t in traces)) for name in graph.state}
     main, *others = (
-        Branch(
-            rule,
-            d,
-            _merged(g, part, {**declared, **of_state}, tuple(fixed)),
-            output_dtypes(part, traces),
-            tensor_dtypes(part),
-        )
+        _program(rule, d, _merged(g, part, {**declared, **of_state}, tuple(fixed)), part, traces)
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
-    if main.graph.joint:
-        return _in_halves(main, parts[0])
-    return Traced(main.graph, main.output_dtypes, main.tensor_dtypes, tuple(others))
+    return Traced(main.graph, main.output_dtypes, main.tensor_dtypes, tuple(others), main.backward)
 
 
-def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Traced:
+def _program(
+    rule: DtypeRule, dtypes: tuple[DType, ...], graph: Graph, part: Sequence[Graph], traces: Sequence[Graph]
+) -> Branch:
+    """One of the programs that the target is, its gradients apart where they were traced too."""
+    found = Branch(rule, dtypes, graph, output_dtypes(part, traces), tensor_dtypes(part))
+    return _in_halves(found, part) if graph.joint else found
+
+
+def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
     """The function and its gradients apart."""
     assert joint.graph.joint is not None
     if not joint.graph.joint.gradients:
@@ -216,7 +216,7 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Traced:
         output_dtypes(traces, traces, ARGUMENT),
         tensor_dtypes(traces, ARGUMENT),
     )
-    return Traced(forward, joint.output_dtypes, joint.tensor_dtypes, backward=found)
+    return replace(joint, graph=forward, backward=found)
 
 
 async def graph_of(
@@ -279,14 +279,6 @@ def _refuse_failed(
                 f"{target} cannot be traced in {phrase(dtypes, declared)}: {answer}",
                 "Declare only dtypes that the function takes.",
             )
-
-
-def _branching(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]) -> NotConvertible:
-    here, there = (phrase(input_dtypes(part[0]), declared) for part in parts[:2])
-    return NotConvertible(
-        f"`{parts[0][0].function}`, or its gradient, computes something else in {there} than in {here}.",
-        "With backward, convert once for each: declare one dtype for each input.",
-    )
 
 
 def _undecided(parts: Sequence[Sequence[Graph]], declared: Mapping[str, tuple[DType, ...]]) -> NotConvertible:

@@ -54,23 +54,28 @@ def dtypes_with_saved(
     return {**outputs, **saved}
 
 
-def halves(
-    forward: Part,
-    backward: Backward,
-    ways: Ways,
-    stage: Stage,
-    tuned: Mapping[str, Config],
-    points: Sequence[Mapping[str, int]],
-) -> Halves:
+@dataclass(frozen=True)
+class Half:
+    """How the gradients are drafted."""
+
+    ways: Ways
+    stage: Stage
+    tuned: Mapping[str, Config]
+    points: Sequence[Mapping[str, int]]
+    suffix: str
+    """Of its kernels' names."""
+
+
+def halves(forward: Part, backward: Backward, how: Half) -> Halves:
     """The gradients beside the drafted function, which returns what they need."""
     program = forward.program
     found = {r.node: runs.result_text(program, r) for r in program.results if r.path.startswith(SAVED)}
     saved = {name: found.get(name, name) for name in backward.saved}
     backward = with_names(backward, {name: text for name, text in saved.items() if text.isidentifier()})
     dtypes = {ARGUMENT.format(i.name) for i in program.graph.inputs}
-    gradient = programmed(backward.graph, ways, RESERVED | dtypes)
+    gradient = programmed(backward.graph, how.ways, RESERVED | dtypes)
     stored = with_storage(gradient, backward.tensor_dtypes, backward.output_dtypes)
-    part = part_of(stored, stage, tuned, points, "_backward")
+    part = part_of(stored, how.stage, how.tuned, how.points, how.suffix)
     # An operator may take a tensor only to know whether its gradient is wanted.
     used = loads([*body(part), *returned(part)])
     read = {name: text for name, text in zip(backward.saved, saved.values(), strict=True) if name in used}
@@ -79,9 +84,9 @@ def halves(
     return Halves(forward, tuple(read.values()), part, tuple(read), backward)
 
 
-def class_name(graph: Graph, reference: Reference) -> str:
-    """`RmsNormFunction` for rms_norm."""
-    words = re.sub(r"\W", "_", snake(graph.function)).split("_")
+def class_name(graph: Graph, reference: Reference, suffix: str = "") -> str:
+    """`RmsNormFunction` for rms_norm, `RmsNormBfloat16Function` of one dtype."""
+    words = re.sub(r"\W", "_", snake(graph.function) + suffix).split("_")
     name = "".join(w.title() for w in words) + "Function"
     taken = names_in(reference)
     while name in taken:
@@ -132,7 +137,7 @@ def _forward(halves: Halves) -> list[str]:
     graph = program.graph
     inside = body(halves.forward)
     kept = carried(halves)
-    texts = {r.path: runs.result_text(program, r) for r in program.results}
+    texts = {r.path: runs.cast_text(program, r) for r in program.results}
     used = loads([*inside, *texts.values()]) | set(kept["sizes"])
     without = [t for path, t in texts.items() if path not in halves.gradients.cotangents.values()]
     return [
@@ -150,7 +155,7 @@ def _forward(halves: Halves) -> list[str]:
 def _backward(halves: Halves) -> list[str]:
     program = halves.backward.program
     inside = body(halves.backward, known=_in_order(halves))
-    texts = {r.path: runs.result_text(program, r) for r in program.results}
+    texts = {r.path: runs.cast_text(program, r) for r in program.results}
     paths = halves.gradients.gradients
     given = [texts.get(paths.get(name, ""), "None") for name in arguments(halves)]
     return [
@@ -193,7 +198,7 @@ def body(part: Part, known: Collection[str] = ()) -> list[str]:
 
 def returned(part: Part) -> list[str]:
     """The results as source."""
-    return [runs.result_text(part.program, r) for r in part.program.results]
+    return [runs.cast_text(part.program, r) for r in part.program.results]
 
 
 def loads(lines: Sequence[str]) -> set[str]:

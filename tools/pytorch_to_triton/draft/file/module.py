@@ -14,6 +14,7 @@ from typing import Any
 from pytorch_to_triton.draft.emit.combine_functions import helper
 from pytorch_to_triton.draft.file import run as runs
 from pytorch_to_triton.draft.file.autograd import (
+    Half,
     Halves,
     applied,
     class_name,
@@ -116,12 +117,16 @@ def draft(
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
     points = declared_points(source.declared)
-    gradients = _halves(graph, source, stage, tuned, ways) if source.backward else None
-    if gradients:
-        parts = [gradients.forward, gradients.backward]
+    gradients: list[Halves] = []
+    if source.backward:
+        gradients = [
+            _halves(graph, source, stage, tuned, points, ways),
+            *(_branch_halves(branch, stage, points, ways) for branch in source.branches),
+        ]
+        parts = [part for halves in gradients for part in (halves.forward, halves.backward)]
     else:
-        main = part_of(_stored(graph, source, ways), stage, tuned, points)
-        parts = [main, *(_branch(b, stage, points, ways) for b in source.branches)]
+        whole = part_of(_stored(graph, source, ways), stage, tuned, points)
+        parts = [whole, *(_branch(b, stage, points, ways) for b in source.branches)]
     kernels = tuple(k for part in parts for k in part.kernels)
     calls = [c for part in parts for c in part.items if isinstance(c, Call)]
     left = described(calls)
@@ -135,14 +140,22 @@ def _stored(graph: Graph, source: Source | Branch, ways: Ways) -> Program:
     return with_storage(programmed(graph, ways), source.tensor_dtypes, source.output_dtypes)
 
 
-def _halves(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Halves:
-    """The function with what it saves, and its gradients."""
-    backward, points = source.backward, declared_points(source.declared)
+def _halves(
+    graph: Graph,
+    source: Source | Branch,
+    stage: Stage,
+    tuned: Mapping[str, Config],
+    points: Sequence[Mapping[str, int]],
+    ways: Ways,
+) -> Halves:
+    """A program with what it saves, and its gradients."""
+    backward = source.backward
     assert backward is not None
+    suffix = _suffix(source) if isinstance(source, Branch) else ""
     dtypes = dtypes_with_saved(graph, backward, source.tensor_dtypes, source.output_dtypes)
-    program = programmed(with_saved(graph, backward), ways)
-    stored = with_storage(program, source.tensor_dtypes, dtypes)
-    return halves(part_of(stored, stage, tuned, points), backward, ways, stage, tuned, points)
+    stored = with_storage(programmed(with_saved(graph, backward), ways), source.tensor_dtypes, dtypes)
+    forward = part_of(stored, stage, tuned, points, suffix)
+    return halves(forward, backward, Half(ways, stage, tuned, points, f"_backward{suffix}"))
 
 
 def described(calls: Sequence[Call]) -> tuple[str, ...]:
@@ -175,14 +188,33 @@ def declared_points(declared: Mapping[str, Any]) -> list[dict[str, int]]:
 def _branch(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]], ways: Ways) -> Part:
     """The part for some dtypes; what is timed is the widest one, so its launches are never tuned."""
     program = _stored(branch.graph, branch, ways)
-    part = part_of(program, stage, {}, points, "_" + "_".join(branch.dtypes))
+    part = part_of(program, stage, {}, points, _suffix(branch))
+    kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
+    return replace(part, kernels=kernels, condition=_condition(branch))
+
+
+def _branch_halves(branch: Branch, stage: Stage, points: Sequence[Mapping[str, int]], ways: Ways) -> Halves:
+    """The same with gradients."""
+    found = _halves(branch.graph, branch, stage, {}, points, ways)
+    forward, backward = (
+        replace(part, kernels=tuple(replace(kernel, variants=()) for kernel in part.kernels))
+        for part in (found.forward, found.backward)
+    )
+    return replace(found, forward=replace(forward, condition=_condition(branch)), backward=backward)
+
+
+def _suffix(branch: Branch) -> str:
+    return "_" + "_".join(branch.dtypes)
+
+
+def _condition(branch: Branch) -> str:
+    """When the branch is taken, as source."""
     names = [f"torch.{dtype}" for dtype in branch.dtypes]
     test = f"== {names[0]}" if len(names) == 1 else f"in ({', '.join(names)})"
-    kernels = tuple(replace(kernel, variants=()) for kernel in part.kernels)
-    return replace(part, kernels=kernels, condition=f"{branch.rule} {test}")
+    return f"{branch.rule} {test}"
 
 
-def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves | None) -> str:
+def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]) -> str:
     kernels = [kernel for part in parts for kernel in part.kernels]
     helpers = [
         helper(m) for name, m in sorted({n: m for k in kernels for n, m in k.printed.helpers.items()}.items())
@@ -193,11 +225,12 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves
     if any("PRECISION" in k.printed.blocks for k in kernels):
         bodies.append(FLOAT32_PRECISION)
     locals_ = {step for part in parts for step in part.program.steps}
-    checked = checks(parts[0].program.graph, source.reference, locals_, backward=gradients is not None)
+    checked = checks(parts[0].program.graph, source.reference, locals_, backward=bool(gradients))
     if gradients:
-        name = class_name(parts[0].program.graph, source.reference)
-        bodies.append("\n".join(function_class(gradients, name)))
-        run = "\n".join(_applying_run(gradients, name, checked, source))
+        suffixes = ["", *(_suffix(branch) for branch in source.branches)]
+        names = [class_name(parts[0].program.graph, source.reference, suffix) for suffix in suffixes]
+        bodies += ["\n".join(function_class(*one)) for one in zip(gradients, names, strict=True)]
+        run = "\n".join(_applying_run(gradients, names, checked, source))
     else:
         run = "\n".join(_run(parts, checked, source))
     blocks = [
@@ -213,7 +246,7 @@ def _text(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves
     return "\n\n".join(b for b in head if b) + "\n\n\n" + "\n\n\n".join(body) + "\n"
 
 
-def _docstring(parts: Sequence[Part], source: Source, stage: Stage, gradients: Halves | None) -> str:
+def _docstring(parts: Sequence[Part], source: Source, stage: Stage, gradients: Sequence[Halves]) -> str:
     program = parts[0].program
     graph = program.graph
     inputs = "\n".join(f"    {i.name}: [{', '.join(i.shape.expressions)}]" for i in graph.inputs)
@@ -223,7 +256,7 @@ def _docstring(parts: Sequence[Part], source: Source, stage: Stage, gradients: H
     left = dict.fromkeys(f"{c.node.op.split('.')[1]} ({c.why})" for c in calls)
     remark = f"\n\nLeft to PyTorch: {', '.join(left)}." if left else ""
     if gradients:
-        remark += f"\n\nSaved for the backward pass: {', '.join(gradients.saved) or 'nothing'}."
+        remark += f"\n\nSaved for the backward pass: {', '.join(gradients[0].saved) or 'nothing'}."
     return (
         f'"""{graph.function} in Triton, stage {stage} of 3 ({STAGE_NAMES[stage]}).\n\n'
         f"Drafted from {source.target}. Shapes:\n\n{inputs}\n    ->\n{outputs}{remark}\n"
@@ -270,14 +303,22 @@ def _literal(value: object) -> str:
     return "\n".join([brackets[0], *(f"    {e}," for e in entries), brackets[1]])
 
 
-def _applying_run(gradients: Halves, name: str, checked: Checks, source: Source) -> list[str]:
-    """`run` by way of the function that has gradients."""
-    graph = gradients.forward.program.graph
+def _applying_run(
+    gradients: Sequence[Halves], names: Sequence[str], checked: Checks, source: Source
+) -> list[str]:
+    """`run` by way of the functions that have gradients: that of the dtypes, else the first."""
+    graph = gradients[0].forward.program.graph
+    chosen = [
+        line
+        for one, name in zip(gradients[1:], names[1:], strict=True)
+        for line in (f"if {one.forward.condition}:", *(f"    {line}" for line in applied(one, name)))
+    ]
     body = [
         *runs.guards(graph),
         *checked.call,
         *runs.defaults(graph, source.reference),
-        *applied(gradients, name),
+        *chosen,
+        *applied(gradients[0], names[0]),
     ]
     return [
         f"def run({source.reference.parameters}):",

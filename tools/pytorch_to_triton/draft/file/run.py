@@ -116,7 +116,7 @@ def read_in_order(program: Program, items: Sequence[Group | Call]) -> list[str]:
 
 def returned(program: Program) -> str:
     """The results as the function gives them."""
-    values = {r.path: result_text(program, r) for r in program.results}
+    values = {r.path: cast_text(program, r) for r in program.results}
     match program.graph.structure:
         case "single":
             return next(iter(values.values()))
@@ -125,6 +125,13 @@ def returned(program: Program) -> str:
         case "list":
             return "[" + ", ".join(values.values()) + "]"
     return "{" + ", ".join(f"{path[4:-1]}: {value}" for path, value in values.items()) + "}"
+
+
+def cast_text(program: Program, result: Result) -> str:
+    """One result in its dtype, where its tensor is kept in a wider one for another result."""
+    text = result_text(program, result)
+    kept = program.kept.get(text, result.dtype)
+    return text if kept == result.dtype else f"{text}.to({result.dtype})"
 
 
 def result_text(program: Program, result: Result) -> str:
