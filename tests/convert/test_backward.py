@@ -153,10 +153,6 @@ async def test_a_view_is_a_result_and_what_it_looks_at_is_saved(written: Written
     [
         ("def f(x):\n    return x.argmax(-1)\n", "No result of `f` has a gradient by an input"),
         ("def f(x):\n    return x\n", "a result is an input"),
-        (
-            "def f(x):\n    return x.exp() if x.dtype == torch.bfloat16 else x.sin()\n",
-            "`f`, or its gradient, computes something else in bfloat16 than in float32",
-        ),
     ],
 )
 async def test_it_is_said_why_there_is_no_backward(
@@ -164,3 +160,12 @@ async def test_it_is_said_why_there_is_no_backward(
 ) -> None:
     with pytest.raises(NotConvertible, match=why):
         await drafted(written(declared({"x": "float32|bfloat16[M, N]"}, body)))
+
+
+async def test_what_computes_something_else_in_another_dtype_has_gradients_in_both(
+    written: Written, drafted: Drafting
+) -> None:
+    body = "def f(x):\n    return x.exp() if x.dtype == torch.bfloat16 else x.sin()\n"
+    found = await drafted(written(declared({"x": "float32|bfloat16[M, N]"}, body)))
+    assert "if x.dtype == torch.bfloat16:\n        return FBfloat16Function.apply(x)" in found.text
+    assert "    return FFunction.apply(x)" in found.text

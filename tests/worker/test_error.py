@@ -119,9 +119,37 @@ def test_integers_are_exact_but_for_what_pytorch_gets_wrong_itself() -> None:
     outputs = {
         "pytorch": torch.tensor([1, 2, 3, 4]),
         "truth": torch.tensor([1, 2, 3, 5]),
+        "nearby": torch.tensor([1, 2, 3, 4]),
         "candidate": torch.tensor([1, 7, 3, 5]),
     }
     assert exact_errors(outputs).failing.tolist() == [False, True, False, False]
+
+
+def test_among_indices_that_rounding_chooses_any_is_right_but_no_other_and_not_where_it_is_settled() -> None:
+    outputs = {
+        "pytorch": torch.tensor([7, 2, 5, 5, 0, 3]),
+        "truth": torch.tensor([5, 2, 5, 5, 0, 3]),
+        "nearby": torch.tensor([0, 4, 1, 5, 0, 3]),
+        "candidate": torch.tensor([1, 3, 9, 6, 0, 3]),
+    }
+    assert exact_errors(outputs).failing.tolist() == [False, False, True, True, False, False]
+
+
+def test_exact_ties_have_a_rule_and_a_quantised_number_has_two_neighbours() -> None:
+    ties = {
+        "pytorch": torch.tensor([0, 2]),
+        "truth": torch.tensor([0, 2]),
+        "nearby": torch.tensor([5, 7]),
+        "candidate": torch.tensor([5, 7]),
+    }
+    assert exact_errors(ties).failing.all()
+    quantised = {
+        "pytorch": torch.tensor([3, 4]),
+        "truth": torch.tensor([4, 4]),
+        "nearby": torch.tensor([3, 5]),
+        "candidate": torch.tensor([5, 3]),
+    }
+    assert exact_errors(quantised).failing.all()
 
 
 def test_diagnostics_of_a_single_number_are_plain() -> None:

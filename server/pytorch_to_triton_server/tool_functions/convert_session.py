@@ -152,12 +152,16 @@ async def convert_finish(
         bool, Field(description="Replace files of these names, even those that somebody else wrote")
     ] = False,
     dry_run: Annotated[bool, Field(description="Only say what would be written")] = False,
+    against: Annotated[
+        tuple[str, ...],
+        Field(description="Another implementation to time beside it on a GPU: path.py:name or a kernel file"),
+    ] = (),
 ) -> "FinishedConversion":
     """Write a session's best kernel as a function that takes the place of PyTorch's, and run its tests.
 
     NAME_triton.py has the kernels, a function registered with PyTorch, so that torch.compile takes it and
     gradients flow, and PyTorch's own code for what the kernels do not take; for a module also a class with
-    the same parameters. Tests and a benchmark lie beside it. Needs torch and triton alone.
+    the same parameters. Tests, a benchmark and a report lie beside it. Needs torch and triton alone.
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
@@ -167,8 +171,8 @@ async def convert_finish(
     from pytorch_to_triton.convert.session.finish import FinishRequest, finish  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
-    request = FinishRequest(folder_of(into), force, dry_run)
-    return await finish(call.worker, folder, request, runtime)
+    request = FinishRequest(folder_of(into), force, dry_run, tuple(target_of(one) for one in against))
+    return await finish(call.worker, folder, request, runtime, call.listener)
 
 
 async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":

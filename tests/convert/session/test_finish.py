@@ -96,7 +96,7 @@ def finished(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Fini
 
     async def finished(folder: SessionFolder, **options: Any) -> FinishedConversion:
         request = FinishRequest(into=tmp_path / "result", **options)
-        return await finish(worker, folder, request, interpreter)
+        return await finish(worker, folder, request, interpreter, Silent())
 
     return finished
 
@@ -123,7 +123,7 @@ async def test_a_function_with_gradients_and_two_results_passes_the_tests_that_c
     assert result.verdict == "finished", result.tests.output
     assert " passed" in result.tests.summary
     assert [file.path.name for file in result.files] == [
-        "f_triton.py", "test_f_triton.py", "bench_f_triton.py",
+        "f_triton.py", "test_f_triton.py", "bench_f_triton.py", "f_triton_report.md", "f_triton_report.html",
     ]  # fmt: skip
     assert str(tmp_path) not in (tmp_path / "result/f_triton.py").read_text(encoding="utf-8")
 

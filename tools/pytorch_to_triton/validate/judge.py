@@ -122,6 +122,8 @@ def unconfirmed(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
     if untrusted:
         paths = ", ".join(untrusted)
         why = f"PyTorch's {paths} is not finite where the float64 result is finite, or the reverse."
+        if not any(is_floating(output) for output in statistics.outputs if output.path in untrusted):
+            why = f"Rounding alone decides most of {paths}, in PyTorch as well."
         return "skipped", why
     return "passed", ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for
 from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
 from pytorch_to_triton.convert.finish.operator import Names, registration
 from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, names_used, signature
+from pytorch_to_triton.convert.finish.report import Report
 from pytorch_to_triton.draft.fresh_names import fresh
 
 if TYPE_CHECKING:
@@ -201,15 +203,25 @@ def rendered(template: str, content: Mapping[str, object]) -> str:
     return folded(environment().get_template(f"{template}.py.jinja").render(content)).rstrip("\n") + "\n"
 
 
+def page(report: Report) -> str:
+    """The report as one page of HTML, without network or scripts."""
+    pictures = {
+        picture: base64.b64encode(picture.read_bytes()).decode()
+        for section in report.sections
+        for picture in section.pictures
+    }
+    return environment().get_template("report.html.jinja").render(report=report, pictures=pictures)
+
+
 @cache
 def environment() -> Environment:
     # Importing Jinja2 takes time that only those who finish should spend.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,
+        autoescape=select_autoescape(enabled_extensions=("html.jinja",)),
     )

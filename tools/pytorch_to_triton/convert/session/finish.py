@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
+from pytorch_to_triton.benchmark.benchmark import benchmark
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.convert.convert import declared
 from pytorch_to_triton.convert.finish.converted import Converted
-from pytorch_to_triton.convert.finish.files import Finished, files
+from pytorch_to_triton.convert.finish.files import files, page
+from pytorch_to_triton.convert.finish.recipe import Recipe
+from pytorch_to_triton.convert.finish.report import Dossier, markdown, report_of
 from pytorch_to_triton.convert.finish.test_run import run_tests
 from pytorch_to_triton.convert.session.start import (
     SessionTarget,
@@ -15,16 +22,24 @@ from pytorch_to_triton.convert.session.start import (
     digest,
     prepared,
     reference_in,
+    request_of,
 )
 from pytorch_to_triton.convert.session.state import best_of
-from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
+from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
+from pytorch_to_triton.convert.work import TIMED_BYTES
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.inputs.expression import point_name, value_of
+from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import folder_for, owner_of, put_file, refuse_foreign_file
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, TestRun
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import Attempt
+from pytorch_to_triton.schema.target import Target
 
 TOOL = "convert finish"
 
@@ -39,12 +54,18 @@ class FinishRequest:
     """Whether files that no conversion of the target wrote may be replaced."""
     dry_run: bool = False
     """Whether it is only said what would be written."""
+    against: tuple[Target, ...] = ()
+    """Other implementations that are timed beside it, on a device."""
 
 
 async def finish(
-    worker: WorkerClient, folder: SessionFolder, request: FinishRequest, runtime: Runtime
+    worker: WorkerClient,
+    folder: SessionFolder,
+    request: FinishRequest,
+    runtime: Runtime,
+    listener: ProgressListener,
 ) -> FinishedConversion:
-    """Write what the session's best file becomes, and run its tests.
+    """Write what the session's best file becomes, and run its tests; on a device, time it at several sizes.
 
     Raises BadInput where no gate has opened, the target has changed, or a file is in the way.
     """
@@ -59,11 +80,30 @@ async def finish(
     text = folder.kernel(best).read_text(encoding="utf-8")
     drafted = digest(text) in record.drafted.values()
     recipe = converted(found).recipe(text, drafted=drafted)
-    finished = files(recipe, speed_of(best))
     into = folder_for(request.into or Path("converted") / recipe.name)
-    written = await put(record, finished, into, request)
+    finished = files(recipe, speed_of(best))
+    planned = {**finished.texts, **dict.fromkeys(report_names(recipe), "")}
+    refuse_foreign(planned, into, request)
     if request.dry_run:
+        written = tuple(told(into / name, text, request) for name, text in planned.items())
         return concluded(folder, recipe.name, written, None, notes_on(best))
+    timed = None
+    if not runtime.interpreter:
+        timed = await benchmark(worker, benchmark_request(folder, best, request), runtime, listener)
+    dossier = Dossier(
+        name=recipe.function,
+        understood=record.understood,
+        stages=tuple(folder.opened_stages()),
+        attempts=folder.attempts(),
+        validation=folder.validation(best),
+        audit=folder.audit(best),
+        benchmark=timed,
+        saved=saved_text(found),
+        machine=machine_text(await versions(worker, runtime), runtime),
+        commands=commands(folder, finished.kernels),
+    )
+    texts = {**finished.texts, **report_files(recipe, dossier)}
+    written = put(record, texts, into, request)
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
     return concluded(folder, recipe.name, written, tests, notes_on(best))
 
@@ -87,27 +127,90 @@ def converted(found: SessionTarget) -> Converted:
     )
 
 
-async def put(
-    record: SessionRecord, finished: Finished, into: Path, request: FinishRequest
-) -> tuple[FinishedFile, ...]:
-    """Write every file, or none where one is in the way."""
-    there = {name: (into / name).exists() for name in finished.texts}
-    for name in finished.texts:
+def refuse_foreign(names: Iterable[str], into: Path, request: FinishRequest) -> None:
+    """Raises BadInput where a file of somebody else is in the way of one of these."""
+    for name in names:
         refuse_foreign_file(into / name, TOOL, force=request.force)
-    if not request.dry_run:
-        make(into)
-        for name, text in finished.texts.items():
-            put_file(into / name, text, owner_of(TOOL, record.setting.target, into), force=request.force)
-    return tuple(
-        FinishedFile(path=into / name, lines=text.count("\n"), there=stand(request, was_there=there[name]))
-        for name, text in finished.texts.items()
+
+
+def put(
+    record: SessionRecord, texts: Mapping[str, str], into: Path, request: FinishRequest
+) -> tuple[FinishedFile, ...]:
+    """Write every file."""
+    make(into)
+    written = tuple(told(into / name, text, request) for name, text in texts.items())
+    for name, text in texts.items():
+        put_file(into / name, text, owner_of(TOOL, record.setting.target, into), force=request.force)
+    return written
+
+
+def told(path: Path, text: str, request: FinishRequest) -> FinishedFile:
+    """What is, or would be, written to a path."""
+    there = "replaced" if path.exists() else "new"
+    return FinishedFile(
+        path=path, lines=text.count("\n"), there=f"would be {there}" if request.dry_run else there
     )
 
 
-def stand(request: FinishRequest, *, was_there: bool) -> str:
-    if request.dry_run:
-        return "would be replaced" if was_there else "would be new"
-    return "replaced" if was_there else "new"
+def report_names(recipe: Recipe) -> tuple[str, str]:
+    """The report as Markdown and as a page."""
+    return f"{recipe.module_name}_report.md", f"{recipe.module_name}_report.html"
+
+
+def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
+    """The report in both forms, by the names of the files; pictures are part of the page."""
+    report = report_of(dossier)
+    return dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
+
+
+def benchmark_request(folder: SessionFolder, best: Attempt, request: FinishRequest) -> BenchmarkRequest:
+    """The sweep over sizes."""
+    setting = folder.record().setting
+    return BenchmarkRequest(
+        candidate=Target(path=folder.kernel(best)),
+        reference=setting.target,
+        against=request.against,
+        options=request_of(setting).options,
+        baselines=("eager", "compile"),
+        passes="both" if setting.backward else "forward",
+        seconds=setting.seconds,
+        seed=setting.seed,
+        into=folder.path / BENCHMARK,
+        force=True,
+    )
+
+
+def saved_text(found: SessionTarget) -> str:
+    """What the backward pass keeps of a call, with its bytes at the sizes that are timed."""
+    backward = found.traced.backward if found.traced else None
+    if backward is None:
+        return ""
+    dims = timing_dims(found.declaration, at_least_bytes=TIMED_BYTES)
+    tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
+    count = sum(
+        prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
+        for tensor in tensors
+    )
+    graph = found.traced.graph if found.traced else None
+    own = {node.name: node.source_name or node.name for node in graph.nodes} if graph else {}
+    names = ", ".join(own.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
+    return f"Saved for the backward pass: {names}; {count:,} bytes at {point_name(dims)}."
+
+
+def machine_text(found: Versions, runtime: Runtime) -> str:
+    """Where all of this was seen."""
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    device = "the CPU, in Triton's interpreter" if runtime.interpreter else found.devices[0].name
+    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today}."
+
+
+def commands(folder: SessionFolder, kernels: str) -> tuple[str, ...]:
+    """How tests, timings and the whole validation are run again, in the folder of the files."""
+    return (
+        f"pytest test_{kernels}",
+        f"python bench_{kernels}",
+        f"pytorch-to-triton validate {kernels}{' --backward' if folder.record().setting.backward else ''}",
+    )
 
 
 def make(folder: Path) -> None:

@@ -19,17 +19,24 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from pytorch_to_triton import places
+from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Stage, Understanding
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import Verdict
 
 RECORD = "session.json"
 ATTEMPTS = "attempts"
 KERNEL = "kernel.py"
 VERDICT = "attempt.json"
+VALIDATION, AUDIT = "validation.json", "audit.json"
+"""What validate and audit said of it, in full, where they were asked."""
 LOCK = ".lock"
+BENCHMARK = "benchmark"
+"""The folder of the sweep over sizes that `convert finish` measures."""
 DEFAULT = Path("sessions")
 """Below the current folder."""
 
@@ -107,16 +114,43 @@ class SessionFolder:
         """The kept copy of what was submitted."""
         return self.path / attempt.file
 
+    def opened_stages(self) -> Iterator[tuple[Attempt, str]]:
+        """The attempts behind the best one, a stage each, with their texts; the best one is the last."""
+        best = best_of(self.attempts())
+        last = {one.stage: one for one in self.attempts() if one.opened and best and one.stage <= best.stage}
+        for stage in sorted(last):
+            one = best if best and stage == best.stage else last[stage]
+            yield one, self.kernel(one).read_text(encoding="utf-8")
+
     def next_number(self) -> int:
         return 1 + max((attempt.number for attempt in self.attempts()), default=0)
 
-    def keep(self, attempt: Attempt, text: str) -> None:
-        """Add an attempt with what was submitted."""
+    def validation(self, attempt: Attempt) -> Verdict | None:
+        """What validate said of an attempt; None where it was not asked."""
+        file = self.kernel(attempt).with_name(VALIDATION)
+        return Verdict.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+    def audit(self, attempt: Attempt) -> AuditReport | None:
+        """What audit said of an attempt; None where it was not asked."""
+        file = self.kernel(attempt).with_name(AUDIT)
+        return AuditReport.model_validate_json(file.read_bytes()) if file.is_file() else None
+
+    def keep(
+        self,
+        attempt: Attempt,
+        text: str,
+        validation: Verdict | None = None,
+        audit: AuditReport | None = None,
+    ) -> None:
+        """Add an attempt with what was submitted, and what was said of it."""
         folder = self.path / ATTEMPTS / f"{attempt.number:04}"
         beside = folder.with_name(f".{folder.name}{places.UNFINISHED}")
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         (beside / KERNEL).write_text(text, encoding="utf-8")
+        for name, value in ((VALIDATION, validation), (AUDIT, audit)):
+            if value is not None:
+                (beside / name).write_text(value.model_dump_json(), encoding="utf-8")
         (beside / VERDICT).write_text(attempt.model_dump_json(indent=2), encoding="utf-8")
         beside.rename(folder)
 
@@ -178,7 +212,15 @@ def new_folder(path: Path | None, name: str) -> Path:
 def drop(folder: SessionFolder) -> None:
     """Remove a session with all that is in it. Raises BadInput where it holds what a session does not."""
     folder.record()
-    ours = {RECORD, ATTEMPTS, LOCK, "tuning", "__pycache__", *(folder.file(s).name for s in STAGE_NAMES)}
+    ours = {
+        RECORD,
+        ATTEMPTS,
+        LOCK,
+        "tuning",
+        BENCHMARK,
+        "__pycache__",
+        *(folder.file(s).name for s in STAGE_NAMES),
+    }
     others = [
         name for name in os.listdir(folder.path) if name not in ours and not name.endswith(places.UNFINISHED)
     ]

@@ -59,11 +59,11 @@ async def submit(
             when=now(),
         )
         if not attempt.opened:
-            folder.keep(attempt, text)
+            folder.keep(attempt, text, seen.verdict, seen.audit)
             return session_of(folder, "shut", again(seen.verdict))
         # The next file first: once the attempt is there, the session stands at the next stage.
         notes = await put_next(submission, text, (2, 3)[stage - 1]) if stage != LAST else ()
-        folder.keep(attempt, text)
+        folder.keep(attempt, text, seen.verdict, seen.audit)
         return session_of(folder, "finished" if stage == LAST else "opened", notes)
 
 

@@ -14,6 +14,7 @@ from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import (
@@ -70,7 +71,7 @@ def understanding_of(
 
 def untraced(description: Description, declaration: Declaration, why: str) -> Understanding:
     """Of a target that torch.export cannot follow."""
-    given = [f"{name}: {spec}" for name, spec in declaration.inputs.items()]
+    given = [f"{name}: {input_text(spec)}" for name, spec in declaration.inputs.items()]
     state = [f"{t.name}: {t.dtype}{list(t.shape)}, of the module" for t in description.state]
     return Understanding(
         function=description.name,
@@ -83,10 +84,20 @@ def untraced(description: Description, declaration: Declaration, why: str) -> Un
 def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
     """The declared inputs, and what a module's state adds."""
     for name, spec in declaration.inputs.items():
-        yield f"{name}: {spec}"
+        yield f"{name}: {input_text(spec)}"
     for tensor in graph.inputs:
         if tensor.name in graph.state:
             yield f"{tensor.name}: {tensor.dtype}[{', '.join(tensor.shape.expressions)}], of the module"
+
+
+def input_text(spec: InputSpec) -> str:
+    """A declared input as one writes it."""
+    match spec:
+        case ListSpec(items=items):
+            return f"[{', '.join(map(str, items))}]"
+        case ConstantSpec(value=value):
+            return repr(list(value) if isinstance(value, tuple) else value)
+    return str(spec)
 
 
 def step_of(node: Node) -> str:

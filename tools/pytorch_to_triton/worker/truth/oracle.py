@@ -327,9 +327,10 @@ def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf
     """Element by element, the sample farther from the exact value; the first one where it has no values."""
     if exact.tensor is None or one.tensor is None or other.tensor is None:
         return one
-    if not (exact.tensor.is_floating_point() or exact.tensor.is_complex()):
-        return one
-    moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
+    if exact.tensor.is_floating_point() or exact.tensor.is_complex():
+        moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
+    else:
+        moved_more = one.tensor == exact.tensor
     return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
 
 

@@ -1,0 +1,237 @@
+"""The report that one attaches to a pull request: what it is made from, and its sections as plain data."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytorch_to_triton.benchmark.speed_report import brief_table
+from pytorch_to_triton.draft.file.module import STAGE_NAMES
+from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.finding import AuditReport
+from pytorch_to_triton.schema.session import Attempt, Understanding
+from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+
+MET_BY_FINISHING = frozenset({"incomplete_kernel_file"})
+"""Rules that ask for what lies beside the finished file: tests, a benchmark."""
+MOST = 60
+"""Cases that are named; of more, the count is given."""
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """All that is known of a finished conversion."""
+
+    name: str
+    understood: Understanding
+    stages: tuple[tuple[Attempt, str], ...]
+    """The attempt that opened each gate, with its text."""
+    attempts: tuple[Attempt, ...]
+    validation: Verdict | None
+    audit: AuditReport | None
+    benchmark: Benchmark | None
+    """A sweep over sizes; None without a device."""
+    saved: str
+    """What the backward pass keeps; empty where there is none."""
+    machine: str
+    commands: tuple[str, ...]
+    """How to run it all again."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Plain text in rows."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands below a heading: sentences, a table, commands and pictures, each where there are any."""
+
+    heading: str
+    lines: tuple[str, ...] = ()
+    table: Table | None = None
+    commands: tuple[str, ...] = ()
+    pictures: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report in every format."""
+
+    title: str
+    summary: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def report_of(dossier: Dossier) -> Report:
+    """The report; sections about which nothing is known are left out."""
+    best = dossier.stages[-1][0]
+    summary = (
+        right_text(dossier.validation),
+        speed_text(best, dossier.benchmark),
+        dossier.machine,
+    )
+    sections = (
+        speed_section(dossier.benchmark),
+        stages_section(dossier.stages),
+        Section("What it computes", lines=dossier.understood.inputs, commands=dossier.understood.steps),
+        Section(
+            "Gradients", lines=(dossier.understood.gradients, *([dossier.saved] if dossier.saved else []))
+        ),
+        Section("Left to PyTorch", lines=dossier.understood.calls),
+        tried_section(dossier.validation),
+        not_tried_section(dossier.validation),
+        findings_section(dossier.audit),
+        attempts_section(dossier.attempts),
+        Section("Again", commands=dossier.commands),
+    )
+    return Report(f"{dossier.name} by Triton kernels", summary, tuple(s for s in sections if filled(s)))
+
+
+def filled(section: Section) -> bool:
+    table = section.table and section.table.rows
+    return bool(any(section.lines) or table or section.commands or section.pictures)
+
+
+def right_text(validation: Verdict | None) -> str:
+    if validation is None:
+        return "Not validated by this version."
+    return f"Validated: {validation.summary}"
+
+
+def speed_text(best: Attempt, benchmark: Benchmark | None) -> str:
+    if benchmark is not None:
+        return benchmark.summary
+    if best.median_ms is None or best.eager_ms is None:
+        return "Speed: not measured, for want of a GPU."
+    return (
+        f"{best.eager_ms / best.median_ms:.2f} times as fast as eager PyTorch: "
+        f"{best.median_ms:.4f} ms against {best.eager_ms:.4f} ms."
+    )
+
+
+def speed_section(benchmark: Benchmark | None) -> Section:
+    """Before and after by size, with the share of the limit."""
+    if benchmark is None:
+        return Section("Speed")
+    headings, rows = brief_table(benchmark)
+    return Section(
+        "Speed",
+        lines=(benchmark.device, benchmark.precision),
+        table=Table(tuple(headings), tuple(tuple(row) for row in rows)),
+        pictures=benchmark.pictures,
+    )
+
+
+def stages_section(stages: Sequence[tuple[Attempt, str]]) -> Section:
+    """What each stage's file has that the one before has not, and how much of it changed."""
+    rows, before = [], ""
+    for attempt, text in stages:
+        kernels, known = list(kernels_in(text)), list(kernels_in(before))
+        fresh = [kernel for kernel in kernels if kernel not in known]
+        same = f"the same {len(kernels)} as before" if len(kernels) > 1 else "the same one as before"
+        name = f"{attempt.stage} {STAGE_NAMES[attempt.stage]}"
+        rows.append((name, "; ".join(fresh) or same, tuning_in(text), changed(before, text)))
+        before = text
+    return Section("The three stages", table=Table(("stage", "new kernels", "tuning", "lines"), tuple(rows)))
+
+
+def kernels_in(text: str) -> Iterator[str]:
+    """Each kernel with the first line of its docstring."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list):
+            purpose = (ast.get_docstring(node) or "").partition("\n")[0]
+            yield f"{node.name}: {purpose.rstrip('.')}" if purpose else node.name
+
+
+def tuning_in(text: str) -> str:
+    """How many configurations are tried, if any are."""
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    count = Counter(ast.unparse(call.func).rpartition(".")[2] for call in calls)
+    if not count["autotune"]:
+        return "fixed configurations"
+    kernels = f"{count['autotune']} kernel{'s' if count['autotune'] > 1 else ''}"
+    return f"{count['Config']} configurations of {kernels} tried"
+
+
+def changed(before: str, after: str) -> str:
+    """Lines that are new and gone."""
+    if not before:
+        return f"{after.count(chr(10))} in all"
+    marks = Counter(line[:1] for line in difflib.ndiff(before.splitlines(), after.splitlines()))
+    return f"{marks['+']} new, {marks['-']} gone"
+
+
+def tried_section(validation: Verdict | None) -> Section:
+    """How many cases of each kind came out how, and their names."""
+    if validation is None:
+        return Section("Tried")
+    groups = dict.fromkeys(case.group for case in validation.cases)
+    rows = [(group.replace("_", " "), *outcome(validation.cases, group)) for group in groups]
+    return Section(
+        "Tried", lines=validation.notes, table=Table(("kind", "cases", "passed", "names"), tuple(rows))
+    )
+
+
+def outcome(cases: Sequence[CaseResult], group: str) -> tuple[str, str, str]:
+    """Cases of a kind, how many passed, and which there are."""
+    own = [case for case in cases if case.group == group]
+    passed = sum(case.status == "passed" for case in own)
+    names = ", ".join(case.name for case in own[:MOST])
+    more = f" and {len(own) - MOST} more" if len(own) > MOST else ""
+    return str(len(own)), str(passed), names + more
+
+
+def not_tried_section(validation: Verdict | None) -> Section:
+    skipped = validation.skipped if validation else ()
+    return Section("Not tried", lines=tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in skipped)))
+
+
+def findings_section(audit: AuditReport | None) -> Section:
+    """What the audit found, although nothing of it shut a gate."""
+    if audit is None:
+        return Section("Findings")
+    found = (f for f in audit.findings if f.rule not in MET_BY_FINISHING)
+    rows = tuple((f.severity, f"{f.rule}, line {f.line}", f.message) for f in found)
+    lines = () if rows else ("None.",)
+    return Section("Findings", lines=lines, table=Table(("severity", "rule", "what"), rows))
+
+
+def attempts_section(attempts: Sequence[Attempt]) -> Section:
+    """Every attempt, with what kept its gate shut."""
+    rows = []
+    for one in attempts:
+        unmet = "; ".join(f"{c.name}: {c.evidence}" for c in one.conditions if c.met == "not met")
+        why = f"accepted: {one.accepted}. {unmet}" if one.accepted and unmet else unmet
+        rows.append(
+            (str(one.number), f"stage {one.stage}", "opened" if one.opened else "shut", why, one.when)
+        )
+    return Section(
+        "Attempts", table=Table(("attempt", "gate", "outcome", "what was missing", "when"), tuple(rows))
+    )
+
+
+def markdown(report: Report) -> str:
+    """For a pull request."""
+    lines = [f"# {report.title}", "", *(line for text in report.summary for line in (text, ""))]
+    for section in report.sections:
+        lines += [f"## {section.heading}", ""]
+        lines += [*(f"- {text}" for text in section.lines if text), ""] if any(section.lines) else []
+        if section.table and section.table.rows:
+            lines += [row_of(section.table.headings), row_of(["---"] * len(section.table.headings))]
+            lines += [*(row_of(row) for row in section.table.rows), ""]
+        lines += [*(f"    {command}" for command in section.commands), ""] if section.commands else []
+        lines += [f"![{picture.stem}]({picture.name})\n" for picture in section.pictures]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def row_of(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
