@@ -43,7 +43,7 @@ class Dossier:
 
 
 @dataclass(frozen=True)
-class Table:
+class Rows:
     """Plain text in rows."""
 
     headings: tuple[str, ...]
@@ -51,12 +51,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportPart:
     """What stands below a heading: sentences, a table, commands and pictures, each where there are any."""
 
     heading: str
     lines: tuple[str, ...] = ()
-    table: Table | None = None
+    table: Rows | None = None
     commands: tuple[str, ...] = ()
     pictures: tuple[Path, ...] = ()
 
@@ -67,7 +67,7 @@ class Report:
 
     title: str
     summary: tuple[str, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[ReportPart, ...]
 
 
 def report_of(dossier: Dossier) -> Report:
@@ -81,21 +81,21 @@ def report_of(dossier: Dossier) -> Report:
     sections = (
         speed_section(dossier.benchmark),
         stages_section(dossier.stages),
-        Section("What it computes", lines=dossier.understood.inputs, commands=dossier.understood.steps),
-        Section(
+        ReportPart("What it computes", lines=dossier.understood.inputs, commands=dossier.understood.steps),
+        ReportPart(
             "Gradients", lines=(dossier.understood.gradients, *([dossier.saved] if dossier.saved else []))
         ),
-        Section("Left to PyTorch", lines=dossier.understood.calls),
+        ReportPart("Left to PyTorch", lines=dossier.understood.calls),
         tried_section(dossier.validation),
         not_tried_section(dossier.validation),
         findings_section(dossier.audit),
         attempts_section(dossier.attempts),
-        Section("Again", commands=dossier.commands),
+        ReportPart("Again", commands=dossier.commands),
     )
     return Report(f"{dossier.name} by Triton kernels", summary, tuple(s for s in sections if filled(s)))
 
 
-def filled(section: Section) -> bool:
+def filled(section: ReportPart) -> bool:
     table = section.table and section.table.rows
     return bool(any(section.lines) or table or section.commands or section.pictures)
 
@@ -117,20 +117,20 @@ def speed_text(best: Attempt, benchmark: Benchmark | None) -> str:
     )
 
 
-def speed_section(benchmark: Benchmark | None) -> Section:
+def speed_section(benchmark: Benchmark | None) -> ReportPart:
     """Before and after by size, with the share of the limit."""
     if benchmark is None:
-        return Section("Speed")
+        return ReportPart("Speed")
     headings, rows = brief_table(benchmark)
-    return Section(
+    return ReportPart(
         "Speed",
         lines=(benchmark.device, benchmark.precision),
-        table=Table(tuple(headings), tuple(tuple(row) for row in rows)),
+        table=Rows(tuple(headings), tuple(tuple(row) for row in rows)),
         pictures=benchmark.pictures,
     )
 
 
-def stages_section(stages: Sequence[tuple[Attempt, str]]) -> Section:
+def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:
     """What each stage's file has that the one before has not, and how much of it changed."""
     rows, before = [], ""
     for attempt, text in stages:
@@ -140,7 +140,9 @@ def stages_section(stages: Sequence[tuple[Attempt, str]]) -> Section:
         name = f"{attempt.stage} {STAGE_NAMES[attempt.stage]}"
         rows.append((name, "; ".join(fresh) or same, tuning_in(text), changed(before, text)))
         before = text
-    return Section("The three stages", table=Table(("stage", "new kernels", "tuning", "lines"), tuple(rows)))
+    return ReportPart(
+        "The three stages", table=Rows(("stage", "new kernels", "tuning", "lines"), tuple(rows))
+    )
 
 
 def kernels_in(text: str) -> Iterator[str]:
@@ -169,14 +171,14 @@ def changed(before: str, after: str) -> str:
     return f"{marks['+']} new, {marks['-']} gone"
 
 
-def tried_section(validation: Verdict | None) -> Section:
+def tried_section(validation: Verdict | None) -> ReportPart:
     """How many cases of each kind came out how, and their names."""
     if validation is None:
-        return Section("Tried")
+        return ReportPart("Tried")
     groups = dict.fromkeys(case.group for case in validation.cases)
     rows = [(group.replace("_", " "), *outcome(validation.cases, group)) for group in groups]
-    return Section(
-        "Tried", lines=validation.notes, table=Table(("kind", "cases", "passed", "names"), tuple(rows))
+    return ReportPart(
+        "Tried", lines=validation.notes, table=Rows(("kind", "cases", "passed", "names"), tuple(rows))
     )
 
 
@@ -189,22 +191,22 @@ def outcome(cases: Sequence[CaseResult], group: str) -> tuple[str, str, str]:
     return str(len(own)), str(passed), names + more
 
 
-def not_tried_section(validation: Verdict | None) -> Section:
+def not_tried_section(validation: Verdict | None) -> ReportPart:
     skipped = validation.skipped if validation else ()
-    return Section("Not tried", lines=tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in skipped)))
+    return ReportPart("Not tried", lines=tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in skipped)))
 
 
-def findings_section(audit: AuditReport | None) -> Section:
+def findings_section(audit: AuditReport | None) -> ReportPart:
     """What the audit found, although nothing of it shut a gate."""
     if audit is None:
-        return Section("Findings")
+        return ReportPart("Findings")
     found = (f for f in audit.findings if f.rule not in MET_BY_FINISHING)
     rows = tuple((f.severity, f"{f.rule}, line {f.line}", f.message) for f in found)
     lines = () if rows else ("None.",)
-    return Section("Findings", lines=lines, table=Table(("severity", "rule", "what"), rows))
+    return ReportPart("Findings", lines=lines, table=Rows(("severity", "rule", "what"), rows))
 
 
-def attempts_section(attempts: Sequence[Attempt]) -> Section:
+def attempts_section(attempts: Sequence[Attempt]) -> ReportPart:
     """Every attempt, with what kept its gate shut."""
     rows = []
     for one in attempts:
@@ -213,8 +215,8 @@ def attempts_section(attempts: Sequence[Attempt]) -> Section:
         rows.append(
             (str(one.number), f"stage {one.stage}", "opened" if one.opened else "shut", why, one.when)
         )
-    return Section(
-        "Attempts", table=Table(("attempt", "gate", "outcome", "what was missing", "when"), tuple(rows))
+    return ReportPart(
+        "Attempts", table=Rows(("attempt", "gate", "outcome", "what was missing", "when"), tuple(rows))
     )
 
 
@@ -228,7 +230,7 @@ def markdown(report: Report) -> str:
             lines += [row_of(section.table.headings), row_of(["---"] * len(section.table.headings))]
             lines += [*(row_of(row) for row in section.table.rows), ""]
         lines += [*(f"    {command}" for command in section.commands), ""] if section.commands else []
-        lines += [f"![{picture.stem}]({picture.name})\n" for picture in section.pictures]
+        lines += ["The page beside this file has the pictures.", ""] if section.pictures else []
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
