@@ -44,6 +44,10 @@ async def convert_start(
     pure: Annotated[
         bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
     ] = False,
+    arch: Annotated[
+        tuple[str, ...],
+        Field(description="A GPU that every stage must compile for, e.g. sm_90; default: sm_90 and gfx942"),
+    ] = (),
     device: shared.Device = "auto",
     seed: shared.Seed = None,
     timeout: shared.Timeout = 300.0,
@@ -61,7 +65,10 @@ async def convert_start(
     warm(call.worker, device, python)
     from pytorch_to_triton.convert.session.start import start  # while the worker starts
     from pytorch_to_triton.convert.session.store import Setting
+    from pytorch_to_triton.hardware.architectures import architecture
 
+    for name in arch:
+        architecture(name)
     setting = Setting(
         target=named,
         inputs=tuple(input),
@@ -73,6 +80,7 @@ async def convert_start(
         pure=pure,
         device=device,
         python=python,
+        archs=tuple(arch),
     )
     runtime = await choose_runtime(call.worker, device, python)
     called_by = target_of(example) if example else None

@@ -9,7 +9,7 @@ import torch
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.folding import WIDTH, folded
 from pytorch_to_triton.convert.finish.guards import conditions
-from pytorch_to_triton.convert.finish.interpreted import for_the_interpreter
+from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
 from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
 from pytorch_to_triton.convert.finish.recipe import Recipe
 from pytorch_to_triton.inputs.declaration import parse_declaration
@@ -143,3 +143,14 @@ def test_only_what_the_kernels_use_of_libdevice_is_replaced() -> None:
     assert "rint = by_pytorch(torch.round)" in source
     assert "sinh" not in source
     assert for_the_interpreter("def k(x):\n    return x", "INTERPRETED", "by_pytorch") == ""
+
+
+def test_what_the_interpreter_cannot_do_is_changed_for_it_alone() -> None:
+    kernel = "@triton.jit\ndef k(x):\n    pass"
+    text = f"@triton.autotune([], key=[])\n{kernel}\n\n\ndef float32_precision(s, d):\n    pass"
+    source = behind_the_kernels(text, "INTERPRETED")
+    ast.parse(source)
+    assert source.startswith("if INTERPRETED:\n")
+    assert "k.configs = k.configs[:1]" in source
+    assert 'return "ieee"' in source
+    assert behind_the_kernels(kernel, "INTERPRETED") == ""

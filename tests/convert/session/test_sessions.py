@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pytorch_to_triton.convert.session.answers import list_of, session_of
@@ -200,6 +202,28 @@ async def test_a_session_survives_whatever_kills_a_submission(
         assert session.file.exists()
     while not is_done(folder):
         assert (await submitted(folder)).verdict in ("opened", "finished")
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.corpora)])
+async def test_a_killed_fork_server_or_worker_makes_no_stage_wrong(
+    kills: int, started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "convert", "submit", str(folder.path)]
+    moments = random.Random(kills)
+    for _ in range(kills):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moments.uniform(1.0, 8.0))
+        with suppress(psutil.NoSuchProcess):
+            if descendants := psutil.Process(process.pid).children(recursive=True):
+                moments.choice(descendants).kill()
+        process.wait(120)
+        for attempt in folder.attempts():
+            unmet = {c.name: c.evidence for c in attempt.conditions if c.met == "not met"}
+            assert "wrong" not in unmet.get("right", "")
+            assert set(unmet) <= {"right"}
+    while not is_done(folder):
+        await submitted(folder)
 
 
 def is_done(folder: SessionFolder) -> bool:

@@ -1,4 +1,4 @@
-"""What Triton's own interpreter lacks: libdevice, which PyTorch computes there, and products in parts."""
+"""What Triton's own interpreter lacks: libdevice, products in parts, and anything to time by."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ if {interpreted}:
 
 
 FLOAT32 = '''\
-if {interpreted}:
-
     def float32_precision(setting, device):
         """Triton's interpreter knows no products in parts: it multiplies float32 as it is."""
         return "ieee"'''
 """In place of the function of that name in a drafted file, which says how tl.dot multiplies float32."""
+UNTIMED = """\
+    # Triton's interpreter has nothing to time by: the first configuration is as good as any.
+{lines}"""
 
 
 def used(text: str) -> tuple[str, ...]:
@@ -55,9 +56,20 @@ def used(text: str) -> tuple[str, ...]:
 
 
 def behind_the_kernels(text: str, interpreted: str) -> str:
-    """Source that replaces what the file itself defines; empty where there is nothing to replace."""
-    defined = (node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
-    return FLOAT32.format(interpreted=interpreted) if "float32_precision" in defined else ""
+    """Source that changes what the file itself defines; empty where there is nothing to change."""
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    parts = [FLOAT32] if "float32_precision" in {node.name for node in functions} else []
+    if tuned := [node.name for node in functions if is_autotuned(node)]:
+        lines = (f"    {name}.configs = {name}.configs[:1]" for name in tuned)
+        parts.append(UNTIMED.format(lines="\n".join(lines)))
+    inside = "\n\n".join(parts)
+    return f"if {interpreted}:\n{inside}" if parts else ""
+
+
+def is_autotuned(function: ast.FunctionDef) -> bool:
+    """Whether triton.autotune stands above a kernel."""
+    called = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
+    return any(ast.unparse(one).rpartition(".")[2] == "autotune" for one in called)
 
 
 def for_the_interpreter(text: str, interpreted: str, computed: str) -> str:

@@ -82,6 +82,7 @@ class Submission:
         request = AuditRequest(
             targets=(Target(path=self.file),),
             evidence="compiled",
+            archs=setting.archs,
             reference=setting.target,
             options=request_of(setting).options,
             seconds=setting.seconds,

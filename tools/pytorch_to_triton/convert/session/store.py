@@ -57,6 +57,8 @@ class Setting(Value):
     device: Literal["auto", "cuda", "interpreter"]
     """As asked for."""
     python: str | None
+    archs: tuple[str, ...] = ()
+    """GPUs that every stage is compiled for; empty: one of NVIDIA and one of AMD."""
 
 
 class SessionRecord(Value):

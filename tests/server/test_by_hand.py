@@ -1,0 +1,88 @@
+"""Kernels written by hand pass all gates, by a script and over MCP, after an attempt that is refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+FOLDER = Path(__file__).parents[1] / "convert/session/by_hand"
+COMMAND = Path(sys.executable).with_name("pytorch-to-triton")
+KERNELS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+
+def bug_of(text: str) -> tuple[str, str]:
+    """What the kernel has, and what a wrong one has in its place."""
+    scope: dict[str, Any] = {}
+    (line,) = (line for line in text.splitlines() if line.startswith("BUG = "))
+    exec(line, scope)
+    right, wrong = scope["BUG"]
+    return right, wrong
+
+
+def with_bug(text: str) -> str:
+    """The file with its kernel made wrong."""
+    right, wrong = bug_of(text)
+    head, kernel = text.split("@triton.autotune", 1)
+    assert kernel.count(right) == 1
+    return f"{head}@triton.autotune{kernel.replace(right, wrong)}"
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request: pytest.FixtureRequest) -> Path:
+    """Each file with a target and its kernel."""
+    return FOLDER / f"{request.param}.py"
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What a tool answers."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+@pytest.mark.corpora
+@pytest.mark.anyio
+async def test_over_mcp(client: Client, kernel: Path, tmp_path: Path) -> None:
+    text = kernel.read_text(encoding="utf-8")
+    folder = str(tmp_path / "session")
+    target = f"{kernel}:target"
+    began = await called(client, "convert_start", target=target, into=folder, device="interpreter", seed=7)
+    Path(began["file"]).write_text(with_bug(text), encoding="utf-8")
+    refused = await called(client, "convert_submit", session=folder)
+    assert refused["verdict"] == "shut"
+    (wrong,) = (c for c in refused["attempts"][-1]["conditions"] if c["name"] == "right")
+    assert "wrong" in wrong["evidence"]
+    for stage in (1, 2, 3):
+        session = await called(client, "convert_status", session=folder)
+        assert session["stage"] == stage
+        Path(session["file"]).write_text(text, encoding="utf-8")
+        passed = await called(client, "convert_submit", session=folder)
+        unmet = [c for c in passed["attempts"][-1]["conditions"] if c["met"] == "not met"]
+        assert passed["verdict"] == ("finished" if stage == 3 else "opened"), unmet
+    into = str(tmp_path / "result")
+    finished = await called(client, "convert_finish", session=folder, into=into)
+    assert finished["verdict"] == "finished", finished["tests"]
+
+
+@pytest.mark.corpora
+def test_by_a_script(kernel: Path, tmp_path: Path) -> None:
+    def run(*arguments: str) -> dict[str, Any]:
+        command = [str(COMMAND), "convert", *arguments, "--json"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        answer: dict[str, Any] = json.loads(done.stdout)
+        assert done.returncode == (1 if answer.get("verdict") == "shut" else 0), done.stderr
+        return answer
+
+    text = kernel.read_text(encoding="utf-8")
+    run("start", f"{kernel}:target", "--into", "s", "--device", "interpreter", "--seed", "7")
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(with_bug(text), encoding="utf-8")
+    assert run("submit", "s", "--file", str(wrong))["verdict"] == "shut"
+    answers = [run("submit", "s", "--file", str(kernel))["verdict"] for _ in range(3)]
+    assert answers == ["opened", "opened", "finished"]
+    assert run("finish", "s", "--into", "result")["verdict"] == "finished"
