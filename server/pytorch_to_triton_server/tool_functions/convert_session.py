@@ -96,6 +96,10 @@ async def convert_submit(
     accept: Annotated[
         str, Field(description="Why a stage passes although it is not faster; stays in the record")
     ] = "",
+    against: Annotated[
+        tuple[str, ...],
+        Field(description="Another implementation to time beside stage 3: path.py:name or a kernel file"),
+    ] = (),
 ) -> "ConversionSession":
     """Submit a file to the gate of a session's current stage.
 
@@ -109,12 +113,13 @@ async def convert_submit(
     folder = _opened(session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
-    from pytorch_to_triton.convert.session.submit import submit  # while the worker starts
+    from pytorch_to_triton.convert.session.submit import SubmitRequest, submit  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
-    return await submit(
-        call.worker, folder, path_of(file) if file else None, accept.strip(), runtime, call.listener
+    request = SubmitRequest(
+        path_of(file) if file else None, accept.strip(), tuple(target_of(one) for one in against)
     )
+    return await submit(call.worker, folder, request, runtime, call.listener)
 
 
 async def convert_status(call: ToolCall, session: SessionPath) -> "ConversionSession":

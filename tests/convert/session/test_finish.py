@@ -12,7 +12,7 @@ import pytest
 from pytorch_to_triton.convert.session.finish import FinishRequest, finish
 from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import SessionFolder, Setting, opened
-from pytorch_to_triton.convert.session.submit import submit
+from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.finished import FinishedConversion
@@ -83,7 +83,7 @@ def session(
         folder = opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
         if kernel is not None:
             folder.file(1).write_text(kernel, encoding="utf-8")
-        answer = await submit(worker, folder, None, "", interpreter, Silent())
+        answer = await submit(worker, folder, SubmitRequest(), interpreter, Silent())
         assert answer.verdict == "opened", answer.summary
         return folder
 

@@ -18,7 +18,7 @@ from pytorch_to_triton.convert.session.answers import list_of, session_of
 from pytorch_to_triton.convert.session.restore import restore
 from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import SessionFolder, Setting, drop, opened, sessions_below
-from pytorch_to_triton.convert.session.submit import submit
+from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -67,7 +67,7 @@ def submitted(worker: WorkerClient, interpreter: Runtime) -> Submitting:
     async def submitted(folder: SessionFolder, text: str | None = None) -> ConversionSession:
         if text is not None:
             folder.file(session_of(folder).stage).write_text(text, encoding="utf-8")
-        return await submit(worker, folder, None, "", interpreter, Silent())
+        return await submit(worker, folder, SubmitRequest(), interpreter, Silent())
 
     return submitted
 

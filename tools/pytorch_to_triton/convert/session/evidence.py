@@ -42,6 +42,8 @@ class Submission:
     stage: Stage
     file: Path
     text: str
+    against: tuple[Target, ...] = ()
+    """Other implementations, timed beside it in the last stage."""
 
     async def evidence(self) -> gate.Evidence:
         """What the tools find out, the cheapest first; what is wrong is not timed."""
@@ -105,6 +107,7 @@ class Submission:
             implementations.append(Implementation(gate.PREVIOUS, kept, "candidate"))
         if self.stage == LAST:
             implementations.append(Implementation(gate.COMPILE, target, "reference", "default"))
+            implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
         found = await prepared(self.worker, self.record.setting, self.runtime)
         dims = timing_dims(found.declaration, at_least_bytes=TIMED_BYTES)
         case = Case(name="timing", group="declared", dims=dims, arguments=found.declaration.arguments(dims))

@@ -210,8 +210,8 @@ def beside_others(table: TimingTable | None) -> Condition:
     """Measured beside eager PyTorch and torch.compile: what was seen, whoever is faster."""
     name = "timed beside PyTorch"
     timing = table.of(SUBMITTED) if table else None
-    others = [table.of(label) for label in (EAGER, COMPILE)] if table else []
-    seen = [f"{other.label} {other.median_ms:.4f} ms" for other in others if other]
+    others = [t for t in table.timings if t.label not in (SUBMITTED, PREVIOUS)] if table else []
+    seen = [f"{other.label} {other.median_ms:.4f} ms" for other in others]
     if timing is None or not seen:
         return Condition(name=name, met="not measured", evidence="no GPU, or it could not be timed")
     return Condition(name=name, met="met", evidence=f"{timing.median_ms:.4f} ms; {', '.join(seen)}")

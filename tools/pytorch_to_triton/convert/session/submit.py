@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton import places
@@ -17,29 +18,40 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import Attempt, ConversionSession
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class SubmitRequest:
+    """What is submitted, and how it is judged."""
+
+    file: Path | None = None
+    """None: the stage's own."""
+    accepted: str = ""
+    """A reason for which a slower stage may pass."""
+    against: tuple[Target, ...] = ()
+    """Other implementations that are timed beside the last stage, on a device."""
 
 
 async def submit(
     worker: WorkerClient,
     folder: SessionFolder,
-    file: Path | None,
-    accepted: str,
+    request: SubmitRequest,
     runtime: Runtime,
     listener: ProgressListener,
 ) -> ConversionSession:
     """Run the gate of the current stage on a file; the attempt is kept, whatever comes of it.
 
-    Without `file` it is the stage's own. `accepted` is a reason for which a slower stage may pass.
     Raises BadInput where the file cannot be read or changed meanwhile, and where the target did.
     """
     record = folder.record()
     refuse_changed_target(record)
     with folder.locked():
         stage = stage_of(folder.attempts())
-        path = file or folder.file(stage)
+        path = request.file or folder.file(stage)
         text = read(path)
-        submission = Submission(worker, runtime, listener, folder, record, stage, path, text)
+        submission = Submission(worker, runtime, listener, folder, record, stage, path, text, request.against)
         seen = await submission.evidence()
         if read(path) != text:
             raise BadInput(f"{path} changed while it was checked.", "Submit it again.")
@@ -50,12 +62,12 @@ async def submit(
         attempt = Attempt(
             number=number,
             stage=stage,
-            opened=opens(conditions, accepted, gate.SPEED),
+            opened=opens(conditions, request.accepted, gate.SPEED),
             file=kept_as(number),
             conditions=conditions,
             median_ms=timing.median_ms if timing else None,
             eager_ms=eager.median_ms if eager else None,
-            accepted=accepted,
+            accepted=request.accepted,
             when=now(),
         )
         if not attempt.opened:
