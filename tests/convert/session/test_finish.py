@@ -9,17 +9,20 @@ from typing import Any
 
 import pytest
 
-from pytorch_to_triton.convert.session.finish import FinishRequest, finish
+from pytorch_to_triton.convert.session.finish import FinishRequest, finish, with_measured
 from pytorch_to_triton.convert.session.start import start
 from pytorch_to_triton.convert.session.store import SessionFolder, Setting, opened
 from pytorch_to_triton.convert.session.submit import SubmitRequest, submit
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.hardware.versions import Device, Versions
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.benchmark import TunedConfig
 from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.job import Runtime
 
+from ...benchmark.sweeps import benchmark, softmax_sweep
 from ...conftest import Written
-from .files import DOUBLED_KERNEL
+from .files import AUTOTUNED, DOUBLED_KERNEL
 
 pytestmark = pytest.mark.anyio
 
@@ -233,3 +236,21 @@ async def test_a_session_without_an_open_gate_is_not_finished(
     folder = opened((await start(worker, setting, tmp_path / "session", interpreter)).session)
     with pytest.raises(BadInput, match=r"No gate of .* has opened yet"):
         await finished(folder)
+
+
+def test_what_was_tuned_on_a_device_becomes_a_table_by_size() -> None:
+    """The configurations are as a benchmark reports them; nothing is timed here."""
+    chosen = [
+        TunedConfig(kernel="double_kernel", key={"n_elements": n}, config={"BLOCK": b, "num_warps": 4})
+        for n, b in ((4096, 128), (2**24, 1024))
+    ]
+    timed = benchmark("softmax.py", softmax_sweep()).model_copy(update={"tuned": tuple(chosen)})
+    device = Device.model_construct(name="NVIDIA H200")
+    found = Versions.model_construct(triton="3.6.0", devices=(device,))
+    text, notes = with_measured(AUTOTUNED, timed, found)
+    assert notes == ()
+    assert "@triton.autotune" not in text
+    assert "4096" in text
+    assert "NVIDIA H200, Triton 3.6.0" in text
+    untouched = timed.model_copy(update={"tuned": ()})
+    assert with_measured(AUTOTUNED, untouched, found) == (AUTOTUNED, ())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.benchmark.tuning.freeze import frozen
 from pytorch_to_triton.convert.convert import declared
 from pytorch_to_triton.convert.finish.converted import Converted
 from pytorch_to_triton.convert.finish.files import files, page
@@ -35,11 +36,13 @@ from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import folder_for, owner_of, put_file, refuse_foreign_file
+from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, TestRun
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import Attempt
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.tuning import Origin
 
 TOOL = "convert finish"
 
@@ -87,9 +90,15 @@ async def finish(
     if request.dry_run:
         written = tuple(told(into / name, text, request) for name, text in planned.items())
         return concluded(folder, recipe.name, written, None, notes_on(best))
+    found_versions = await versions(worker, runtime)
     timed = None
+    notes = notes_on(best)
     if not runtime.interpreter:
         timed = await benchmark(worker, benchmark_request(folder, best, request), runtime, listener)
+        text, more = with_measured(text, timed, found_versions)
+        notes = (*notes, *more)
+        recipe = converted(found).recipe(text, drafted=drafted)
+        finished = files(recipe, speed_of(best))
     dossier = Dossier(
         name=recipe.function,
         understood=record.understood,
@@ -99,13 +108,28 @@ async def finish(
         audit=folder.audit(best),
         benchmark=timed,
         saved=saved_text(found),
-        machine=machine_text(await versions(worker, runtime), runtime),
+        machine=machine_text(found_versions, runtime),
         commands=commands(folder, finished.kernels),
     )
     texts = {**finished.texts, **report_files(recipe, dossier)}
     written = put(record, texts, into, request)
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return concluded(folder, recipe.name, written, tests, notes_on(best))
+    return concluded(folder, recipe.name, written, tests, notes)
+
+
+def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tuple[str, ...]]:
+    """The file with what its autotuned kernels chose at each size as a table, and what there is to say of it.
+
+    Each of these configurations was validated. Sizes that were not timed take the nearest one's.
+    """
+    if not timed.tuned:
+        return text, ()
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    origin = Origin(device=found.devices[0].name, triton=found.triton, day=today)
+    try:
+        return frozen(text, timed.tuned, str(origin)), ()
+    except BadInput as refusal:
+        return text, (f"The kernels are still autotuned. {refusal.message}",)
 
 
 def converted(found: SessionTarget) -> Converted:
