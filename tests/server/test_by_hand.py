@@ -1,6 +1,10 @@
-"""Kernels written by hand pass all gates, by a script and over MCP, after an attempt that is refused."""
+"""Kernels written by hand pass all gates, by a script and over MCP, after an attempt that is refused.
+
+Each one in one way, with ALL_KERNELS=1 in both.
+"""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +14,7 @@ import pytest
 from mcp import Client
 
 FOLDER = Path(__file__).parents[1] / "convert/session/by_hand"
+ALL_KERNELS = bool(os.environ.get("ALL_KERNELS"))
 COMMAND = Path(sys.executable).with_name("pytorch-to-triton")
 KERNELS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 
@@ -31,12 +36,6 @@ def with_bug(text: str) -> str:
     return f"{head}@triton.autotune{kernel.replace(right, wrong)}"
 
 
-@pytest.fixture(params=KERNELS)
-def kernel(request: pytest.FixtureRequest) -> Path:
-    """Each file with a target and its kernel."""
-    return FOLDER / f"{request.param}.py"
-
-
 async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers."""
     result = await client.call_tool(tool, arguments)
@@ -47,7 +46,9 @@ async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.corpora
 @pytest.mark.anyio
-async def test_over_mcp(client: Client, kernel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", KERNELS if ALL_KERNELS else KERNELS[::2])
+async def test_over_mcp(client: Client, name: str, tmp_path: Path) -> None:
+    kernel = FOLDER / f"{name}.py"
     text = kernel.read_text(encoding="utf-8")
     folder = str(tmp_path / "session")
     target = f"{kernel}:target"
@@ -70,7 +71,10 @@ async def test_over_mcp(client: Client, kernel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.corpora
-def test_by_a_script(kernel: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", KERNELS if ALL_KERNELS else KERNELS[1::2])
+def test_by_a_script(name: str, tmp_path: Path) -> None:
+    kernel = FOLDER / f"{name}.py"
+
     def run(*arguments: str) -> dict[str, Any]:
         command = [str(COMMAND), "convert", *arguments, "--json"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -64,6 +64,41 @@ async def test_a_fork_server_that_ends_in_mid_validation_changes_no_verdict(
     assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
+class KillingJobs(Killing):
+    """Kills whatever the fork servers have forked, once, while the candidate runs."""
+
+    async def progress(self, done: float, total: float | None, message: str) -> None:
+        if message.startswith("candidate: ") and not self.killed:
+            for server in psutil.Process().children():
+                for job in server.children():
+                    os.kill(job.pid, signal.SIGKILL)
+                    self.killed += 1
+
+
+async def test_processes_that_somebody_kills_in_mid_validation_change_no_verdict(
+    own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    killing = KillingJobs()
+    request = ValidationRequest(
+        candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
+    )
+    verdict = await validate(own_client, request, interpreter, killing)
+    assert killing.killed >= 1
+    assert verdict.verdict == "passed", verdict.summary
+
+
+async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient) -> None:
+    runtime = Runtime(python=sys.executable, interpreter=False)
+    lane = Lane(own_client, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)
+    try:
+        with pytest.raises(LostAnswer) as crashed:
+            await lane.answer({"name": "kill_itself", "number": 1})
+    finally:
+        await lane.close()
+    assert crashed.value.outcome.status == "crashed"
+    assert lane.crashes.count == 1
+
+
 async def test_a_request_that_is_lost_twice_is_lost_and_no_crash(own_client: WorkerClient) -> None:
     runtime = Runtime(python=sys.executable, interpreter=False)
     lane = Lane(own_client, runtime, Job(kind=str(TALKS)), Target(path=TALKS), seconds=60.0)

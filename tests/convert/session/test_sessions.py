@@ -29,6 +29,7 @@ from . import files
 
 pytestmark = pytest.mark.anyio
 
+MANY = 20 if os.environ.get("ALL_KERNELS") else 8
 Starting = Callable[[str], Awaitable[SessionFolder]]
 Submitting = Callable[..., Awaitable[ConversionSession]]
 
@@ -183,7 +184,7 @@ async def test_sessions_are_listed_and_dropped_but_not_what_somebody_else_put_th
         opened(folder.path)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.corpora)])
+@pytest.mark.parametrize("kills", [2, pytest.param(MANY, marks=pytest.mark.corpora)])
 async def test_a_session_survives_whatever_kills_a_submission(
     kills: int, started: Starting, submitted: Submitting
 ) -> None:
@@ -204,7 +205,7 @@ async def test_a_session_survives_whatever_kills_a_submission(
         assert (await submitted(folder)).verdict in ("opened", "finished")
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.corpora)])
+@pytest.mark.parametrize("kills", [1, pytest.param(MANY, marks=pytest.mark.corpora)])
 async def test_a_killed_fork_server_or_worker_makes_no_stage_wrong(
     kills: int, started: Starting, submitted: Submitting
 ) -> None:

@@ -31,6 +31,11 @@ def die(number: int) -> int:
     return number
 
 
+def kill_itself(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
 def kill_fork_server(number: int) -> int:
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(60)  # its children go with it
@@ -42,4 +47,10 @@ def sleep(number: int) -> int:
     return number
 
 
-DEEDS = {"double": double, "die": die, "kill_fork_server": kill_fork_server, "sleep": sleep}
+DEEDS = {
+    "double": double,
+    "die": die,
+    "kill_itself": kill_itself,
+    "kill_fork_server": kill_fork_server,
+    "sleep": sleep,
+}

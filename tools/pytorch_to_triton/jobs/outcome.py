@@ -95,6 +95,10 @@ def describe_end(status: int | None) -> str:
     return f"killed by {name}" + (" (often: out of memory)" if -code == signal.SIGKILL else "")
 
 
+KILLED = describe_end(int(signal.SIGKILL))
+"""What nothing but the kernel, for want of memory, or somebody outside does to a process."""
+
+
 def text_end(file: BinaryIO) -> str:
     """The last 8 KiB of an open file, whose position stays: another process may be writing there."""
     size = os.fstat(file.fileno()).st_size

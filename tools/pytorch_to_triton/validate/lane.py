@@ -8,6 +8,7 @@ import anyio
 
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.conversation import Conversation, Ended
+from pytorch_to_triton.jobs.outcome import KILLED
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 MOST_CRASHES = 3
 """After so many crashes and time-outs the further cases are not run."""
-EXCUSED = ("lost", "answered")
-"""Ends that are nobody's fault, once for a request: our own, and that of a process which was done."""
+EXCUSED = ("lost", "answered", "killed")
+"""Ends that need be nobody's fault, once for a request: our own, that of a process which was done, and a kill
+from outside. What asks for all of the memory is killed again."""
 
 
 class LostAnswer(Exception):
@@ -100,6 +102,9 @@ class Lane:
                 return OK
             outcome = await self._line.end(seconds=self.seconds)
             await self._drop()
+            if outcome.detail == KILLED:
+                # It had answered all: what it would have said at its end is not known.
+                return RunOutcome("lost", f"could not be run to its end: {outcome.detail}")
             if outcome.answer is None:
                 return without_answer(outcome, self.seconds)
             if self.job.kind == "candidate":
@@ -120,7 +125,7 @@ class Lane:
                 return await self._asked(request)
             except Ended as end:
                 await self._drop()
-                status = end.outcome.status
+                status = "killed" if end.outcome.detail == KILLED else end.outcome.status
                 if status in EXCUSED and status not in excused:
                     excused.add(status)
                     continue
