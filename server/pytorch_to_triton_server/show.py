@@ -111,7 +111,8 @@ def tables_of(result: Value) -> Iterator[Table]:
             yield table_of(("session", "target", "next", "attempts"), rows)
         case FinishedConversion():
             yield table_of(
-                ("file", "lines", ""), [(str(one.path), str(one.lines), one.there) for one in result.files]
+                ("file", "lines", ""),
+                [(str(one.path), str(one.lines or ""), one.there) for one in result.files],
             )
         case Benchmark():
             yield table_of(*brief_table(result))

@@ -9,7 +9,7 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import ConstantExample, TensorExample
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.example_call import RecordedCall, proposal_of, proposed
+from pytorch_to_triton.targets.example_call import RecordedCall, proposal_of, proposed, refuse_objects
 
 pytestmark = pytest.mark.anyio
 
@@ -76,7 +76,8 @@ def test_of_one_call_every_size_but_1_is_a_dim_and_equal_sizes_are_one() -> None
     assert found.inputs == {"x": "float32[B, M, N]", "w": "float32[N]", "b": "float32[1, N]"}
     assert {name: max(sizes) for name, sizes in found.dims.items()} == {"B": 8, "M": 5, "N": 12}
     assert all(min(sizes) <= 3 for sizes in found.dims.values())
-    assert "Guessed: sizes that are equal are one dim: B (8), M (5), N (12)." in found.guesses
+    (guess,) = (text for text in found.guesses if "one dim" in text)
+    assert "N is 12 of x.shape[2], w.shape[0], b.shape[1]" in guess
 
 
 def test_of_several_calls_only_what_differs_is_a_dim() -> None:
@@ -132,3 +133,16 @@ async def test_an_example_that_shows_nothing_is_refused(
     target = Target(path=folder / "ops.py", name="pooled")
     with pytest.raises(refusal, match=message):
         await proposed(worker, target, Target(path=folder / "calls.py", name=name), interpreter, seconds=60)
+
+
+def test_what_a_loss_passes_over_is_no_index() -> None:
+    target = tensor("target", 20, dtype="int64", low=-100, high=50)
+    assert proposal_of([call(tensor("logits", 20, 50), target)]).inputs["target"] == "int64[M] in 0..N"
+
+
+def test_a_module_s_mode_and_objects_that_cannot_be_repeated_are_said() -> None:
+    trained = call(tensor("x", 3, 16)).model_copy(update={"training": True})
+    assert any("training mode" in text for text in proposal_of([trained]).guesses)
+    configured = trained.model_copy(update={"constructor": {"config": ["Config"]}})
+    with pytest.raises(BadInput, match=r"config \(a Config\), which is no constant"):
+        refuse_objects(Target(path=Path("ops.py"), name="Block"), configured)

@@ -254,3 +254,58 @@ def test_what_was_tuned_on_a_device_becomes_a_table_by_size() -> None:
     assert "NVIDIA H200, Triton 3.6.0" in text
     untouched = timed.model_copy(update={"tuned": ()})
     assert with_measured(AUTOTUNED, untouched, found) == (AUTOTUNED, ())
+
+
+async def test_a_replaced_module_follows_what_is_changed_later(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    await finished(await session(GATED, "Gated"))
+    used(
+        tmp_path / "result",
+        """
+import copy, torch
+from gated_triton import Gated, use_kernels
+
+class Wrapped(torch.nn.Module):
+    def __init__(self, inside):
+        super().__init__()
+        self.inside, self.weight, self.bias = inside, inside.weight, inside.bias
+    def forward(self, x):
+        return self.inside(x) + 3
+
+def sharper(module): module.sharpness = 5.0
+def hooked(module): module.layers[0].register_forward_hook(lambda *given: 2 * given[2])
+def wrapped(module): module.layers[0] = Wrapped(module.layers[0])
+def coarser(module): module.layers[0].eps = 0.5
+
+x = torch.randn(5, 16)
+for change in (sharper, hooked, wrapped, coarser):
+    there = Gated().eval()
+    module = copy.deepcopy(there)
+    assert use_kernels(module) == 1
+    change(there), change(module)
+    with torch.no_grad():
+        assert torch.equal(module(x), there(x)), change
+        torch._dynamo.reset()
+        compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+        assert torch.allclose(compiled(x), there(x), atol=1e-6), change
+""",
+    )
+
+
+async def test_results_in_a_dict_are_finished_and_nested_ones_start_by_hand(
+    session: Any, finished: Finishing, worker: WorkerClient, interpreter: Runtime, written: Written,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    flat = DOUBLED.replace("return 2.0 * x + offset if exactly else (2.0 * x).floor() + offset",
+                           "return {'a': torch.exp(x), 'b': x + offset}")  # fmt: skip
+    result = await finished(await session(flat))
+    assert result.tests is not None
+    assert result.verdict == "finished", result.tests.output
+    nested = flat.replace("x + offset}", "[x + offset]}")
+    setting = Setting(
+        target=written(nested), seed=7, seconds=120.0, backward=False, pure=False, device="interpreter",
+        python=None,
+    )  # fmt: skip
+    opening = await start(worker, setting, tmp_path / "nested", interpreter)
+    assert "nested results" in opening.understood.no_draft

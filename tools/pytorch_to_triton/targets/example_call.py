@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 NAMES = ("M", "N", "K", "L", "P", "Q", "R", "S", "T", "U", "V", "W")
 BATCH = "B"
 """The first dimension of a tensor of three or more."""
+IGNORED = (-1, -100)
+"""Values that stand for no index: PyTorch's losses pass over -100."""
 MOST_ELEMENTS = 2**28
 """Of a call that tries another size: as large as the example's own may be."""
 
@@ -42,6 +44,8 @@ class RecordedCall(Value):
     arguments: tuple[Example, ...]
     constructor: dict[str, JsonValue]
     """Of a module; a value that is no constant is a list with its type's name."""
+    training: bool = False
+    """Of a module: whether it was in training mode."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,22 @@ async def proposed(
         raise BadInput(
             f"{example} does not call {target}.", "Name a function that calls it, as --example FILE.py:NAME."
         )
+    refuse_objects(target, calls[0])
     first = proposal_of(calls)
     fixed = await fixed_sizes(worker, target.constructed_with(first.init), first, runtime, seconds=seconds)
     return proposal_of(calls, fixed)
+
+
+def refuse_objects(target: Target, call: RecordedCall) -> None:
+    """Raises BadInput where a module was constructed with what --init cannot say."""
+    objects = [
+        f"{name} (a {value[0]})" for name, value in call.constructor.items() if isinstance(value, list)
+    ]
+    if objects and not target.init:
+        raise BadInput(
+            f"The example constructs {target.name} with {', '.join(objects)}, which is no constant.",
+            "Name a class that takes constants, such as a subclass that makes the object itself.",
+        )
 
 
 async def fixed_sizes(
@@ -90,7 +107,10 @@ async def fixed_sizes(
     """
     declaration = parse_declaration(proposal.inputs, proposal.dims)
     point = largest_point(declaration.dims)
-    found = set()
+    found: set[str] = set()
+    as_it_was = case_at(declaration, point, most_elements=MOST_ELEMENTS)
+    if as_it_was and (await called(worker, target, as_it_was, runtime, seconds=seconds)).answer is None:
+        return frozenset(found)  # random values are what it does not take: no size says anything
     for name, sizes in declaration.dims.items():
         others = {**point, name: max(1, point[name] - 1)}, {**point, name: min(sizes)}
         cases = [case_at(declaration, other, most_elements=MOST_ELEMENTS) for other in others]
@@ -200,7 +220,8 @@ def declared(
                 return f"{example.dtype}[{', '.join(shape)}]"
             sizes = {seen[0]: name for seen, name in names.items() if name in kept and name not in shape}
             # Integers that stay below a size are indices along it: of the smallest such size, for one.
-            along = min((size for size in sizes if size >= example.high and example.low >= 0), default=None)
+            from_zero = example.low >= 0 or example.low in IGNORED
+            along = min((size for size in sizes if size >= example.high and from_zero), default=None)
             low, high = (example.low, example.high) if along is None else (0, sizes[along])
             return f"{example.dtype}[{', '.join(shape)}] in {low}..{high}"
 
@@ -214,19 +235,33 @@ def guesses(
     """What the calls alone do not say."""
     count = len(calls)
     found = [f"Taken from {count} call{'s' if count > 1 else ''}."]
-    together = {name: sorted(set(seen)) for name, seen in sizes.items() if name not in fixed}
+    together = {name: seen for name, seen in sizes.items() if name not in fixed}
     if together:
-        text = ", ".join(f"{name} ({', '.join(map(str, seen))})" for name, seen in together.items())
-        found.append(f"Guessed: sizes that are equal are one dim: {text}.")
+        places = places_of(tensors_of(calls))
+        text = "; ".join(
+            f"{name} is {', '.join(map(str, sorted(set(seen))))} of {', '.join(places[seen])}"
+            for name, seen in together.items()
+        )
+        found.append(
+            f"Guessed: sizes that are equal are one dim. {text}. Others in the example keep them apart."
+        )
     if fixed:
         numbers = ", ".join(str(sizes[name][0]) for name in sorted(fixed))
         found.append(f"Fixed, as the target does not run at other sizes: {numbers}.")
     ranges = [f"{name}: {text}" for name, text in inputs.items() if isinstance(text, str) and " in " in text]
     if ranges:
         found.append(f"Guessed from the values: {'; '.join(ranges)}.")
-    unknown = [name for name, value in calls[0].constructor.items() if isinstance(value, list)]
-    if unknown:
-        found.append(f"Not taken over: {', '.join(unknown)} of the constructor, which is no constant.")
+    if calls[0].training:
+        found.append("Not taken over: the module was in training mode, and is converted in evaluation.")
+    return found
+
+
+def places_of(tensors: Mapping[str, list[tuple[int, ...]]]) -> dict[tuple[int, ...], list[str]]:
+    """Where each size stands: `x.shape[0]`."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for name, shapes in tensors.items():
+        for axis, seen in enumerate(zip(*shapes, strict=True)):
+            found.setdefault(seen, []).append(f"{name}.shape[{axis}]")
     return found
 
 

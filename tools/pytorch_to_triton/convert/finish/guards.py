@@ -129,6 +129,10 @@ def surroundings(recipe: Recipe, interpreted: str) -> Iterator[str]:
         return
     sources = [tensor.source for tensor in recipe.tensors]
     first, *others = sources
+    transform = (
+        "not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None"
+    )
+    yield from refuse(transform, '"a transform of torch.func is at work"')
     if others:
         together = " or ".join(f"{other}.device != {first}.device" for other in others)
         yield from refuse(together, '"the tensors are on several devices"')

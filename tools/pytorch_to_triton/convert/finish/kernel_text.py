@@ -37,6 +37,23 @@ def taken_apart(text: str) -> KernelText:
     return KernelText(title, rest.strip("\n"), tuple(imports), body)
 
 
+def launched_kernels(text: str) -> list[ast.FunctionDef]:
+    """Functions of triton.jit that no other one uses."""
+    kernels = [
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list)
+    ]
+    used = {
+        name.id
+        for kernel in kernels
+        for part in kernel.body
+        for name in ast.walk(part)
+        if isinstance(name, ast.Name)
+    }
+    return [kernel for kernel in kernels if kernel.name not in used]
+
+
 def begin(node: ast.stmt) -> int:
     """The line in which a statement begins, its decorators included."""
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []

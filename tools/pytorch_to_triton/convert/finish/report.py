@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.speed_report import brief_table
+from pytorch_to_triton.convert.finish.kernel_text import launched_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.finding import AuditReport
@@ -147,10 +148,9 @@ def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:
 
 def kernels_in(text: str) -> Iterator[str]:
     """Each kernel with the first line of its docstring."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list):
-            purpose = (ast.get_docstring(node) or "").partition("\n")[0]
-            yield f"{node.name}: {purpose.rstrip('.')}" if purpose else node.name
+    for node in launched_kernels(text):
+        purpose = (ast.get_docstring(node) or "").partition("\n")[0]
+        yield f"{node.name}: {purpose.rstrip('.')}" if purpose else node.name
 
 
 def tuning_in(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from pytorch_to_triton.convert.session.state import LAST, best_of, stage_of
@@ -74,14 +75,13 @@ def next_step_of(
 ) -> str:
     """The one thing to do now."""
     stage, best = stage_of(attempts), best_of(attempts)
-    submit = f"convert submit {folder.path}"
+    session = shlex.quote(str(folder.path))
+    submit = f"convert submit {session}"
     if verdict == "shut":
         first = next(one for one in attempts[-1].conditions if one.met == "not met")
         return f"{first.advice.strip()} Then submit again: {submit}".strip()
     if best and best.stage == LAST:
-        return (
-            f"convert finish {folder.path} writes it as a function, or change {folder.file(LAST)} and submit."
-        )
+        return f"convert finish {session} writes it as a function, or change {folder.file(LAST)} and submit."
     if not attempts and record.understood.no_draft:
         read = ", ".join(record.understood.read[:2])
         return f"Write {folder.file(stage)} (read {read}), then {submit}"

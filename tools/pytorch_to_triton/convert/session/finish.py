@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -77,7 +78,8 @@ async def finish(
     best = best_of(folder.attempts())
     if best is None:
         raise BadInput(
-            f"No gate of {folder.path} has opened yet.", f"Pass stage 1 first: convert submit {folder.path}"
+            f"No gate of {folder.path} has opened yet.",
+            f"Pass stage 1 first: convert submit {shlex.quote(str(folder.path))}",
         )
     found = await prepared(worker, record.setting, runtime)
     text = folder.kernel(best).read_text(encoding="utf-8")
@@ -89,7 +91,7 @@ async def finish(
     refuse_foreign(planned, into, request)
     if request.dry_run:
         written = tuple(told(into / name, text, request) for name, text in planned.items())
-        return concluded(folder, recipe.name, written, None, notes_on(best))
+        return concluded(folder, recipe, written, None, notes_on(best))
     found_versions = await versions(worker, runtime)
     timed = None
     notes = notes_on(best)
@@ -114,7 +116,7 @@ async def finish(
     texts = {**finished.texts, **report_files(recipe, dossier)}
     written = put(record, texts, into, request)
     tests = await run_tests(worker, into / f"test_{finished.kernels}", runtime, record.setting.seconds)
-    return concluded(folder, recipe.name, written, tests, notes)
+    return concluded(folder, recipe, written, tests, notes)
 
 
 def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tuple[str, ...]]:
@@ -266,22 +268,25 @@ def notes_on(best: Attempt) -> tuple[str, ...]:
 
 def concluded(
     folder: SessionFolder,
-    name: str,
+    recipe: Recipe,
     written: tuple[FinishedFile, ...],
     tests: TestRun | None,
     notes: tuple[str, ...],
 ) -> FinishedConversion:
     """What the caller is told."""
-    main, test = written[0].path, written[1].path
+    name, main, test = recipe.name, written[0].path, written[1].path
     if tests is None:
         verdict, summary = "planned", f"{name}: {len(written)} files would be written to {main.parent}."
         next_step = "Leave out --dry-run to write them."
     elif tests.passed:
         verdict, summary = "finished", f"{name}: {main} is ready; its tests: {tests.summary}."
-        next_step = f"Import {name} from {main.stem} in place of PyTorch's; keep {test.name} with your tests."
+        use = f"Import {name} from {main.stem} in place of PyTorch's"
+        if recipe.module:
+            use = f"Call use_kernels(model) of {main.stem}, for every {recipe.module.name} in the model"
+        next_step = f"{use}; keep {test.name} with your tests."
     else:
         verdict, summary = "failed", f"{name}: {main} is written, but {tests.summary}."
-        next_step = f"Run pytest {test} and look at what fails."
+        next_step = f"Run pytest {shlex.quote(str(test))} and look at what fails."
     return FinishedConversion(
         summary=summary,
         next_step=next_step,

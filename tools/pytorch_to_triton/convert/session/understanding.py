@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
+from pytorch_to_triton.convert.finish.kernel_text import launched_kernels
 from pytorch_to_triton.convert.work import TIMED_BYTES
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.graph.tracing import Traced
@@ -127,9 +128,8 @@ def argument_text(argument: NodeArgument) -> str:
 
 def kernels_of(text: str) -> Iterator[str]:
     """The name of each kernel in a drafted file with the first line of its docstring."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list):
-            yield f"{node.name}: {(ast.get_docstring(node) or '').partition(chr(10))[0]}"
+    for node in launched_kernels(text):
+        yield f"{node.name}: {(ast.get_docstring(node) or '').partition(chr(10))[0]}"
 
 
 def work_text(declaration: Declaration, graph: Graph, gpu: str = "H100 SXM") -> str:

@@ -107,12 +107,23 @@ def draft(
     `ways` says what libraries compute; None: nothing in stage 1, later what is usually the fastest. Raises
     NotConvertible where no kernel would be left, or no declared size meets the trace's guards.
     """
+    refuse_nested(graph)
     refuse_unmet(graph, source.declared.get("DIMS") or {}, source.declared.get("REQUIRES") or ())
     *usual, last = (ways,) if ways else ways_of(graph) if stage > 1 else (PURE,)
     for better in usual:
         with suppress(NotConvertible):
             return _draft(graph, source, stage, tuned or {}, better)
     return _draft(graph, source, stage, tuned or {}, last)
+
+
+def refuse_nested(graph: Graph) -> None:
+    """Raises NotConvertible for results within results: `run` returns a tensor, or one list of them."""
+    nested = [output.path for output in graph.outputs if output.path.count("[") > 1]
+    if nested:
+        raise NotConvertible(
+            f"{graph.function} returns tensors inside of nested results, such as {nested[0]}.",
+            "Return them as one tuple, list or dict.",
+        )
 
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:

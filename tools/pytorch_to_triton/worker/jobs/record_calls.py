@@ -1,5 +1,6 @@
 """Job `record_calls`: run a function of the user's, and note each call that it makes of the target."""
 
+import inspect
 import sys
 from pathlib import Path
 from types import FrameType
@@ -72,16 +73,29 @@ class Recorder:
             return
         module = given.pop(names[0])
         if code.co_qualname == self.constructor:
-            self._made[id(module)] = {name: plain(value) for name, value in given.items()}
+            self._made[id(module)] = self._constructed(type(module), given)
         elif isinstance(module, nn.Module):
-            self._note(given, self._made.get(id(module), {}))
+            self._note(given, self._made.get(id(module), {}), training=module.training)
 
-    def _note(self, given: dict[str, Any], made: dict[str, Any]) -> None:
+    def _constructed(self, kind: type, given: dict[str, Any]) -> dict[str, Any]:
+        """The constructor's arguments, but for objects that are the defaults themselves."""
+        parameters = inspect.signature(kind).parameters
+        return {
+            name: plain(value)
+            for name, value in given.items()
+            if is_plain(value) or name not in parameters or parameters[name].default is not value
+        }
+
+    def _note(self, given: dict[str, Any], made: dict[str, Any], *, training: bool = False) -> None:
         if len(self.calls) < MOST_CALLS:
             arguments = [described_example(name, value) for name, value in given.items()]
-            self.calls.append({"arguments": arguments, "constructor": made})
+            self.calls.append({"arguments": arguments, "constructor": made, "training": training})
 
 
 def plain(value: Any) -> Any:
     """A constant as JSON; the type's name, as a list of one, of what is none."""
-    return value if isinstance(value, bool | int | float | str | None) else [type(value).__name__]
+    return value if is_plain(value) else [type(value).__name__]
+
+
+def is_plain(value: Any) -> bool:
+    return isinstance(value, bool | int | float | str | None)
