@@ -100,7 +100,7 @@ def test_the_stages_say_in_words_what_is_new() -> None:
     assert section.table is not None
     first, second = section.table.rows
     assert first[1:3] == ("f_kernel: Compute out element by element", "fixed configurations")
-    assert second[1:3] == ("g_kernel", "2 configurations of 1 kernel tried")
+    assert second[1:3] == ("g_kernel", "2 configurations of 1 kernel to choose from")
     assert second[3] == changed(STAGE_1, STAGE_2)
     assert tuning_in(STAGE_1) == "fixed configurations"
 

@@ -154,13 +154,13 @@ def kernels_in(text: str) -> Iterator[str]:
 
 
 def tuning_in(text: str) -> str:
-    """How many configurations are tried, if any are."""
+    """How many configurations there are to choose from, if any."""
     calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
     count = Counter(ast.unparse(call.func).rpartition(".")[2] for call in calls)
     if not count["autotune"]:
         return "fixed configurations"
     kernels = f"{count['autotune']} kernel{'s' if count['autotune'] > 1 else ''}"
-    return f"{count['Config']} configurations of {kernels} tried"
+    return f"{count['Config']} configurations of {kernels} to choose from"
 
 
 def changed(before: str, after: str) -> str:
@@ -201,7 +201,7 @@ def findings_section(audit: AuditReport | None) -> ReportPart:
     if audit is None:
         return ReportPart("Findings")
     found = (f for f in audit.findings if f.rule not in MET_BY_FINISHING)
-    rows = tuple((f.severity, f"{f.rule}, line {f.line}", f.message) for f in found)
+    rows = tuple((f.severity, f.rule, f.message) for f in found)
     lines = () if rows else ("None.",)
     return ReportPart("Findings", lines=lines, table=Rows(("severity", "rule", "what"), rows))
 
