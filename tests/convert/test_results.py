@@ -43,7 +43,7 @@ def put(target: Target, into: Path, decision: Decision) -> Conversion:
             provenance="measured",
             replay=f"validate {file}",
         )
-        return delivered(conversion, fresh, "f_triton.py", {"f_triton.py": "passed"} if kernel else {})
+        return delivered(conversion, {"f_triton.py": "passed"} if kernel else {}, fresh, "f_triton.py")
 
 
 def texts(folder: Path) -> Mapping[str, str]:
@@ -122,3 +122,15 @@ async def test_the_report_s_command_runs_from_any_folder_for_a_target_in_a_packa
     ended = subprocess.run(once, cwd="/", capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "The one case is right" in ended.stdout
+
+
+async def test_a_kernel_of_which_no_function_can_be_made_is_there_as_it_is(
+    converted: Conversions, written: Written, tmp_path: Path
+) -> None:
+    body = 'INPUTS = {"x": "float32[M]"}\nDIMS = {"M": [3]}\n\n\ndef f(x, dtype=torch.float32):\n'
+    conversion = await converted(written(f"{body}    return x.exp().to(dtype)\n"), into=tmp_path / "results")
+    assert conversion.verdict == "converted"
+    assert conversion.kernel is not None
+    assert "def run(" in conversion.kernel.read_text(encoding="utf-8")
+    assert any("has `run` alone" in note and "dtype" in note for note in conversion.notes)
+    assert not (tmp_path / "results" / "test_f_triton.py").exists()

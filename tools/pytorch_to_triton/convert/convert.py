@@ -112,21 +112,24 @@ async def convert(
             given=source.declared,
             backward=request.backward,
         )
-        return delivered(
-            conversion,
-            fresh,
-            f"{module_name(traced.graph.function)}.py",
-            finished_files(conversion, converted),
-        )
+        name = f"{module_name(traced.graph.function)}.py"
+        return delivered(*finished(conversion, converted, name), fresh, name)
 
 
-def finished_files(conversion: Conversion, converted: Converted) -> Mapping[str, str]:
-    """What the last stage that passed becomes in the user's repository; nothing where none passed."""
+def finished(conversion: Conversion, converted: Converted, name: str) -> tuple[Conversion, Mapping[str, str]]:
+    """What the last stage that passed becomes in the user's repository; nothing where none passed.
+
+    Where no function can be made of it, the file `name` is the stage as it is, and a note says why.
+    """
     passed = [stage.file for stage in conversion.stages if stage.passed]
     if not passed:
-        return {}
-    recipe = converted.recipe(passed[-1].read_text(encoding="utf-8"), drafted=True)
-    return files(recipe, measured="").texts
+        return conversion, {}
+    text = passed[-1].read_text(encoding="utf-8")
+    try:
+        return conversion, files(converted.recipe(text, drafted=True), measured="").texts
+    except BadInput as refusal:
+        note = f"{name} has `run` alone, without tests and fallback. {refusal.message}"
+        return conversion.model_copy(update={"notes": (*conversion.notes, note)}), {name: text}
 
 
 def refuse_calls(work: ConversionWork) -> None:

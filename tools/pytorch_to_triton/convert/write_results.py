@@ -18,7 +18,7 @@ def destination_of(target: Target, into: Path | None, *, force: bool) -> Destina
     return Destination(folder_for(folder), TOOL, target, force)
 
 
-def delivered(conversion: Conversion, fresh: Fresh, name: str, finished: Mapping[str, str]) -> Conversion:
+def delivered(conversion: Conversion, finished: Mapping[str, str], fresh: Fresh, name: str) -> Conversion:
     """The conversion as it is returned; writes the finished files and both reports next to the stages.
 
     `name` is the file of the kernel, and `finished` has the text of each file. Where no stage passed there
