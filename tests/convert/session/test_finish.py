@@ -1,6 +1,7 @@
 """The finished files work where only torch and triton are: as a function, compiled, in a module, in tests."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -151,6 +152,26 @@ assert w.grad is not None
     )
     assert said.count("x is torch.float64") == 1
     assert said.count("gradients are wanted") == 1
+
+
+async def test_the_tests_run_in_a_package_whatever_pytest_s_settings_are(
+    session: Any, finished: Finishing, tmp_path: Path
+) -> None:
+    result = await finished(await session(DOUBLED))
+    package = tmp_path / "mine" / "kernels"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    for file in result.files:
+        shutil.copy(file.path, package)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "--import-mode=importlib", str(package)],
+        cwd=tmp_path / "mine",
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 async def test_a_module_is_replaced_and_only_where_it_computes_the_same(
