@@ -51,19 +51,6 @@ class Killing:
     async def item(self, result: object) -> None: ...
 
 
-async def test_a_fork_server_that_ends_in_mid_validation_changes_no_verdict(
-    own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
-) -> None:
-    killing = Killing()
-    request = ValidationRequest(
-        candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
-    )
-    verdict = await validate(own_client, request, interpreter, killing)
-    assert killing.killed >= 1
-    assert verdict.verdict == "passed", verdict.summary
-    assert [case.status for case in verdict.cases] == ["passed"] * 3
-
-
 class KillingJobs(Killing):
     """Kills whatever the fork servers have forked, once, while the candidate runs."""
 
@@ -75,16 +62,18 @@ class KillingJobs(Killing):
                     self.killed += 1
 
 
-async def test_processes_that_somebody_kills_in_mid_validation_change_no_verdict(
-    own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
+@pytest.mark.parametrize("kind", [Killing, KillingJobs])
+async def test_a_fork_server_or_a_job_that_is_killed_in_mid_validation_changes_no_verdict(
+    kind: type[Killing], own_client: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    killing = KillingJobs()
+    killing = kind()
     request = ValidationRequest(
         candidate=Target(path=double_file(tmp_path)), seed=7, cases=("N=4", "N=9", "N=5")
     )
     verdict = await validate(own_client, request, interpreter, killing)
     assert killing.killed >= 1
     assert verdict.verdict == "passed", verdict.summary
+    assert [case.status for case in verdict.cases] == ["passed"] * 3
 
 
 async def test_what_is_killed_each_time_is_a_crash(own_client: WorkerClient) -> None:

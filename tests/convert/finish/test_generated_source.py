@@ -10,8 +10,9 @@ from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.folding import WIDTH, folded
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
+from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import Recipe
+from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
 NAMES = [f"a_rather_long_name_{i}" for i in range(8)]
@@ -147,10 +148,18 @@ def test_only_what_the_kernels_use_of_libdevice_is_replaced() -> None:
 
 def test_what_the_interpreter_cannot_do_is_changed_for_it_alone() -> None:
     kernel = "@triton.jit\ndef k(x):\n    pass"
-    text = f"@triton.autotune([], key=[])\n{kernel}\n\n\ndef float32_precision(s, d):\n    pass"
+    tuned = f"import triton\n\n\n@triton.autotune([], key=[])\n{kernel}"
+    text = f"{tuned}\n\n\ndef float32_precision(s, d):\n    pass"
     source = behind_the_kernels(text, "INTERPRETED")
     ast.parse(source)
     assert source.startswith("if INTERPRETED:\n")
     assert "k.configs = k.configs[:1]" in source
     assert 'return "ieee"' in source
     assert behind_the_kernels(kernel, "INTERPRETED") == ""
+
+
+def test_a_tuner_behind_a_name_is_seen_and_a_kernel_inside_of_a_function_left_alone() -> None:
+    named = "import triton\nTUNED = triton.autotune([], key=[])\n\n\n@TUNED\ndef k(x):\n    pass"
+    assert "k.configs = k.configs[:1]" in behind_the_kernels(named, "INTERPRETED")
+    inside = "import triton\n\n\ndef make():\n    @triton.autotune([], key=[])\n    def k(x):\n        pass"
+    assert behind_the_kernels(inside, "INTERPRETED") == ""

@@ -24,6 +24,7 @@ from pytorch_to_triton.schema.job import Runtime
 from ...benchmark.sweeps import benchmark, softmax_sweep
 from ...conftest import Written
 from .files import AUTOTUNED, DOUBLED_KERNEL
+from .silent import Silent
 
 pytestmark = pytest.mark.anyio
 
@@ -60,14 +61,6 @@ def f(x, offset=1.0, exactly=True):
     return 2.0 * x + offset if exactly else (2.0 * x).floor() + offset
 """
 Finishing = Callable[..., Awaitable[FinishedConversion]]
-
-
-class Silent:
-    """Listens to nothing."""
-
-    async def progress(self, done: float, total: float | None, message: str) -> None: ...
-
-    async def item(self, result: dict[str, Any]) -> None: ...
 
 
 @pytest.fixture

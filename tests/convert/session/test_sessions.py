@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -26,20 +25,13 @@ from pytorch_to_triton.schema.session import ConversionSession
 
 from ...conftest import Written
 from . import files
+from .silent import Silent
 
 pytestmark = pytest.mark.anyio
 
 MANY = 20 if os.environ.get("ALL_KERNELS") else 8
 Starting = Callable[[str], Awaitable[SessionFolder]]
 Submitting = Callable[..., Awaitable[ConversionSession]]
-
-
-class Silent:
-    """Listens to nothing."""
-
-    async def progress(self, done: float, total: float | None, message: str) -> None: ...
-
-    async def item(self, result: dict[str, Any]) -> None: ...
 
 
 @pytest.fixture
@@ -189,12 +181,9 @@ async def test_a_session_survives_whatever_kills_a_submission(
     kills: int, started: Starting, submitted: Submitting
 ) -> None:
     folder = await started(files.DOUBLED)
-    command = [sys.executable, "-m", "pytorch_to_triton_server", "convert", "submit", str(folder.path)]
     moments = random.Random(kills)
     for _ in range(kills):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        process = submitting(folder)
         time.sleep(moments.uniform(0.2, 8.0))
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -210,10 +199,9 @@ async def test_a_killed_fork_server_or_worker_makes_no_stage_wrong(
     kills: int, started: Starting, submitted: Submitting
 ) -> None:
     folder = await started(files.DOUBLED)
-    command = [sys.executable, "-m", "pytorch_to_triton_server", "convert", "submit", str(folder.path)]
     moments = random.Random(kills)
     for _ in range(kills):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = submitting(folder)
         time.sleep(moments.uniform(1.0, 8.0))
         with suppress(psutil.NoSuchProcess):
             if descendants := psutil.Process(process.pid).children(recursive=True):
@@ -225,6 +213,14 @@ async def test_a_killed_fork_server_or_worker_makes_no_stage_wrong(
             assert set(unmet) <= {"right"}
     while not is_done(folder):
         await submitted(folder)
+
+
+def submitting(folder: SessionFolder) -> subprocess.Popen[bytes]:
+    """A process that submits the current stage's file, in a group of its own."""
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "convert", "submit", str(folder.path)]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def is_done(folder: SessionFolder) -> bool:

@@ -22,6 +22,7 @@ from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
@@ -104,9 +105,14 @@ class ConversionWork:
         return open_validation(self.worker, self.request(1), self.runtime)
 
     def timing_case(self) -> Case:
-        """The largest declared sizes, enlarged until the inputs are large for a GPU."""
-        dims = timing_dims(self.declaration, at_least_bytes=TIMED_BYTES)
-        return Case(name="timing", group="declared", dims=dims, arguments=self.declaration.arguments(dims))
+        """The sizes that are timed."""
+        return timing_case(self.declaration)
+
+
+def timing_case(declaration: Declaration) -> Case:
+    """The largest declared sizes, enlarged until the inputs are large for a GPU."""
+    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES)
+    return Case(name="timing", group="declared", dims=dims, arguments=declaration.arguments(dims))
 
 
 def tuning_file(work: ConversionWork, label: str) -> Path:
@@ -114,19 +120,51 @@ def tuning_file(work: ConversionWork, label: str) -> Path:
 
 
 async def side_by_side(work: ConversionWork, implementations: Sequence[Implementation]) -> TimingTable:
-    case = work.timing_case()
-    trial = TimingTrial(
-        reference=work.target,
-        implementations=implementations,
-        cases=(case,),
+    """Implementations of a conversion's target, timed in turn."""
+    trial = timing_trial(
+        work.target,
+        implementations,
+        work.timing_case(),
         seed=work.seed,
         seconds=work.seconds,
-        passes="both" if work.backward else "forward",
+        backward=work.backward,
+    )
+    return await timed_once(work.worker, work.runtime, work.listener, trial, work.traced.graph)
+
+
+def timing_trial(
+    target: Target,
+    implementations: Sequence[Implementation],
+    case: Case,
+    *,
+    seed: int,
+    seconds: float,
+    backward: bool,
+) -> TimingTrial:
+    """One size, as gates and the choice of configurations have it timed."""
+    return TimingTrial(
+        reference=target,
+        implementations=implementations,
+        cases=(case,),
+        seed=seed,
+        seconds=seconds,
+        passes="both" if backward else "forward",
         depth="brief",
     )
-    found = await measured(work.worker, trial, work.runtime, work.listener)
-    roof = Roof(work_of(work.traced.graph, case.dims, case.dtypes, None))
-    device = (await versions(work.worker, work.runtime)).devices[0].name
+
+
+async def timed_once(
+    worker: WorkerClient,
+    runtime: Runtime,
+    listener: ProgressListener | None,
+    trial: TimingTrial,
+    graph: Graph | None,
+) -> TimingTable:
+    """The table of a trial's one size; shares of the limit by the work of `graph`, where there is one."""
+    (case,) = trial.cases
+    found = await measured(worker, trial, runtime, listener)
+    roof = Roof(work_of(graph, case.dims, case.dtypes, None))
+    device = (await versions(worker, runtime)).devices[0].name
     return table_of(found.sizes[0], case, device, roof)
 
 

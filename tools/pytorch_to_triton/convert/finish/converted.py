@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
+from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import (
     DropIn,
     Recipe,
@@ -15,6 +15,7 @@ from pytorch_to_triton.convert.finish.recipe import (
     names_used,
     signature,
 )
+from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from itertools import islice
 from math import prod
 
-from pytorch_to_triton.convert.finish.recipe import FLOATS, Operand, Recipe
+from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
 from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, default_range
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
@@ -71,7 +72,7 @@ def mixture(tensors: tuple[Operand, ...], index: int) -> str:
 def another_dtype(recipe: Recipe) -> str | None:
     """A floating-point dtype that no tensor is declared with; None where there is none to change."""
     declared = {dtype for one in recipe.tensors for dtype in one.shaped.dtypes}
-    if not declared & FLOATS or "float64" in declared:
+    if declared.isdisjoint(FLOATS) or "float64" in declared:
         return None
     return "torch.float64"
 
@@ -84,13 +85,15 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
     small = {name: tuple(s for s in sizes if s > 0) or sizes for name, sizes in dims.items()}
     around = nearby(middle_point(small), small)
     points = [smallest_point(small), middle_point(small), largest_point(small), *islice(around, POINTS_TRIED)]
+    declaration = declaration_of(recipe)
     found: list[Point] = []
     for point in points:
-        if point not in found and is_drawable(recipe, point) and elements(recipe, point) <= MOST_ELEMENTS:
+        drawable = point not in found and is_drawable(declaration, point)
+        if drawable and elements(recipe, point) <= MOST_ELEMENTS:
             found.append(point)
         if len(found) == MOST_SIZES:
             break
-    return found or [next((p for p in points if is_drawable(recipe, p)), points[0])]
+    return found or [next((p for p in points if is_drawable(declaration, p)), points[0])]
 
 
 def timed_sizes(recipe: Recipe) -> list[Point]:
@@ -110,9 +113,8 @@ def declaration_of(recipe: Recipe) -> Declaration:
     )
 
 
-def is_drawable(recipe: Recipe, point: Mapping[str, int]) -> bool:
+def is_drawable(declaration: Declaration, point: Mapping[str, int]) -> bool:
     """Whether the point meets the conditions, and every tensor has a size and a range there."""
-    declaration = declaration_of(recipe)
     try:
         declaration.arguments(point)
     except BadDeclaration:

@@ -13,10 +13,11 @@ from pytorch_to_triton.convert.finish import drawing
 from pytorch_to_triton.convert.finish.folding import folded
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.kernel_text import import_block, taken_apart
-from pytorch_to_triton.convert.finish.operator import Names, registration
+from pytorch_to_triton.convert.finish.kernel_text import taken_apart
+from pytorch_to_triton.convert.finish.operator import registration
 from pytorch_to_triton.convert.finish.recipe import DropIn, Recipe, names_used, signature
 from pytorch_to_triton.convert.finish.report import Report
+from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.draft.fresh_names import fresh
 
 if TYPE_CHECKING:
@@ -72,16 +73,7 @@ def chosen_names(recipe: Recipe) -> dict[str, str]:
 def function_file(recipe: Recipe, names: Mapping[str, str], measured: str) -> str:
     """`NAME_triton.py`: the kernel file with a function that may be called with anything."""
     parts = taken_apart(recipe.text)
-    own = Names(
-        namespace=recipe.module_name,
-        owned=names["owned"],
-        like=names["like"],
-        operator=names["operator"],
-        backward=names["backward"],
-        save=names["save"],
-        differentiate=names["differentiate"],
-    )
-    operator = registration(recipe, own) if recipe.structure else []
+    operator = registration(recipe, names) if recipe.structure else []
     content = {
         **names,
         "recipe": recipe,
@@ -148,7 +140,6 @@ def forward_of(module: DropIn, recipe: Recipe) -> dict[str, str]:
     }
     return {
         "forward_names": ", ".join(names),
-        "forward_passed": ", ".join(names),
         "given": recipe.call(given),
         "construction": module.constructed.partition("(")[2].removesuffix(")"),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned
+
 PYTORCH = {
     "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atan2": "atan2",
     "atanh": "atanh", "ceil": "ceil", "copysign": "copysign", "cos": "cos",
@@ -57,19 +59,13 @@ def used(text: str) -> tuple[str, ...]:
 
 def behind_the_kernels(text: str, interpreted: str) -> str:
     """Source that changes what the file itself defines; empty where there is nothing to change."""
-    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    parts = [FLOAT32] if "float32_precision" in {node.name for node in functions} else []
-    if tuned := [node.name for node in functions if is_autotuned(node)]:
+    defined = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    parts = [FLOAT32] if "float32_precision" in defined else []
+    if tuned := [name for name in autotuned(text) if name in defined]:
         lines = (f"    {name}.configs = {name}.configs[:1]" for name in tuned)
         parts.append(UNTIMED.format(lines="\n".join(lines)))
     inside = "\n\n".join(parts)
     return f"if {interpreted}:\n{inside}" if parts else ""
-
-
-def is_autotuned(function: ast.FunctionDef) -> bool:
-    """Whether triton.autotune stands above a kernel."""
-    called = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
-    return any(ast.unparse(one).rpartition(".")[2] == "autotune" for one in called)
 
 
 def for_the_interpreter(text: str, interpreted: str, computed: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -54,23 +53,14 @@ def launched_kernels(text: str) -> list[ast.FunctionDef]:
     return [kernel for kernel in kernels if kernel.name not in used]
 
 
+def described_kernels(text: str) -> Iterator[str]:
+    """Each launched kernel with the first line of its docstring."""
+    for node in launched_kernels(text):
+        purpose = (ast.get_docstring(node) or "").partition("\n")[0]
+        yield f"{node.name}: {purpose}" if purpose else node.name
+
+
 def begin(node: ast.stmt) -> int:
     """The line in which a statement begins, its decorators included."""
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
-    return min(node.lineno, *(decorator.lineno for decorator in decorators), node.lineno)
-
-
-def import_block(lines: Iterable[str]) -> str:
-    """Imports in groups: of the future, of the standard library, of others."""
-    found = set(lines)
-    future = {line for line in found if line.startswith("from __future__ ")}
-    standard = {
-        line for line in found - future if line.split()[1].partition(".")[0] in sys.stdlib_module_names
-    }
-    groups = (future, standard, found - future - standard)
-    return "\n\n".join("\n".join(in_order(group)) for group in groups if group)
-
-
-def in_order(lines: Iterable[str]) -> list[str]:
-    """`import` before `from`, each by name."""
-    return sorted(lines, key=lambda line: (not line.startswith("import "), line))
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])

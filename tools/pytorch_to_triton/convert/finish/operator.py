@@ -7,7 +7,6 @@ launches that nothing could trace.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pytorch_to_triton.convert.finish.recipe import Recipe
 
@@ -81,46 +80,25 @@ def {differentiate}(ctx, {grad_names}):
 {operator}.register_autograd({differentiate}, setup_context={save})'''
 
 
-@dataclass(frozen=True)
-class Names:
-    """What the registration calls its functions: names that nothing else in the file has."""
-
-    namespace: str
-    owned: str
-    like: str
-    operator: str
-    backward: str
-    save: str
-    differentiate: str
-
-
-def registration(recipe: Recipe, names: Names) -> list[str]:
-    """The blocks of source."""
-    texts = of_operator(recipe, names) | {
-        "namespace": names.namespace,
-        "owned": names.owned,
-        "like": names.like,
-        "operator": names.operator,
-        "backward": names.backward,
-        "save": names.save,
-        "differentiate": names.differentiate,
-    }
+def registration(recipe: Recipe, names: Mapping[str, str]) -> list[str]:
+    """The blocks of source; `names` says what its functions are called, by what they are for."""
+    texts = {**names, **of_operator(recipe, names), "namespace": recipe.module_name}
     if not recipe.backward or not any(one.has_gradient for one in recipe.operands):
         return [OPERATOR.format(**texts)]
     return [OPERATOR.format(**texts), GRADIENTS.format(**texts, **of_gradients(recipe))]
 
 
-def of_operator(recipe: Recipe, names: Names) -> dict[str, str]:
+def of_operator(recipe: Recipe, names: Mapping[str, str]) -> dict[str, str]:
     """What the templates say of parameters and results."""
     called = f"run({recipe.from_operands})"
     traced = f"reference({recipe.from_operands})"
     inputs = tupled([one.name for one in recipe.tensors])
     if recipe.structure == "single":
-        result = f"{names.owned}([{called}], {inputs})[0]"
-        shapes, returns = f"{names.like}({traced})", "torch.Tensor"
+        result = f"{names['owned']}([{called}], {inputs})[0]"
+        shapes, returns = f"{names['like']}({traced})", "torch.Tensor"
     else:
-        result = f"tuple({names.owned}({called}, {inputs}))"
-        shapes = f"tuple({names.like}(result) for result in {traced})"
+        result = f"tuple({names['owned']}({called}, {inputs}))"
+        shapes = f"tuple({names['like']}(result) for result in {traced})"
         returns = f"tuple[{', '.join(['torch.Tensor'] * recipe.outputs)}]"
     return {
         "name": recipe.name,

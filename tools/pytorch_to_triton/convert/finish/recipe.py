@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
 
 Structure = Literal["single", "tuple", "list"]
-FLOATS = frozenset({"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Operand:
 
     @property
     def has_gradient(self) -> bool:
-        return self.spec is not None and bool(FLOATS & set(self.spec.dtypes))
+        return self.spec is not None and not set(FLOATS).isdisjoint(self.spec.dtypes)
 
 
 @dataclass(frozen=True)

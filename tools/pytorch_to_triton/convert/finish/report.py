@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytorch_to_triton.benchmark.speed_report import brief_table
-from pytorch_to_triton.convert.finish.kernel_text import launched_kernels
+from pytorch_to_triton.convert.finish.kernel_text import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.finding import AuditReport
@@ -135,7 +135,7 @@ def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:
     """What each stage's file has that the one before has not, and how much of it changed."""
     rows, before = [], ""
     for attempt, text in stages:
-        kernels, known = list(kernels_in(text)), list(kernels_in(before))
+        kernels, known = kernels_in(text), kernels_in(before)
         fresh = [kernel for kernel in kernels if kernel not in known]
         same = f"the same {len(kernels)} as before" if len(kernels) > 1 else "the same one as before"
         name = f"{attempt.stage} {STAGE_NAMES[attempt.stage]}"
@@ -146,11 +146,9 @@ def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:
     )
 
 
-def kernels_in(text: str) -> Iterator[str]:
-    """Each kernel with the first line of its docstring."""
-    for node in launched_kernels(text):
-        purpose = (ast.get_docstring(node) or "").partition("\n")[0]
-        yield f"{node.name}: {purpose.rstrip('.')}" if purpose else node.name
+def kernels_in(text: str) -> list[str]:
+    """Each kernel in words, as parts of a sentence."""
+    return [kernel.rstrip(".") for kernel in described_kernels(text)]
 
 
 def tuning_in(text: str) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytorch_to_triton.audit.audit import audit
 from pytorch_to_triton.audit.request import AuditRequest
-from pytorch_to_triton.benchmark.roofline import work_of
-from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
+from pytorch_to_triton.benchmark.timing_trial import Implementation
 from pytorch_to_triton.convert.session import gate
-from pytorch_to_triton.convert.session.start import prepared, request_of
+from pytorch_to_triton.convert.session.start import SessionTarget, prepared, request_of
 from pytorch_to_triton.convert.session.state import LAST, before
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
-from pytorch_to_triton.convert.work import TIMED_BYTES
+from pytorch_to_triton.convert.work import timed_once, timing_case, timing_trial
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import versions
-from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.finding import AuditReport
@@ -44,6 +41,13 @@ class Submission:
     text: str
     against: tuple[Target, ...] = ()
     """Other implementations, timed beside it in the last stage."""
+    _prepared: list[SessionTarget] = field(default_factory=list)
+
+    async def prepared(self) -> SessionTarget:
+        """The session's target, described and traced once: that takes seconds."""
+        if not self._prepared:
+            self._prepared.append(await prepared(self.worker, self.record.setting, self.runtime))
+        return self._prepared[0]
 
     async def evidence(self) -> gate.Evidence:
         """What the tools find out, the cheapest first; what is wrong is not timed."""
@@ -108,20 +112,14 @@ class Submission:
         if self.stage == LAST:
             implementations.append(Implementation(gate.COMPILE, target, "reference", "default"))
             implementations += [Implementation(str(peer), peer, "candidate") for peer in self.against]
-        found = await prepared(self.worker, self.record.setting, self.runtime)
-        dims = timing_dims(found.declaration, at_least_bytes=TIMED_BYTES)
-        case = Case(name="timing", group="declared", dims=dims, arguments=found.declaration.arguments(dims))
-        setting = self.record.setting
-        trial = TimingTrial(
-            reference=target,
-            implementations=implementations,
-            cases=(case,),
+        found, setting = await self.prepared(), self.record.setting
+        trial = timing_trial(
+            target,
+            implementations,
+            timing_case(found.declaration),
             seed=setting.seed,
             seconds=setting.seconds,
-            passes="both" if setting.backward else "forward",
-            depth="brief",
+            backward=setting.backward,
         )
-        seen = await measured(self.worker, trial, self.runtime, self.listener)
         graph = found.traced.graph if found.traced else None
-        device = (await versions(self.worker, self.runtime)).devices[0].name
-        return table_of(seen.sizes[0], case, device, Roof(work_of(graph, dims, case.dtypes, None)))
+        return await timed_once(self.worker, self.runtime, self.listener, trial, graph)

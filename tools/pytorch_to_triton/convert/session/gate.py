@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytorch_to_triton.benchmark.tuning.freeze import autotuned as autotuned_in
 from pytorch_to_triton.convert import gates
 from pytorch_to_triton.convert.gates import speed_of
 from pytorch_to_triton.errors import BadInput
@@ -159,7 +160,7 @@ def autotuned(stage: Stage, seen: Evidence) -> Condition:
         about = without(name, seen.audit, UNTUNED, "")
         if about.met == "not met":
             return about
-    if kernels := list(autotuned_kernels(seen.text)):
+    if kernels := autotuned_in(seen.text):
         return Condition(name=name, met="met", evidence=f"triton.autotune on {', '.join(kernels)}")
     if stage == 3:
         return Condition(name=name, met="met", evidence="the launches have fixed configurations")
@@ -170,15 +171,6 @@ def autotuned(stage: Stage, seen: Evidence) -> Condition:
         advice="Put @triton.autotune over the kernel that takes the most time, with a key of the sizes that "
         "matter; the guide `autotune` shows how, `benchmark --tune` finds configurations.",
     )
-
-
-def autotuned_kernels(text: str) -> Iterator[str]:
-    """Functions with triton.autotune above them."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            names = (ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list)
-            if any(n in ("triton.autotune", "autotune") for n in names):
-                yield node.name
 
 
 def speed(seen: Evidence) -> Condition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytorch_to_triton import places
 from pytorch_to_triton.convert.session.evidence import Submission
-from pytorch_to_triton.convert.session.start import digest, digest_of_file, prepared, request_of
+from pytorch_to_triton.convert.session.start import digest, digest_of_file, request_of
 from pytorch_to_triton.convert.session.state import LAST
 from pytorch_to_triton.convert.tuning import tune
 from pytorch_to_triton.convert.work import ConversionWork
@@ -51,7 +51,7 @@ async def put_next(submission: Submission, text: str, stage: Stage) -> tuple[str
 
 async def drafted_text(submission: Submission, stage: Stage) -> str | None:
     """The next stage's draft, on a device with measured launch configurations; None where there is none."""
-    found = await prepared(submission.worker, submission.record.setting, submission.runtime)
+    found = await submission.prepared()
     try:
         if stage == LAST and not submission.runtime.interpreter and found.traced and found.source:
             work = conversion_of(submission, found.traced, found.source, found.declaration)

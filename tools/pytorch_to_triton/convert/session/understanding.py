@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
-from pytorch_to_triton.convert.finish.kernel_text import launched_kernels
+from pytorch_to_triton.convert.finish.kernel_text import described_kernels
 from pytorch_to_triton.convert.work import TIMED_BYTES
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.graph.tracing import Traced
@@ -61,7 +60,7 @@ def understanding_of(
         ),
         steps=tuple(step_of(node) for node in graph.nodes),
         guards=graph.guards,
-        kernels=tuple(kernels_of(drafted.text)) if drafted else (),
+        kernels=tuple(described_kernels(drafted.text)) if drafted else (),
         calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
         no_draft=why,
         work=work_text(declaration, graph),
@@ -124,12 +123,6 @@ def argument_text(argument: NodeArgument) -> str:
             return str(argument.value)
         case ArgumentList():
             return f"[{', '.join(argument_text(item) for item in argument.items)}]"
-
-
-def kernels_of(text: str) -> Iterator[str]:
-    """The name of each kernel in a drafted file with the first line of its docstring."""
-    for node in launched_kernels(text):
-        yield f"{node.name}: {(ast.get_docstring(node) or '').partition(chr(10))[0]}"
 
 
 def work_text(declaration: Declaration, graph: Graph, gpu: str = "H100 SXM") -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from pytorch_to_triton.draft.file.autograd import (
 )
 from pytorch_to_triton.draft.file.checks import Checks, checks
 from pytorch_to_triton.draft.file.choices import Lines, decided
+from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.draft.file.launches import Kernel, Stage
 from pytorch_to_triton.draft.file.part import Part, computed, part_of, programmed
 from pytorch_to_triton.draft.file.reference import Reference
@@ -282,13 +282,7 @@ def _imports(reference: Reference, bodies: Sequence[str]) -> str:
         lines.add("from triton.language.extra import libdevice")
     if any(isinstance(n, ast.Name) and n.id == "math" for n in ast.walk(ast.parse(text))):
         lines.add("import math")
-    standard = {line for line in lines if line.split()[1].partition(".")[0] in sys.stdlib_module_names}
-    return "\n\n".join(_sorted_imports(part) for part in (standard, lines - standard) if part)
-
-
-def _sorted_imports(lines: set[str]) -> str:
-    plain = sorted(line for line in lines if line.startswith("import "))
-    return "\n".join([*plain, *sorted(lines - set(plain))])
+    return import_block(lines)
 
 
 def declarations(declared: Mapping[str, object]) -> str:

@@ -1,0 +1,11 @@
+"""A listener for calls whose progress does not matter."""
+
+from typing import Any
+
+
+class Silent:
+    """Listens to nothing."""
+
+    async def progress(self, done: float, total: float | None, message: str) -> None: ...
+
+    async def item(self, result: dict[str, Any]) -> None: ...
