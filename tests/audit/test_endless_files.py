@@ -12,6 +12,7 @@ from pytorch_to_triton.audit.read_source import read
 from pytorch_to_triton.audit.settings import settings_for
 from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton.places import SOURCE_BYTES
+from pytorch_to_triton_server.boundary import ANYWHERE
 from pytorch_to_triton_server.names import place_of, target_of
 
 Making = Callable[[Path], None]
@@ -54,7 +55,7 @@ def test_a_target_that_is_no_regular_file_or_huge_is_refused(
     make(tmp_path / "kernel.py")
     for reading in (target_of, place_of):
         with pytest.raises(Refusal, match=message):
-            reading(str(tmp_path / "kernel.py"))
+            reading(str(tmp_path / "kernel.py"), ANYWHERE)
 
 
 @pytest.mark.parametrize(("make", "message"), ENDLESS.values(), ids=ENDLESS.keys())

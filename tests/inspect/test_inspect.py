@@ -241,6 +241,12 @@ async def test_only_the_named_kernel_is_reported_of(inspecting: Inspecting) -> N
     assert refusal.value.hint == "It launches activation_kernel, copy_kernel."
 
 
+async def test_an_operator_of_torch_library_finds_its_tensors_on_the_gpu(inspecting: Inspecting) -> None:
+    kernel = only(await inspecting(HONEST / "registered_operator.py", "sm_90"))
+    given = {argument.name: argument.value for argument in kernel.compiled.arguments}
+    assert given["ON_GPU"] is True
+
+
 async def test_a_kernel_that_was_launched_during_the_import_is_compiled_all_the_same(
     inspecting: Inspecting,
 ) -> None:

@@ -331,3 +331,39 @@ async def test_an_endless_time_limit_is_allowed(
 ) -> None:
     outcome = await worker.ask(honest("double", number=1), compiled, seconds=math.inf)
     assert outcome.status == "answered"
+
+
+async def test_a_job_that_takes_more_memory_than_it_may_is_stopped_and_the_next_one_works(
+    compiled: Runtime, hostile: Hostile, honest: Honest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTORCH_TO_TRITON_MEMORY_GIB", "1.5")
+    async with open_client(RunFolders(tmp_path)) as own:
+        outcome = await own.ask(hostile("take_memory"), compiled, seconds=LONG_SECONDS)
+        assert outcome.status == "crashed"
+        assert "over the limit of 1.5 GiB" in outcome.detail
+        assert "PYTORCH_TO_TRITON_MEMORY_GIB" in outcome.detail
+        again = await own.ask(honest("double", number=4), compiled, seconds=LONG_SECONDS)
+        assert again.status == "answered", again.detail
+
+
+SECRETS = (
+    "GITHUB_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "ANTHROPIC_API_KEY",
+    "SSH_AUTH_SOCK",
+    "PGPASSWORD",
+    "MY_KEY",
+)
+KEPT = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "HF_HOME", "MY_SETTING")
+
+
+async def test_a_job_does_not_get_the_secrets_of_the_environment(
+    compiled: Runtime, hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*SECRETS, *KEPT):
+        monkeypatch.setenv(name, "")
+    async with open_client(RunFolders(tmp_path)) as own:
+        outcome = await own.ask(hostile("show_environment"), compiled, seconds=LONG_SECONDS)
+    assert outcome.answer is not None
+    assert set(KEPT) <= outcome.answer.keys()
+    assert not set(SECRETS) & outcome.answer.keys()

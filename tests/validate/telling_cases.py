@@ -85,6 +85,7 @@ CASES = {
     "honest/persistent_matmul": "M=33 N=40 K=16; M=35 N=41 K=17; M=35 N=41 K=17 all strided",
     "honest/philox_dropout": "M=7 N=64; M=9 N=65; M=9 N=65 all strided",
     "honest/pointwise_convolution": "B=1 C=20 L=33 M=17; B=5 C=21 L=35 M=19 all strided",
+    "honest/registered_operator": "M=5 N=32; M=7 N=33; M=7 N=33 all strided",
     "honest/row_mean": "M=2 N=8; M=3 N=9; M=3 N=9 all strided",
     "honest/silu": "N=8; N=9; N=9 all strided",
     "honest/spin_lock_scale_grad": "M=30 N=64; M=31 N=65; M=31 N=65 all strided",

@@ -13,7 +13,7 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton_server.cli import build_app
+from pytorch_to_triton_server.commands import build_app
 
 from .kernel_files import double_file
 from .verdicts import Judge, case, most_wrong, statuses

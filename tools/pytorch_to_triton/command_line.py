@@ -1,5 +1,7 @@
 """A call of this project as it would be typed: the program, and the options that repeat a request."""
 
+import json
+import os
 import shlex
 import shutil
 import sys
@@ -12,6 +14,8 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
 
 NAME = "pytorch-to-triton"
+STARTED_AS = "PYTORCH_TO_TRITON_PROGRAM"
+"""Set by the launcher of a checkout that is not installed: the command that starts this program, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ NOT_REPEATED = Option("")
 
 def program() -> list[str]:
     """What starts this program from any folder: its name where a shell finds it, else its path."""
+    if os.environ.get(STARTED_AS):
+        return list(map(str, json.loads(os.environ[STARTED_AS])))
     script = Path(sys.executable).with_name(NAME)
     found = shutil.which(NAME)
     if found is not None and Path(found).parent.resolve() == script.parent.resolve():

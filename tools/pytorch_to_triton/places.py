@@ -4,12 +4,14 @@ import errno
 import os
 import secrets
 import stat
+from importlib import metadata
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 PACKAGE = Path(__file__).resolve().parent
 WORKER = PACKAGE / "worker"
+PROJECT = "pytorch-to-triton"
 SOURCE_BYTES = 4 << 20
 """More than any source file written by hand has."""
 UNFINISHED = ".part"
@@ -65,6 +67,18 @@ def shipped(name: str) -> Path:
         if place.exists():
             return place
     raise FileNotFoundError(f"{name} is neither in the checkout nor in the installed package")
+
+
+def version() -> str:
+    """This project's version: as it is installed, else as its checkout says."""
+    try:
+        return metadata.version(PROJECT)
+    except metadata.PackageNotFoundError:
+        import tomllib  # few need it
+
+        text = (PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+        found: str = tomllib.loads(text)["project"]["version"]
+        return found
 
 
 def read_regular(path: Path, most: int = SOURCE_BYTES) -> bytes:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import torch
@@ -75,6 +76,17 @@ def answer_nan() -> dict[str, Any]:
     return {"value": math.nan}
 
 
+def take_memory() -> dict[str, Any]:
+    """More than any job in these tests may hold, and stay."""
+    held = [b"x" * 2**28 for _ in range(16)]
+    time.sleep(600)
+    return {"held": len(held)}
+
+
+def show_environment() -> dict[str, Any]:
+    return dict(os.environ)
+
+
 WAYS = {
     way.__name__: way
     for way in (
@@ -89,5 +101,7 @@ WAYS = {
         divide_inside_torch,
         chain,
         answer_nan,
+        take_memory,
+        show_environment,
     )
 }

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from author import Author, act
-from run_checks import loaded
 
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.leftovers import Leftovers
@@ -18,7 +17,6 @@ from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.sandbox import Sandbox
 from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
 
-KERNELS = Path(__file__).parents[3] / "reference_kernels"
 SCALE = """
 import torch, triton
 import triton.language as tl
@@ -39,7 +37,7 @@ def observations_of(run: Callable[[], Any]) -> dict[str, Any]:
     """What all observers find about one call, inside and afterwards; empty lists where all is well."""
     with tempfile.TemporaryDirectory() as secret, tempfile.TemporaryDirectory() as kept:
         patches, flags, leftovers, operators = Patches(), SettingsSnapshot(), Leftovers(), Operators()
-        sandbox = Sandbox([Path(secret)], [Path(kept), KERNELS], lambda record: None)
+        sandbox = Sandbox([Path(secret)], [Path(kept)], lambda record: None)
         with sandbox.watching(), operators, Launches(operators) as launches:
             result = run()
             inside = patches.changed()
@@ -67,28 +65,6 @@ def assert_honest(run: Callable[[], Any]) -> dict[str, Any]:
     assert observed["launched"], observed
     json.dumps(observed)
     return observed
-
-
-ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
-    "argmax": lambda: (torch.randn(5, 70),),
-    "column_sum": lambda: (torch.randn(70, 5),),
-    "cumulative_sum": lambda: (torch.randn(3, 70),),
-    "layer_norm": lambda: (torch.randn(3, 70), torch.randn(70), torch.randn(70), 1e-5),
-    "matmul_bias_activation": lambda: (torch.randn(17, 33), torch.randn(33, 19), torch.randn(19)),
-    "rms_norm": lambda: (torch.randn(3, 70), torch.randn(70), 1e-5),
-    "softmax": lambda: (torch.randn(3, 70),),
-    "vector_add": lambda: (torch.randn(70), torch.randn(70)),
-}
-
-
-def every_reference_kernel_is_honest() -> None:
-    files = {file.stem: file for file in sorted(KERNELS.glob("*.py"))}
-    assert files.keys() == ARGUMENTS.keys()
-    for name, file in files.items():
-        try:
-            assert_honest(lambda file=file, name=name: loaded(file).run(*ARGUMENTS[name]()))
-        except Exception as error:
-            raise AssertionError(name) from error
 
 
 def candidate(source: str, call: Callable[[Any], Any]) -> dict[str, Any]:
@@ -184,6 +160,44 @@ def a_custom_operator_is_honest() -> None:
         "def op(x: torch.Tensor) -> torch.Tensor:\n    return scaled(x)\n"
     )
     candidate(source, lambda module: module.op(torch.randn(100)))
+
+
+def an_operator_of_a_library_is_honest_with_gradients_too() -> None:
+    source = SCALE + (
+        "library = torch.library.Library('integrity_library', 'FRAGMENT')\n"
+        "library.define('scaled(Tensor x) -> Tensor')\n"
+        "library.impl('scaled', scaled, 'CompositeExplicitAutograd')\n"
+        "op = torch.ops.integrity_library.scaled\n"
+        "torch.library.register_autograd('integrity_library::scaled', lambda ctx, g: op(g), lib=library)\n"
+        "def with_gradient(x):\n"
+        "    x = x.detach().requires_grad_()\n"
+        "    op(x).backward(torch.ones_like(x))\n"
+        "    return x.grad\n"
+    )
+    observed = candidate(source, lambda module: module.op(torch.randn(100)))
+    assert observed["computed"] == ["aten.empty_like", "aten.randn"], observed["computed"]
+    candidate(
+        source.replace("_library", "_differentiated"), lambda module: module.with_gradient(torch.randn(100))
+    )
+
+
+def autograds_own_sum_of_two_gradients_is_honest() -> None:
+    source = SCALE + (
+        "class Scaled(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n        return scaled(x)\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n        return scaled(g)\n"
+        "def with_gradient(x):\n"
+        "    x = x.detach().requires_grad_()\n"
+        "    torch.autograd.backward([Scaled.apply(x), Scaled.apply(x)], [torch.ones_like(x)] * 2)\n"
+        "    return x.grad\n"
+    )
+    observed = candidate(source, lambda module: module.with_gradient(torch.ones(100)))
+    assert "aten.add" not in observed["computed"], observed["computed"]
+    summed = source.replace("return scaled(g)", "return scaled(g) + 1")
+    observed = candidate(summed, lambda module: module.with_gradient(torch.ones(100)))
+    assert "aten.add" in observed["computed"], observed["computed"]
 
 
 def a_sibling_module_in_a_kept_folder_is_imported() -> None:

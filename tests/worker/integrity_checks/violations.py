@@ -225,6 +225,14 @@ def operators_are_not_hidden() -> None:
         "torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python))",
         "torch.ops.aten.mm.default.redispatch(None, None)",
         "torch.ops.aten.mm.default._op_dk",
+        "torch.ops.aten.mm.default._handle",
+        "torch._C._dispatch_find_schema_or_throw('aten::mm', '')",
+        "torch._C._get_operation_overload('aten::mm', '')",
+        "torch._library.autograd.make_autograd_impl(torch.ops.aten.mm.default, None)"
+        "(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), torch.ones(1, 1), torch.ones(1, 1))",
+        "own = torch.library.Library('hides', 'FRAGMENT')\n    own.define('f(Tensor x) -> Tensor')\n"
+        "    op = torch.ops.hides.f.default\n    op._schema = torch.ops.aten.neg.default._schema\n"
+        "    op.redispatch(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), torch.ones(1))",
     )
     for way in ways:
         assert kinds(act("import torch, torch.utils._mode_utils", way)) == HIDES, way

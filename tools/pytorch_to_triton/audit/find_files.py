@@ -57,7 +57,10 @@ def root_of(path: Path) -> Path:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The *.py files in and below a folder, except in hidden folders and virtual environments."""
+    """The *.py files in and below a folder, except in hidden folders and virtual environments.
+
+    A link to a file elsewhere is not followed: that file is not in the folder.
+    """
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
             name
@@ -65,7 +68,8 @@ def _below(folder: Path) -> Iterator[Path]:
             if not name.startswith(".") and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
         )
         paths = (Path(place, name) for name in sorted(files) if name.endswith(".py"))
-        yield from (path.resolve() for path in paths if os.path.isfile(path))
+        whole = (path.resolve() for path in paths if os.path.isfile(path))
+        yield from (path for path in whole if path.is_relative_to(folder))
 
 
 def _is_excluded(path: Path, folder: Path, patterns: Sequence[str]) -> bool:

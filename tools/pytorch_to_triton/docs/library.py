@@ -21,7 +21,7 @@ from pytorch_to_triton.schema.documentation import MissingEntry
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.page import Page
 from pytorch_to_triton.triton_api.fixes import moved, name_suggestion, shown
-from pytorch_to_triton.triton_api.surface import Surface, kept_surface, surface
+from pytorch_to_triton.triton_api.surface import Surface, surface
 
 _NEAREST = 5
 _ALIKE = 0.7
@@ -129,25 +129,6 @@ async def open_library(worker: WorkerClient, runtime: Runtime) -> Library:
     library = await to_thread.run_sync(collect, found, _fetched(), tuple(missing))
     if found is not None:
         _open[runtime] = stamp, library
-    return library
-
-
-async def kept_library(runtime: Runtime) -> Library:
-    """As `open_library`, of names that were read before. Raises MissingRequirement where none were.
-
-    `runtime.python` is not started.
-    """
-    stamp = await to_thread.run_sync(_stamp)
-    if (held := _held(runtime, stamp)) is not None:
-        return held
-    found = await to_thread.run_sync(kept_surface, runtime)
-    if found is None:
-        raise MissingRequirement(
-            f"The Triton of {runtime.python} has not been read yet, and a read-only tool does not start it.",
-            "docs_fetch with the same python reads it, with or without a network; or leave python out.",
-        )
-    library = await to_thread.run_sync(collect, found, _fetched())
-    _open[runtime] = stamp, library
     return library
 
 

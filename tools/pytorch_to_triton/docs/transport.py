@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib.metadata import version
 from types import TracebackType
 from typing import Self
 
@@ -26,8 +25,9 @@ from tenacity import (
 
 from pytorch_to_triton.docs.address import AddressRefused, Gate, NotFetched, Unreachable, shown
 from pytorch_to_triton.docs.store import Validators
+from pytorch_to_triton.places import version
 
-USER_AGENT = f"pytorch-to-triton/{version('pytorch-to-triton')} (documentation cache)"
+USER_AGENT = f"pytorch-to-triton/{version()} (documentation cache)"
 _FIRST_BACK_OFF_SECONDS = 0.5
 _LAST_BACK_OFF_SECONDS = 8.0
 _JITTER_SECONDS = 0.5

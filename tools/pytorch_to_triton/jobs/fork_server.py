@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement
+from pytorch_to_triton.jobs.environment import job_environment
 from pytorch_to_triton.jobs.outcome import text_end
 from pytorch_to_triton.schema.job import Runtime
 
@@ -52,6 +53,7 @@ class ForkServer:
                 stdin=child_end.fileno(),
                 stdout=self._log,
                 stderr=self._log,
+                env=job_environment(),
                 start_new_session=True,
             )
         except OSError as error:

@@ -53,7 +53,7 @@ class Progress:
 
 
 def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) -> Outcome:
-    """The outcome of an ended job. `reply.json` decides; without it, `status` and `detail` do."""
+    """The outcome of an ended job. `reply.json` decides, else why it was stopped, else the arguments."""
     answer: dict[str, Any] | None = None
     failure: Failure | None = None
     reply = folder / "reply.json"
@@ -65,6 +65,8 @@ def read_outcome(folder: Path, progress: Progress, status: Status, detail: str) 
         else:
             answer = replied["answer"]
             status, detail = "answered", ""
+    elif (stopped := folder / "stopped.txt").exists():
+        status, detail = "crashed", stopped.read_text(encoding="utf-8")
     write_end(folder, status, detail)
     return Outcome(
         status=status,

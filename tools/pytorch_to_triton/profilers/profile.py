@@ -3,7 +3,6 @@
 Options of ncu: docs.nvidia.com/nsight-compute/NsightComputeCli.
 """
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.hardware.versions import Device
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
+from pytorch_to_triton.jobs.environment import job_environment
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.profilers.profiler_reports import METRICS, complaint, parse_ncu, parse_proton
@@ -121,7 +121,7 @@ async def _under_ncu(job: Job, runtime: Runtime, seconds: float) -> Profile:
 
 def _environment(runtime: Runtime) -> dict[str, str]:
     devices = {} if runtime.devices is None else {"CUDA_VISIBLE_DEVICES": runtime.devices}
-    return {**os.environ, **devices, "LC_ALL": "C"}  # numbers in the table follow the locale
+    return {**job_environment(), **devices, "LC_ALL": "C"}  # numbers in the table follow the locale
 
 
 def _answer(outcome: Outcome) -> dict[str, Any]:

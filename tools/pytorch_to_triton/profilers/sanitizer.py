@@ -4,7 +4,6 @@ Its options: docs.nvidia.com/compute-sanitizer/ComputeSanitizer.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from pytorch_to_triton.jobs.conversation import END, REQUESTS
+from pytorch_to_triton.jobs.environment import job_environment
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.profilers.sanitizer_report import Hazard, complaint, counted_errors, parse_report
 from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_of, worker_command
@@ -101,7 +101,7 @@ def _command(program: Path, tool: Tool, folder: Path) -> list[str]:
 
 def environment(runtime: Runtime) -> dict[str, str]:
     """This process's environment, with one device allocation a tensor and the runtime's devices."""
-    kept = {name: value for name, value in os.environ.items() if name not in UNSET}
+    kept = {name: value for name, value in job_environment().items() if name not in UNSET}
     devices = {} if runtime.devices is None else {"CUDA_VISIBLE_DEVICES": runtime.devices}
     return {**kept, **devices, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 

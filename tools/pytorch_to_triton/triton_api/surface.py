@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -109,15 +108,6 @@ async def surface(worker: WorkerClient, runtime: Runtime) -> Surface:
         found = await _read(worker, runtime)
     places.write_atomically(file, found.model_dump_json())
     return found
-
-
-def kept_surface(runtime: Runtime) -> Surface | None:
-    """What was read last of the Triton that `runtime.python` has; None where nothing was. Starts nothing."""
-    files = places.cache().glob(f"api/*-{_key(runtime)}.json")
-    for file in sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True):
-        with suppress(OSError, ValueError):
-            return Surface.model_validate_json(file.read_text(encoding="utf-8"))
-    return None
 
 
 def installed_version() -> str | None:

@@ -30,7 +30,7 @@ ALLOWED = frozenset(
         "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "split", "split_with_sizes", "chunk",
         "unbind", "narrow", "diagonal", "alias", "detach", "detach_", "unfold", "view_as_real",
         "view_as_complex", "real", "imag", "movedim", "flatten", "squeeze_", "unsqueeze_", "t_",
-        "transpose_", "as_strided_",
+        "transpose_", "as_strided_", "numpy_T", "matrix_H", "mT", "mH", "swapaxes", "swapdims", "moveaxis",
         # cast, copy, clone
         "_to_copy", "to", "clone", "copy_", "copy", "contiguous", "_local_scalar_dense", "item",
         "_pin_memory", "is_pinned", "record_stream", "set_data",

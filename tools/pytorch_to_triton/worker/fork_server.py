@@ -21,16 +21,20 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import wire
+from .memory_watch import STOPPED, held_by, memory_limit, why_stopped
 from .perform import perform
 from .runtime import enter_runtime
 
 _PR_SET_PDEATHSIG = 1
 _MESSAGE_BYTES = 65536
+_LOOK_MS = 500
+"""Between two looks at the memory that jobs hold."""
 
 
 def serve(runtime: dict[str, Any]) -> None:
@@ -61,6 +65,8 @@ class _Server:
         self._lines: dict[int, socket.socket] = {}
         """The line of each job, by the process id of its child."""
         self._killed: set[int] = set()
+        self._folders: dict[int, Path] = {}
+        self._limit = memory_limit()
         self._wake, self._wake_writer = socket.socketpair()
         self._wake.setblocking(False)
         self._wake_writer.setblocking(False)
@@ -73,7 +79,7 @@ class _Server:
         watched = {pid: line for pid, line in self._lines.items() if pid not in self._killed}
         for end in (self._control, self._wake, *watched.values()):
             waiting.register(end, select.POLLIN)
-        ready = {file for file, _ in waiting.poll()}
+        ready = {file for file, _ in waiting.poll(_LOOK_MS if watched else None)}
         for pid, line in watched.items():
             if line.fileno() in ready:
                 _kill_group(pid)
@@ -81,7 +87,16 @@ class _Server:
         if self._wake.fileno() in ready:
             self._wake.recv(_MESSAGE_BYTES)
         self._reap()
+        if not ready:
+            self._stop_greedy(watched)
         return self._accept() if self._control.fileno() in ready else True
+
+    def _stop_greedy(self, pids: Iterable[int]) -> None:
+        """Kill the jobs that hold more memory than they may; their folders say why."""
+        for pid, held in held_by(pids).items():
+            if held > self._limit and pid in self._folders:
+                (self._folders[pid] / STOPPED).write_text(why_stopped(held, self._limit), encoding="utf-8")
+                _kill_group(pid)
 
     def end_all(self) -> None:
         """Kill every child with its whole process group, and wait until they are gone."""
@@ -110,6 +125,7 @@ class _Server:
             self._become_job(folder, line, server)
         _lead_group(pid)
         self._lines[pid] = line
+        self._folders[pid] = folder
         _send(line, {"event": "started", "pid": pid})
         return True
 
@@ -122,7 +138,7 @@ class _Server:
             _, status = os.waitpid(pid, 0)
             _send(line, {"event": "ended", "status": status})
             line.close()
-            del self._lines[pid]
+            del self._lines[pid], self._folders[pid]
             self._killed.discard(pid)
 
     def _become_job(self, folder: Path, line: socket.socket, server: int) -> NoReturn:

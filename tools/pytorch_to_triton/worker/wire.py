@@ -291,6 +291,20 @@ class SizeItem(TypedDict):
     """benchmark/measurement.py."""
 
 
+# Job `try_kernel`.
+
+
+class KernelTarget(TypedDict):
+    backend: str
+    arch: int | str
+    """What GPUTarget takes: 90, or "gfx942"."""
+    warp_size: int
+
+
+class TryKernelArguments(TypedDict):
+    target: KernelTarget | None
+
+
 # Job `tune`.
 
 

@@ -118,12 +118,15 @@ def run(logits, temperature):
             block_n = triton.next_power_of_2(max(N, 1))
             block_m = max(2048 // block_n, 1)
             num_warps = min(max(block_m * block_n // 512, 1), 16)
+            # Fused multiply-adds would round one side of a difference and not the other.
             softmax_kernel[lambda meta: (triton.cdiv(M, meta["BLOCK_M"]),)](
                 logits, out, M, N, temperature, BLOCK_M=block_m, BLOCK_N=block_n,
-                INDEX=index_dtype(logits, out), num_warps=num_warps,
+                INDEX=index_dtype(logits, out), num_warps=num_warps, enable_fp_fusion=False,
             )
         else:
+            # Fused multiply-adds would round one side of a difference and not the other.
             softmax_online_kernel[(M,)](
                 logits, out, N, temperature, BLOCK_N=16384, INDEX=index_dtype(logits, out), num_warps=16,
+                enable_fp_fusion=False,
             )
         return out

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +10,7 @@ from urllib.parse import quote
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.markdown import fenced, paragraph, text
 from pytorch_to_triton.audit.report.wording import example_of, paragraphs_of, utc
+from pytorch_to_triton.places import version
 from pytorch_to_triton.schema.finding import AuditReport, Finding, Severity
 
 ROOT = "SRCROOT"
@@ -60,7 +60,7 @@ def _run(report: AuditReport, root: Path) -> Node:
 def _driver(rules: Sequence[Rule]) -> Node:
     return {
         "name": _PACKAGE,
-        "semanticVersion": version(_PACKAGE),
+        "semanticVersion": version(),
         "rules": [_descriptor(rule) for rule in rules],
     }
 

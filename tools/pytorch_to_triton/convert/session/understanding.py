@@ -32,15 +32,21 @@ from pytorch_to_triton.schema.graph import (
 from pytorch_to_triton.schema.session import Understanding
 
 TECHNIQUES: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
-    (("scaled_dot_product",), "softmax", ("tiles", "pipelining", "stability")),
-    (("mm", "matmul", "linear", "einsum"), "matmul_bias_activation", ("tiles", "pipelining", "fusion")),
-    (("conv",), "matmul_bias_activation", ("tiles", "pipelining")),
-    (("softmax", "logsumexp"), "softmax", ("reductions", "stability")),
+    (("scaled_dot_product",), "flash_attention", ("attention", "pipelining", "stability")),
+    (("mm", "matmul", "linear", "einsum"), "matmul_bias_activation", ("matmul", "pipelining", "fusion")),
+    (("conv",), "matmul_bias_activation", ("matmul", "pipelining")),
+    (("nll_loss", "cross_entropy"), "cross_entropy", ("reductions", "stability")),
+    (("log_softmax", "logsumexp"), "logsumexp", ("reductions", "stability")),
+    (("softmax",), "softmax", ("reductions", "stability")),
     (("layer_norm", "group_norm", "batch_norm", "var"), "layer_norm", ("reductions", "stability")),
     (("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), "cumulative_sum", ("reductions",)),
     (("argmax", "argmin", "sort", "topk"), "argmax", ("reductions",)),
+    (("embedding", "index", "gather", "scatter"), "embedding", ("masks", "memory_access")),
+    (("dropout", "bernoulli", "rand"), "dropout", ("fusion",)),
     (("mean", "rsqrt"), "rms_norm", ("reductions", "stability")),
     (("sum", "amax", "amin", "norm"), "column_sum", ("reductions",)),
+    (("silu", "sigmoid"), "swiglu", ("fusion", "memory_access")),
+    (("gelu", "tanh"), "bias_gelu", ("fusion", "memory_access")),
 )
 """Parts of operators' names; the reference kernel and the guides whose techniques they want."""
 PLAIN = ("vector_add", ("masks", "memory_access", "fusion"))

@@ -48,16 +48,16 @@ INSTALLED = tuple(
 )
 ENTRY_POINTS = (
     os.path.join(TORCH, "utils", "cpp_extension.py"),
-    os.path.join(TORCH, "_ops.py"),
+    os.path.join(TORCH, "_library", "autograd.py"),
     os.path.join(TORCH, "_classes.py"),
     os.path.join(TORCH, "hub.py"),
     os.path.join(TORCH, "multiprocessing", ""),
     os.path.join(TORCH, "_inductor", ""),
     os.path.join(TRITON, "runtime", "build.py"),
 )
-"""Files (and folders) through which a caller makes torch or Triton load, compile or start anything."""
-ENTRY_FUNCTIONS = frozenset({"_compile_kernel"})
-"""The same in files that also hold innocent functions: CUDA source through torch.cuda."""
+"""Files (and folders) through which a caller makes torch or Triton load, compile, start or hide anything."""
+ENTRY_FUNCTIONS = frozenset({"_compile_kernel", "load_library", "redispatch"})
+"""The same in files that also hold innocent functions: CUDA source through torch.cuda, torch.ops."""
 
 
 def author_of(frame: FrameType | None) -> Literal["triton", "author"] | None:

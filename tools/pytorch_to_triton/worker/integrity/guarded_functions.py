@@ -6,6 +6,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
 
 EVENT = f"{__name__}.call"
@@ -33,7 +34,8 @@ GUARDED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
                 "_dispatch_tls_set_dispatch_key_included", "_pop_torch_dispatch_stack",
                 "_unset_dispatch_mode", "_set_dispatch_mode", "_get_dispatch_stack_at",
                 "_get_function_stack_at", "_pop_torch_function_stack", "DisableTorchFunction",
-                "_to_dlpack", "_to_dlpack_versioned",
+                "_to_dlpack", "_to_dlpack_versioned", "_dispatch_find_schema_or_throw",
+                "_get_operation_overload",
             ),
         ),
         ("torch._ops:OpOverload", ("redispatch",)),
@@ -47,6 +49,11 @@ GUARDED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
 }  # fmt: skip
 """By kind: a module, or a class of one after a colon, and its names. A torch may lack some."""
+REDISPATCH = "torch._ops.OpOverload.redispatch"
+HANDLE = "torch._ops.OpOverload._handle"
+TORCHS_OPERATORS = frozenset(torch._C._dispatch_get_all_op_names())
+"""All that there are before the author's code runs: what comes later, it defines itself."""
+READ_HANDLE = vars(OpOverload)["_handle"].__get__
 HIDDEN_ATTRIBUTES = ("_op_dk", "_handle")
 """Of torch._ops.OpOverload: both call an operator's kernel past every mode."""
 KINDS = {
@@ -127,6 +134,18 @@ def guarded(place: str, name: str) -> Any:
     return call
 
 
+def is_torchs(operator: OpOverload) -> bool:
+    """Whether an operator is one of PyTorch's, not one that the author's code defines (torch.library)."""
+    return is_handle_of_torchs(READ_HANDLE(operator))
+
+
+def is_handle_of_torchs(handle: Any) -> bool:
+    """The same by an operator's handle, which tells what will run: its names in Python can be replaced."""
+    schema = handle.schema()
+    name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+    return name in TORCHS_OPERATORS
+
+
 def is_guard(value: object, name: str) -> bool:
     """Whether a value is the wrapper of `guarded` for the function of that full name."""
     if not isinstance(value, FunctionType) or value.__code__ not in guarded.__code__.co_consts:
@@ -141,8 +160,9 @@ def guarded_attribute(original: Any, name: str) -> property:
     full = full_name("torch._ops:OpOverload", name)
 
     def read(self: OpOverload) -> Any:
-        sys.audit(EVENT, full, (), [])
-        return self.__dict__[name] if original is None else original.__get__(self)
+        value = self.__dict__[name] if original is None else original.__get__(self)
+        sys.audit(EVENT, full, (value,), [])
+        return value
 
     def write(self: OpOverload, value: Any) -> None:
         self.__dict__[name] = value

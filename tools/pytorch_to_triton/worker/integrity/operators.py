@@ -9,11 +9,11 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch._library.custom_ops import OPDEFS
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..dispatch import DispatchMode
-from .frames import TORCH, author_of, below, callers
+from .frames import TORCH, author_of, below, callers, owner_of_frame
+from .guarded_functions import is_torchs
 
 OWN_TO_TRITON = frozenset(
     f"aten.{name}"
@@ -30,10 +30,12 @@ COPIES = frozenset(
     for name in (
         "clone", "copy_", "_to_copy", "view", "reshape", "_reshape_alias", "_unsafe_view", "as_strided",
         "expand", "permute", "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "split", "unbind",
-        "detach", "alias",
+        "detach", "alias", "numpy_T", "mT", "swapaxes",
     )
 )  # fmt: skip
 """Operators whose result holds the same values."""
+SUMS_OF_GRADIENTS = frozenset({"aten.add", "aten.add_"})
+"""What autograd runs on its own account, where a tensor went into several results."""
 OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 
 
@@ -107,7 +109,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run the operator, count it, and follow what it does to tensors that a kernel made."""
         name = str(func.overloadpacket)
-        if func.name().partition(".")[0] in OPDEFS and self._counts(name, frame):
+        if not is_torchs(func) and self._counts(name, frame):
             return self._inside(func, args, kwargs)
         if self._counts(name, frame):
             self.counts[name] += 1
@@ -125,7 +127,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _inside(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run an operator that Python code defines (torch.library), and count what that code runs."""
+        """Run an operator that the author defines (torch.library), and count what its code runs."""
         on_gpu = any(tensor.is_cuda for tensor in tensors_in((args, kwargs)))
         key = torch._C.DispatchKey.CUDA if on_gpu else torch._C.DispatchKey.CPU
         with self:
@@ -138,6 +140,8 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         return self.made_by_triton(tensor) and (not is_input or name in COPIES)
 
     def _counts(self, name: str, frame: FrameType | None) -> bool:
+        if name in SUMS_OF_GRADIENTS and is_engines(frame):
+            return False
         requester = author_of(frame)
         if requester == "triton":
             return name not in OWN_TO_TRITON
@@ -190,6 +194,12 @@ def is_foreign(kind: type[torch.Tensor]) -> bool:
 def is_backward(frame: FrameType | None) -> bool:
     """Whether autograd runs the operator for a graph: no author's frame is there, yet the graph is theirs."""
     return any(below(each.f_code.co_filename, f"{TORCH}/autograd") for each in callers(frame))
+
+
+def is_engines(frame: FrameType | None) -> bool:
+    """Whether autograd's engine itself asks, not a function that it calls."""
+    asking = next((each for each in callers(frame) if owner_of_frame(each) != "worker"), None)
+    return asking is not None and below(asking.f_code.co_filename, f"{TORCH}/autograd")
 
 
 def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

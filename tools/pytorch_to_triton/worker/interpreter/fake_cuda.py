@@ -55,10 +55,11 @@ def fake_gpu() -> Iterator[None]:
             afterwards.callback(put_back, owner, name, vars(owner).get(name, ABSENT))
             setattr(owner, name, value)
         afterwards.enter_context(mode)
+        before, OneGpu.active = OneGpu.active, mode
         try:
             yield
         finally:
-            mode.ended = True
+            OneGpu.active = before
 
 
 def device_of(tensor: Tensor) -> torch.device:
@@ -76,9 +77,8 @@ def reachable_by_kernels(tensor: Tensor) -> bool:
 class OneGpu(TorchFunctionMode):
     """Sees each call of a torch function on this thread, with itself switched off during it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.ended = False
+    active: "OneGpu | None" = None
+    """The one of the innermost `fake_gpu()` that is entered."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Args = (), kwargs: Mapping[str, Any] | None = None
@@ -87,13 +87,17 @@ class OneGpu(TorchFunctionMode):
         return answer(func, args, dict(kwargs) if kwargs else {})
 
     def kept_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, under this mode also where torch calls it inside a function of its own."""
+        """The function, under a mode also where torch calls it inside a function of its own.
+
+        It may be this one, or that of a later `fake_gpu()`: what a module registers outlives the import.
+        """
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self.ended or self in modes_in_use():
+            mode = OneGpu.active
+            if mode is None or mode in modes_in_use():
                 return function(*args, **kwargs)
-            with self:
+            with mode:
                 return function(*args, **kwargs)
 
         return call

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -249,10 +250,23 @@ def import_alone(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader_of(name, path))
     if spec is None or spec.loader is None:
         raise TargetLoadFailed(f"{path} is not a Python file")
+    known = sys.modules.get(name)
+    if known is not None and source_of(known.__spec__) == source_of(spec):
+        # As any import: a file that registers operators of PyTorch can run only once.
+        return known
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
+
+
+def source_of(spec: ModuleSpec | None) -> str | None:
+    """The file that a module's code comes from, a staged copy as such."""
+    return getattr(spec.loader, "path", None) if spec is not None else None
 
 
 def loaded(found: Found, name: str) -> Loaded:

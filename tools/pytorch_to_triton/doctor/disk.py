@@ -1,0 +1,210 @@
+"""Caches, free space, run folders and locks."""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pytorch_to_triton import places
+from pytorch_to_triton.doctor.gpu import process_name
+from pytorch_to_triton.doctor.outcomes import CheckOutcome, absent, broken, doubtful, fine, gib
+
+_WALK_SECONDS = 1.5
+_LITTLE, _TOO_LITTLE = 5 << 30, 256 << 20
+_LARGE = 20 << 30
+_MANY = 1000
+
+
+@dataclass(frozen=True)
+class FolderState:
+    """A folder that is written to."""
+
+    path: Path
+    problem: str
+    """Why nothing can be written there; empty where it can."""
+    bytes: int
+    files: int
+    whole: bool
+    """All of it was counted; else there was no time."""
+    free_bytes: int
+    runs_code: bool
+    """Libraries in it may be loaded: its file system is not mounted noexec."""
+
+
+@dataclass(frozen=True)
+class HeldLock:
+    """A device that another process uses alone."""
+
+    device: str
+    holder: str
+
+
+def read_folder(path: Path) -> FolderState:
+    """A folder's state; it need not exist, and is not made."""
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    total, files, whole = measured(path)
+    status = os.statvfs(existing)
+    return FolderState(
+        path=path,
+        problem=writing_problem(existing),
+        bytes=total,
+        files=files,
+        whole=whole,
+        free_bytes=shutil.disk_usage(existing).free,
+        runs_code=not status.f_flag & os.ST_NOEXEC,
+    )
+
+
+def writing_problem(folder: Path) -> str:
+    """Why no file can be written there; empty where it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"doctor")
+            file.flush()
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    return ""
+
+
+def measured(path: Path) -> tuple[int, int, bool]:
+    """Bytes and files below it, as far as they can be counted quickly; whether that is all."""
+    total = files = 0
+    deadline = time.monotonic() + _WALK_SECONDS
+    for folder, _, names in os.walk(path):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(folder, name)).st_size
+            except OSError:  # it has been removed meanwhile
+                continue
+            files += 1
+        if time.monotonic() > deadline:
+            return total, files, False
+    return total, files, True
+
+
+def read_runs() -> int:
+    """How many run folders there are."""
+    return sum(1 for _ in places.runs().glob("[!.]*")) if places.runs().exists() else 0
+
+
+def read_environments() -> Mapping[str, bool]:
+    """The Pythons of the environments that launches made, and whether each is there."""
+    pythons = [python_of(file) for file in sorted((places.cache() / "environments").glob("*.json"))]
+    return {python: Path(python).exists() for python in pythons if python}
+
+
+def python_of(pointer: Path) -> str:
+    """What a launch noted; empty where it cannot be read."""
+    try:
+        return str(json.loads(pointer.read_text(encoding="utf-8"))["python"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def read_locks() -> tuple[HeldLock, ...]:
+    """The locks that are held at this moment; a lock ends with its process."""
+    return tuple(
+        HeldLock(file.stem, holder(file.with_suffix(".holder")))
+        for file in sorted(places.locks().glob("*.lock"))
+        if held(file)
+    )
+
+
+def held(file: Path) -> bool:
+    """Whether somebody has the lock."""
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except (Timeout, OSError):
+        return True
+    lock.release()
+    return False
+
+
+def holder(file: Path) -> str:
+    """`python3 (1234)`, as the file says."""
+    try:
+        pid = int(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "a process"
+    return f"{process_name(pid)} ({pid})"
+
+
+def check_cache(cache: FolderState) -> CheckOutcome:
+    """Whether results, tuned configurations and run folders can be kept."""
+    if cache.problem:
+        return broken(
+            f"Nothing can be written to the cache ({cache.problem}).",
+            "Give this user the folder, or name another with PYTORCH_TO_TRITON_CACHE.",
+        )
+    if cache.bytes > _LARGE:
+        return doubtful(f"{size_of(cache)} in {cache.path}.", f"Remove it: rm -r {cache.path}")
+    return fine(f"{size_of(cache)} in {cache.path}.")
+
+
+def check_triton_cache(folder: FolderState, *, gpu: bool) -> CheckOutcome:
+    """Whether Triton can keep compiled kernels, and load what launches them."""
+    if folder.problem:
+        return broken(
+            f"Triton cannot keep compiled kernels ({folder.problem}).",
+            "Give this user the folder, or name another with TRITON_CACHE_DIR.",
+        )
+    if not folder.runs_code and gpu:
+        return broken(
+            f"{folder.path} is on a file system that is mounted noexec, so no kernel can be launched.",
+            "Name a folder elsewhere with TRITON_CACHE_DIR.",
+        )
+    if folder.bytes > _LARGE:
+        return doubtful(f"{size_of(folder)} in {folder.path}.", f"Remove it: rm -r {folder.path}")
+    return fine(f"{size_of(folder)} in {folder.path}.")
+
+
+def size_of(folder: FolderState) -> str:
+    counted = f"{gib(folder.bytes)} in {folder.files} files"
+    return counted if folder.whole else f"More than {counted}"
+
+
+def check_space(folders: Sequence[FolderState]) -> CheckOutcome:
+    """Whether there is room for compiled kernels and for the tensors of a validation."""
+    least = min(folders, key=lambda folder: folder.free_bytes)
+    seen = f"{gib(least.free_bytes)} are free where {least.path} lies."
+    fix = "Make room there, or name folders elsewhere (PYTORCH_TO_TRITON_CACHE, TRITON_CACHE_DIR, TMPDIR)."
+    if least.free_bytes < _TOO_LITTLE:
+        return broken(seen, fix)
+    return doubtful(seen, fix) if least.free_bytes < _LITTLE else fine(seen)
+
+
+def check_runs(count: int) -> CheckOutcome:
+    """Whether old run folders are removed as they should be."""
+    if count > _MANY:
+        return doubtful(
+            f"{count} run folders lie in {places.runs()}; old ones should have been removed.",
+            f"Remove them while nothing runs: rm -r {places.runs()}",
+        )
+    return fine(f"{count} run folders are kept; the oldest make room for new ones.")
+
+
+def check_environments(environments: Mapping[str, bool]) -> CheckOutcome:
+    """Whether the environments that launches made are whole."""
+    if gone := [python for python, is_there in environments.items() if not is_there]:
+        return doubtful(
+            f"{gone[0]}, which a launch made, is gone.",
+            f"The next launch makes it again once this is gone: rm -r {places.cache() / 'environments'}",
+        )
+    if not environments:
+        return absent("No launch from a checkout had to make an environment.")
+    return fine(f"Launches run {', '.join(environments)}.")
+
+
+def check_locks(locks: Sequence[HeldLock]) -> CheckOutcome:
+    """Whether somebody times on a device."""
+    if locks:
+        held_by = "; ".join(f"{lock.holder} holds {lock.device}" for lock in locks)
+        return doubtful(f"{held_by}.", "Wait for it to end, or end it: others wait as long as it runs.")
+    return fine("No device is held by a benchmark.")
