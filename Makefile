@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-corpora test-tritons kernelbench check browser setup clean
+.PHONY: demo test test-corpora test-tritons benchmarks kernelbench check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -31,6 +31,11 @@ test-tritons: $(READY) $(TRITONS:%=.tritons/%/ready)
 	$(PYTHON) -m venv .tritons/$*
 	.tritons/$*/bin/pip install --quiet --disable-pip-version-check triton==$*
 	@touch $@
+
+# The reference kernels beside their peers, on a GPU; ARGS are options of reference_benchmarks/run.py. Run again, it
+# goes on where it ended. Of liger-kernel and flag_gems it times what is installed.
+benchmarks: $(READY)
+	$(BIN)/python -m reference_benchmarks.run $(ARGS)
 
 # KB is a checkout of KernelBench; ARGS are options of kernelbench/run.py. Run again, it goes on where it ended.
 kernelbench: $(READY)

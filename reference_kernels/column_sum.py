@@ -1,9 +1,14 @@
 """Sum over the rows of a matrix: out[n] = sum_m x[m, n].
 
 x is [M, N], out is [N]. One pass over x. Where the columns alone make too few programs to fill a GPU, the
-rows are split among several programs, whose partial sums a second, small launch of the same kernel adds up.
-The split depends on nothing but the sizes and no atomics are used: every run gives the same bits. Sums are
-float32 and rounded once, to x's dtype.
+rows are split among several programs, and their partial sums meet in one of two ways. column_sum, which run
+calls, is two-phase: the programs store partial sums, and a second, small launch of the same kernel adds them.
+The split depends on nothing but the sizes, so every run gives the same bits. column_sum_atomic adds them
+atomically: no partial sums in memory, but zeros to begin with, and float32 sums whose last bits depend on the
+order in which programs finish. Both add in float32 and round once, to x's dtype.
+
+Technique: rows split among programs, joined in two phases (deterministic) or by float32 atomics.
+Topics: grids, tiles, masks, reductions, pipelining and persistence.
 """
 
 import torch
@@ -13,7 +18,7 @@ import triton.language as tl
 INPUTS = {"x": "float32|bfloat16|float16[M, N]"}
 DIMS = {"M": [1, 7, 1000, 20_000], "N": [1, 64, 200, 1000]}
 
-# Programs to launch: four for each of an H200's 132 multiprocessors, which hold them all at once.
+# Programs to launch: just below four for each of an H200's 132 multiprocessors, which hold them all at once.
 PROGRAMS = 512
 # Elements a program adds at a time.
 TILE = 4096
@@ -22,6 +27,34 @@ TILE = 4096
 def reference(x: torch.Tensor) -> torch.Tensor:
     """x: [M, N]. Returns [N] in x's dtype."""
     return x.sum(dim=0)
+
+
+@triton.jit
+def sum_of_share(
+    x_ptr,
+    cols,
+    n_rows,
+    n_cols,
+    rows_per_split,
+    x_row_stride,
+    x_col_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Adds up this program's share of rows in the columns cols: int64 [BLOCK_N]. Returns float32 [BLOCK_N].
+
+    Each lane adds up rows BLOCK_M apart; the lanes are added once, after the loop. A tile is added while the
+    next ones are copied to shared memory: registers alone would hold too few bytes in flight.
+    """
+    first_row = tl.program_id(1).to(tl.int64) * rows_per_split
+    end_row = tl.minimum(first_row + rows_per_split, n_rows)
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=2):
+        rows = start + tl.arange(0, BLOCK_M)
+        mask = (rows < end_row)[:, None] & (cols < n_cols)[None, :]
+        offsets = rows[:, None] * x_row_stride + cols[None, :] * x_col_stride
+        total += tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    return tl.sum(total, axis=0)
 
 
 @triton.jit
@@ -41,42 +74,88 @@ def column_sum_kernel(
     x_ptr: [n_rows, n_cols], any strides. out_ptr: [n_splits, n_cols], contiguous.
     """
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    split = tl.program_id(1).to(tl.int64)
-    first_row = split * rows_per_split
-    end_row = tl.minimum(first_row + rows_per_split, n_rows)
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in tl.range(first_row, end_row, BLOCK_M):
-        rows = start + tl.arange(0, BLOCK_M)
-        mask = (rows < end_row)[:, None] & (cols < n_cols)[None, :]
-        offsets = rows[:, None] * x_row_stride + cols[None, :] * x_col_stride
-        total += tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
-    tl.store(out_ptr + split * n_cols + cols, tl.sum(total, axis=0), mask=cols < n_cols)
+    total = sum_of_share(
+        x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, BLOCK_M, BLOCK_N
+    )
+    tl.store(out_ptr + tl.program_id(1).to(tl.int64) * n_cols + cols, total, mask=cols < n_cols)
+
+
+@triton.jit
+def column_sum_atomic_kernel(
+    x_ptr,
+    out_ptr,
+    n_rows,
+    n_cols,
+    rows_per_split,
+    x_row_stride,
+    x_col_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Program (i, split) adds rows_per_split rows of the i-th BLOCK_N columns to out.
+
+    x_ptr: [n_rows, n_cols], any strides. out_ptr: float32 [n_cols], contiguous, zeros at first.
+    """
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    total = sum_of_share(
+        x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, BLOCK_M, BLOCK_N
+    )
+    # Nothing else is ordered by these additions, so relaxed is enough.
+    tl.atomic_add(out_ptr + cols, total, mask=cols < n_cols, sem="relaxed")
+
+
+def column_sum(x: torch.Tensor) -> torch.Tensor:
+    """x: [M, N], any strides. Returns [N], contiguous, in x's dtype: the same bits in every run."""
+    n_rows, n_cols = x.shape
+    out = torch.empty(n_cols, dtype=x.dtype, device=x.device)
+    if n_cols == 0:
+        return out
+    BLOCK_N, n_splits = blocks(n_rows, n_cols)
+    if n_splits > 1:
+        partial = torch.empty((n_splits, n_cols), dtype=torch.float32, device=x.device)
+        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N)
+        # A few rows are left: narrower blocks make more programs.
+        add_rows(column_sum_kernel, partial, out, 1, min(32, BLOCK_N))
+    else:
+        add_rows(column_sum_kernel, x, out, 1, BLOCK_N)
+    return out
+
+
+def column_sum_atomic(x: torch.Tensor) -> torch.Tensor:
+    """x: [M, N], any strides. Returns [N], contiguous, in x's dtype; runs may differ in the last bits."""
+    n_rows, n_cols = x.shape
+    total = torch.zeros(n_cols, dtype=torch.float32, device=x.device)
+    if n_cols > 0:
+        BLOCK_N, n_splits = blocks(n_rows, n_cols)
+        add_rows(column_sum_atomic_kernel, x, total, n_splits, BLOCK_N)
+    return total.to(x.dtype)
+
+
+def blocks(n_rows: int, n_cols: int) -> tuple[int, int]:
+    """Columns for each program, and shares of the rows: PROGRAMS programs, or fewer of a whole tile."""
+    BLOCK_N = min(128, triton.next_power_of_2(n_cols))
+    n_splits = min(triton.cdiv(n_rows * BLOCK_N, TILE), PROGRAMS // triton.cdiv(n_cols, BLOCK_N))
+    return BLOCK_N, max(1, n_splits)
+
+
+def add_rows(
+    kernel: triton.JITFunction, x: torch.Tensor, out: torch.Tensor, n_splits: int, BLOCK_N: int
+) -> None:
+    """Launches the kernel on x [M, N], whose rows it adds up in n_splits equal shares."""
+    n_rows, n_cols = x.shape
+    grid = (triton.cdiv(n_cols, BLOCK_N), n_splits)
+    rows_per_split = triton.cdiv(n_rows, n_splits)
+    BLOCK_M = TILE // BLOCK_N
+    kernel[grid](x, out, n_rows, n_cols, rows_per_split, *x.stride(), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N)
+
+
+library = torch.library.Library("reference_kernels", "FRAGMENT")
+for name, function in {"column_sum": column_sum, "column_sum_atomic": column_sum_atomic}.items():
+    library.define(f"{name}(Tensor x) -> Tensor")
+    library.impl(name, function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"reference_kernels::{name}", lambda x: x.new_empty(x.shape[1]), lib=library)
 
 
 def run(x: torch.Tensor) -> torch.Tensor:
     """x: [M, N], any strides. Returns [N], contiguous, in x's dtype."""
-    n_rows, n_cols = x.shape
-    out = torch.empty((1, n_cols), dtype=x.dtype, device=x.device)
-    if n_cols == 0:
-        return out[0]
-    BLOCK_N = min(128, triton.next_power_of_2(n_cols))
-    n_splits = min(triton.cdiv(n_rows * BLOCK_N, TILE), triton.cdiv(PROGRAMS, triton.cdiv(n_cols, BLOCK_N)))
-    if n_splits > 1:
-        partial = torch.empty((n_splits, n_cols), dtype=torch.float32, device=x.device)
-        add_rows(x, partial, BLOCK_N)
-        add_rows(partial, out, min(32, BLOCK_N))
-    else:
-        add_rows(x, out, BLOCK_N)
-    return out[0]
-
-
-def add_rows(x: torch.Tensor, out: torch.Tensor, BLOCK_N: int) -> None:
-    """Adds up the rows of x [M, N] in n_splits equal shares, one for each row of out [n_splits, N]."""
-    n_rows, n_cols = x.shape
-    n_splits = out.shape[0]
-    grid = (triton.cdiv(n_cols, BLOCK_N), n_splits)
-    rows_per_split = triton.cdiv(n_rows, n_splits)
-    BLOCK_M = TILE // BLOCK_N
-    column_sum_kernel[grid](
-        x, out, n_rows, n_cols, rows_per_split, x.stride(0), x.stride(1), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N
-    )
+    return torch.ops.reference_kernels.column_sum(x)

@@ -1,11 +1,24 @@
 """Layer normalisation of rows: out[m, n] = (x[m, n] - mean[m]) / sqrt(var[m] + eps) * w[n] + b[n].
 
-x and out are [M, N], w and b are [N]; mean and var (biased) are those of a row of x; Ba, Kiros and Hinton,
-2016, arXiv:1607.06450. A row of up to ONE_PASS_COLS columns stays in registers: x is read once, out written
-once, and the variance is that of the centred row. A longer row is read twice: once for mean and variance by
-Welford's recurrence, once more, from the end backwards, to normalise it while its tail is still in the L2
-cache. Neither way subtracts large squares, so a large mean costs no more digits than it must. w and b stay
-in cache. Everything is computed in float32 and rounded once, to x's dtype.
+x and out are [M, N], of any row length, w and b are [N]; mean and var (biased) are those of a row of x; Ba,
+Kiros and Hinton, 2016, arXiv:1607.06450. A row of up to ONE_PASS_COLS columns stays in registers: x is read
+once, out written once, and the variance is that of the centred row. A longer row is read twice: once for the
+mean and variance of its distance from the mean of its first block, once more, from the end backwards, to
+normalise it while its tail is still in the L2 cache. Neither way subtracts large squares, so a large mean
+costs no more digits than it must. Everything is computed in float32 and rounded once, to x's dtype. As in
+PyTorch, a row that holds NaN or an infinity becomes NaN.
+
+The gradient needs x, w and each row's mean and reciprocal standard deviation, rstd. With
+z[m, n] = (x[m, n] - mean[m]) * rstd[m] and g[m, n] = dout[m, n] * w[n] it is
+dx[m, n] = rstd[m] * (g[m, n] - mean_n g[m, n] - z[m, n] * mean_n g[m, n] * z[m, n]),
+dw[n] = sum_m dout[m, n] * z[m, n] and db[n] = sum_m dout[m, n]. One kernel reads x and dout once for all
+three; of rows longer than ONE_PASS_COLS one kernel takes the two means and another all the rest. Sums over
+rows are first those of a program, then of all programs, in an order that only the sizes decide: every run
+gives the same bits.
+
+Technique: one pass for rows that fit registers, two for others; a backward pass in which every program adds
+up its own rows for dw and db while the next rows are loaded, and a small kernel that adds up the programs.
+Topics: tiles, masks, reductions, pipelining and persistence, fusion and precision, backward.
 """
 
 import torch
@@ -21,6 +34,10 @@ INPUTS = {
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
 
 ONE_PASS_COLS = 8192
+# Programs that add up rows for dw and db: two for each of an H200's 132 multiprocessors.
+PROGRAMS = 264
+# Elements that such a program takes at a time, or one row.
+TILE = 2048
 
 
 def reference(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
@@ -34,6 +51,8 @@ def layer_norm_kernel(
     w_ptr,
     b_ptr,
     out_ptr,
+    mean_ptr,
+    rstd_ptr,
     n_rows,
     n_cols,
     eps,
@@ -47,22 +66,26 @@ def layer_norm_kernel(
     """One program normalises BLOCK_M whole rows; BLOCK_N >= n_cols.
 
     x_ptr: [n_rows, n_cols], any strides. w_ptr, b_ptr: [n_cols], elements w_stride and b_stride apart.
-    out_ptr: [n_rows, n_cols], contiguous.
+    out_ptr: [n_rows, n_cols], mean_ptr, rstd_ptr: float32 [n_rows], all contiguous.
     """
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + rows * x_row_stride + cols * x_col_stride, mask=mask, other=0.0).to(tl.float32)
+    # Asked for before the sums, w and b are there after them.
+    w = tl.load(w_ptr + cols * w_stride, mask=cols < n_cols, other=0.0)
+    b = tl.load(b_ptr + cols * b_stride, mask=cols < n_cols, other=0.0)
     mean = tl.sum(x, axis=1, keep_dims=True) / n_cols
     centred = tl.where(mask, x - mean, 0.0)
     # A large mean is rounded coarsely: what it left behind is taken out as well.
     remainder = tl.sum(centred, axis=1, keep_dims=True) / n_cols
     centred = tl.where(mask, centred - remainder, 0.0)
     variance = tl.sum(centred * centred, axis=1, keep_dims=True) / n_cols
-    w = tl.load(w_ptr + cols * w_stride, mask=cols < n_cols, other=0.0).to(tl.float32)
-    b = tl.load(b_ptr + cols * b_stride, mask=cols < n_cols, other=0.0).to(tl.float32)
-    out = centred * tl.rsqrt(variance + eps) * w + b
+    rstd = tl.rsqrt(variance + eps)
+    out = centred * rstd * w.to(tl.float32) + b.to(tl.float32)
     tl.store(out_ptr + rows * n_cols + cols, out, mask=mask)
+    tl.store(mean_ptr + rows, mean + remainder, mask=rows < n_rows)
+    tl.store(rstd_ptr + rows, rstd, mask=rows < n_rows)
 
 
 @triton.jit
@@ -71,69 +94,322 @@ def layer_norm_long_rows_kernel(
     w_ptr,
     b_ptr,
     out_ptr,
+    mean_ptr,
+    rstd_ptr,
     n_cols,
     eps,
     x_row_stride,
     x_col_stride,
     w_stride,
     b_stride,
-    BLOCK_N: tl.constexpr,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
 ):
-    """One program normalises one row, BLOCK_N columns at a time.
+    """One program normalises one row of LANES * VECTOR columns or more, LANES * VECTOR at a time.
 
     x_ptr: [n_rows, n_cols], any strides. w_ptr, b_ptr: [n_cols], elements w_stride and b_stride apart.
-    out_ptr: [n_rows, n_cols], contiguous.
+    out_ptr: [n_rows, n_cols], mean_ptr, rstd_ptr: float32 [n_rows], all contiguous.
+
+    The columns are shifted by the first block's mean. What remains of the row's mean has a square of at most
+    n_cols / BLOCK_N times the variance, so the subtraction of it is harmless. x goes past the L1 cache
+    (.cg), which w and b, the same for every row, have for themselves.
     """
+    BLOCK_N: tl.constexpr = LANES * VECTOR
     row = tl.program_id(0).to(tl.int64)
     x_row_ptr = x_ptr + row * x_row_stride
     out_row_ptr = out_ptr + row * n_cols
-    lanes = tl.arange(0, BLOCK_N).to(tl.int64)
-    n_blocks = tl.cdiv(n_cols, BLOCK_N)
+    lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
 
-    # A mean and squared deviations for each lane, its columns BLOCK_N apart: the loop needs no barrier.
-    lane_mean = tl.zeros((BLOCK_N,), tl.float32)
-    lane_squares = tl.zeros((BLOCK_N,), tl.float32)
-    for block in tl.range(0, n_blocks):
-        cols = block * BLOCK_N + lanes
+    # Each lane keeps sums of its own over VECTOR neighbouring columns of every block.
+    lane_sum = tl.zeros((LANES,), tl.float32)
+    lane_squares = tl.zeros((LANES,), tl.float32)
+    shift = 0.0
+    for start in tl.range(0, n_cols, BLOCK_N):
+        cols = start + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, eviction_policy="evict_last")
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, cache_modifier=".cg")
         x = x.to(tl.float32)
-        delta = tl.where(mask, x - lane_mean, 0.0)
-        lane_mean += delta / (block + 1)
-        lane_squares += delta * (x - lane_mean)
-    lane_count = tl.cdiv(n_cols - lanes, BLOCK_N).to(tl.float32)
-    mean = tl.sum(lane_mean * lane_count, axis=0) / n_cols
-    offset = lane_mean - mean
-    variance = tl.sum(lane_squares + offset * offset * lane_count, axis=0) / n_cols
-    reciprocal_std = tl.rsqrt(variance + eps)
+        if start == 0:
+            shift = tl.sum(x) / BLOCK_N
+        shifted = tl.where(mask, x - shift, 0.0)
+        lane_sum += tl.sum(shifted, axis=1)
+        lane_squares += tl.sum(shifted * shifted, axis=1)
+    remainder = tl.sum(lane_sum, axis=0) / n_cols
+    mean_square = tl.sum(lane_squares, axis=0) / n_cols
+    # Squares that overflow make the variance infinite, as in PyTorch, not inf - inf.
+    is_finite = mean_square < float("inf")
+    # Of shifted columns the remainder's square is no large number.
+    variance = tl.where(is_finite, tl.maximum(tl.fma(-remainder, remainder, mean_square), 0.0), mean_square)
+    rstd = tl.rsqrt(variance + eps)
+    tl.store(mean_ptr + row, shift + remainder)
+    tl.store(rstd_ptr + row, rstd)
 
+    n_blocks = tl.cdiv(n_cols, BLOCK_N)
     for block in tl.range(0, n_blocks):
         cols = (n_blocks - 1 - block) * BLOCK_N + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, eviction_policy="evict_first").to(tl.float32)
-        w = tl.load(w_ptr + cols * w_stride, mask=mask).to(tl.float32)
-        b = tl.load(b_ptr + cols * b_stride, mask=mask).to(tl.float32)
-        out = (x - mean) * reciprocal_std * w + b
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, cache_modifier=".cg").to(tl.float32)
+        w = tl.load(w_ptr + cols * w_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
+        b = tl.load(b_ptr + cols * b_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
+        out = (x - shift - remainder) * rstd * w + b
         tl.store(out_row_ptr + cols, out, mask=mask, cache_modifier=".cs")
 
 
-def run(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
-    """x: [M, N], any strides; w, b: [N], any stride. Returns [M, N], contiguous, in x's dtype."""
+@triton.jit
+def layer_norm_backward_kernel(
+    dout_ptr,
+    x_ptr,
+    w_ptr,
+    mean_ptr,
+    rstd_ptr,
+    means_ptr,
+    dx_ptr,
+    partial_ptr,
+    n_rows,
+    n_cols,
+    rows_per_program,
+    dout_row_stride,
+    dout_col_stride,
+    x_row_stride,
+    x_col_stride,
+    w_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Program (i, p) takes the i-th BLOCK_N columns of the p-th rows_per_program rows, BLOCK_M at a time.
+
+    dout_ptr, x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart. mean_ptr,
+    rstd_ptr: float32 [n_rows]. means_ptr: float32 [2, n_rows], or None, which asks for BLOCK_N >= n_cols.
+    dx_ptr: [n_rows, n_cols]. partial_ptr: float32 [2, n_programs, n_cols], a program's sums for dw, then for
+    db. All but dout, x and w are contiguous.
+    """
+    program = tl.program_id(1).to(tl.int64)
+    n_programs = tl.num_programs(1).to(tl.int64)
+    first_row = program * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, n_rows)
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    db = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    # Spread over all rows of a block, w is laid out among the threads as x is: nothing needs moving.
+    w_cols = tl.broadcast_to(cols, (BLOCK_M, BLOCK_N))
+    w = tl.load(w_ptr + w_cols * w_stride, mask=w_cols < n_cols, other=0.0).to(tl.float32)
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=2):
+        rows = start + tl.arange(0, BLOCK_M)[:, None]
+        row_mask = rows < end_row
+        mask = row_mask & (cols < n_cols)
+        dout = tl.load(dout_ptr + rows * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
+        x = tl.load(x_ptr + rows * x_row_stride + cols * x_col_stride, mask=mask, other=0.0)
+        mean = tl.load(mean_ptr + rows, mask=row_mask, other=0.0)
+        rstd = tl.load(rstd_ptr + rows, mask=row_mask, other=0.0)
+        dout = dout.to(tl.float32)
+        z = (x.to(tl.float32) - mean) * rstd
+        dw += dout * z
+        db += dout
+        g = dout * w
+        if means_ptr is None:
+            mean_g = tl.sum(g, axis=1, keep_dims=True) / n_cols
+            mean_gz = tl.sum(g * z, axis=1, keep_dims=True) / n_cols
+        else:
+            mean_g = tl.load(means_ptr + rows, mask=row_mask, other=0.0)
+            mean_gz = tl.load(means_ptr + n_rows.to(tl.int64) + rows, mask=row_mask, other=0.0)
+        dx = rstd * (g - mean_g - z * mean_gz)
+        tl.store(dx_ptr + rows * n_cols + cols, dx, mask=mask)
+    offsets = program * n_cols + cols
+    tl.store(partial_ptr + offsets, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
+    offsets += n_programs * n_cols
+    tl.store(partial_ptr + offsets, tl.sum(db, axis=0, keep_dims=True), mask=cols < n_cols)
+
+
+@triton.jit
+def layer_norm_backward_means_kernel(
+    dout_ptr,
+    x_ptr,
+    w_ptr,
+    mean_ptr,
+    rstd_ptr,
+    means_ptr,
+    n_cols,
+    dout_row_stride,
+    dout_col_stride,
+    x_row_stride,
+    x_col_stride,
+    w_stride,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+):
+    """One program takes the means of g and of g * z over one row, LANES * VECTOR columns at a time.
+
+    dout_ptr, x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart. mean_ptr,
+    rstd_ptr: float32 [n_rows], means_ptr: float32 [2, n_rows], all contiguous.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    mean = tl.load(mean_ptr + row)
+    rstd = tl.load(rstd_ptr + row)
+    lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane_g = tl.zeros((LANES,), tl.float32)
+    lane_gz = tl.zeros((LANES,), tl.float32)
+    for start in tl.range(0, n_cols, LANES * VECTOR):
+        cols = start + lanes
+        mask = cols < n_cols
+        dout = tl.load(dout_ptr + row * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
+        x = tl.load(x_ptr + row * x_row_stride + cols * x_col_stride, mask=mask, other=0.0)
+        w = tl.load(w_ptr + cols * w_stride, mask=mask, other=0.0, eviction_policy="evict_last")
+        g = dout.to(tl.float32) * w.to(tl.float32)
+        lane_g += tl.sum(g, axis=1)
+        lane_gz += tl.sum(g * ((x.to(tl.float32) - mean) * rstd), axis=1)
+    tl.store(means_ptr + row, tl.sum(lane_g, axis=0) / n_cols)
+    tl.store(means_ptr + tl.num_programs(0).to(tl.int64) + row, tl.sum(lane_gz, axis=0) / n_cols)
+
+
+@triton.jit
+def layer_norm_backward_totals_kernel(
+    partial_ptr, dw_ptr, db_ptr, n_programs, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """One program adds up what all n_programs found for BLOCK_N columns of dw and db.
+
+    partial_ptr: float32 [2, n_programs, n_cols]; dw_ptr, db_ptr: [n_cols], all contiguous.
+    """
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    db = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in tl.range(0, n_programs, BLOCK_M):
+        programs = start + tl.arange(0, BLOCK_M).to(tl.int64)[:, None]
+        mask = (programs < n_programs) & (cols < n_cols)
+        dw += tl.load(partial_ptr + programs * n_cols + cols, mask=mask, other=0.0)
+        db += tl.load(partial_ptr + (n_programs + programs) * n_cols + cols, mask=mask, other=0.0)
+    tl.store(dw_ptr + cols, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
+    tl.store(db_ptr + cols, tl.sum(db, axis=0, keep_dims=True), mask=cols < n_cols)
+
+
+def layer_norm(
+    x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """x: [M, N], any strides; w, b: [N], any stride.
+
+    Returns out [M, N] in x's dtype, each row's mean and its reciprocal standard deviation, float32 [M].
+    """
     n_rows, n_cols = x.shape
     out = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
+    mean = torch.empty(n_rows, dtype=torch.float32, device=x.device)
+    rstd = torch.empty_like(mean)
     if out.numel() == 0:
-        return out
+        return out, mean, rstd
+    tensors = (x, w, b, out, mean, rstd)
     strides = (x.stride(0), x.stride(1), w.stride(0), b.stride(0))
     if n_cols > ONE_PASS_COLS:
         layer_norm_long_rows_kernel[(n_rows,)](
-            x, w, b, out, n_cols, eps, *strides, BLOCK_N=8192, num_warps=16
+            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=8, num_warps=16
         )
-        return out
+        return out, mean, rstd
     BLOCK_N = triton.next_power_of_2(n_cols)
     BLOCK_M = max(1, 2048 // BLOCK_N)
     num_warps = max(BLOCK_N // 512, 4)
     grid = (triton.cdiv(n_rows, BLOCK_M),)
     layer_norm_kernel[grid](
-        x, w, b, out, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
+        *tensors, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
     )
-    return out
+    return out, mean, rstd
+
+
+def layer_norm_backward(
+    dout: torch.Tensor,
+    x: torch.Tensor,
+    w: torch.Tensor,
+    b: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """dout, x: [M, N], w, b: [N], any strides; mean, rstd: float32 [M], contiguous. Of b the dtype counts.
+
+    Returns the gradients of x [M, N], w and b [N], contiguous, each in its tensor's dtype.
+    """
+    n_rows, n_cols = x.shape
+    dx = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
+    dw = torch.empty(n_cols, dtype=w.dtype, device=x.device)
+    db = torch.empty(n_cols, dtype=b.dtype, device=x.device)
+    if n_cols == 0:
+        return dx, dw, db
+    strides = (*dout.stride(), *x.stride(), w.stride(0))
+    means = None
+    BLOCK_N = triton.next_power_of_2(n_cols)
+    if n_cols > ONE_PASS_COLS:
+        means = torch.empty((2, n_rows), dtype=torch.float32, device=x.device)
+        BLOCK_N = 512
+    BLOCK_M = max(1, TILE // BLOCK_N)
+    col_blocks = triton.cdiv(n_cols, BLOCK_N)
+    row_blocks = triton.cdiv(n_rows, BLOCK_M)
+    rows_per_program = triton.cdiv(row_blocks, max(1, PROGRAMS // col_blocks)) * BLOCK_M
+    n_programs = triton.cdiv(n_rows, max(1, rows_per_program))
+    partial = torch.empty((2, n_programs, n_cols), dtype=torch.float32, device=x.device)
+    if n_rows > 0:
+        if means is not None:
+            layer_norm_backward_means_kernel[(n_rows,)](
+                dout, x, w, mean, rstd, means, n_cols, *strides, LANES=1024, VECTOR=8, num_warps=16
+            )
+        layer_norm_backward_kernel[(col_blocks, n_programs)](
+            dout,
+            x,
+            w,
+            mean,
+            rstd,
+            means,
+            dx,
+            partial,
+            n_rows,
+            n_cols,
+            rows_per_program,
+            *strides,
+            BLOCK_M=BLOCK_M,
+            BLOCK_N=BLOCK_N,
+            num_warps=min(max(BLOCK_N // 256, 8), 16),
+            # dout * w is rounded before its mean is taken from it: a row of one element leaves exactly 0.
+            enable_fp_fusion=False,
+        )
+    layer_norm_backward_totals_kernel[(triton.cdiv(n_cols, 32),)](
+        partial, dw, db, n_programs, n_cols, BLOCK_M=64, BLOCK_N=32
+    )
+    return dx, dw, db
+
+
+def save_for_backward(ctx, inputs, output):
+    """Keeps x, w, b and the rows' statistics, which have no gradients themselves."""
+    x, w, b, _ = inputs
+    _, mean, rstd = output
+    ctx.mark_non_differentiable(mean, rstd)
+    ctx.save_for_backward(x, w, b, mean, rstd)
+
+
+@torch.autograd.function.once_differentiable
+def backward(ctx, dout, *_):
+    """The gradients of x, w and b, as autograd asks for them; they have none of their own."""
+    return *torch.ops.reference_kernels.layer_norm_backward(dout, *ctx.saved_tensors), None
+
+
+def fake_layer_norm(x, w, b, eps):
+    """Tensors of the shapes and dtypes that layer_norm returns."""
+    mean = x.new_empty(x.shape[0], dtype=torch.float32)
+    return x.new_empty(x.shape), mean, torch.empty_like(mean)
+
+
+def fake_layer_norm_backward(dout, x, w, b, mean, rstd):
+    """Tensors of the shapes and dtypes that layer_norm_backward returns."""
+    return x.new_empty(x.shape), w.new_empty(w.shape), b.new_empty(b.shape)
+
+
+library = torch.library.Library("reference_kernels", "FRAGMENT")
+library.define("layer_norm(Tensor x, Tensor w, Tensor b, float eps) -> (Tensor, Tensor, Tensor)")
+library.define(
+    "layer_norm_backward(Tensor dout, Tensor x, Tensor w, Tensor b, Tensor mean, Tensor rstd)"
+    " -> (Tensor, Tensor, Tensor)"
+)
+library.impl("layer_norm", layer_norm, "CompositeExplicitAutograd")
+library.impl("layer_norm_backward", layer_norm_backward, "CompositeExplicitAutograd")
+LAYER_NORM, LAYER_NORM_BACKWARD = "reference_kernels::layer_norm", "reference_kernels::layer_norm_backward"
+torch.library.register_fake(LAYER_NORM, fake_layer_norm, lib=library)
+torch.library.register_fake(LAYER_NORM_BACKWARD, fake_layer_norm_backward, lib=library)
+torch.library.register_autograd(LAYER_NORM, backward, setup_context=save_for_backward, lib=library)
+
+
+def run(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
+    """x: [M, N], any strides; w, b: [N], any stride. Returns [M, N], contiguous, in x's dtype."""
+    return torch.ops.reference_kernels.layer_norm(x, w, b, eps)[0]

@@ -1,9 +1,23 @@
 """Root mean square normalisation of rows: out[m, n] = x[m, n] / sqrt(mean_n x[m, n]**2 + eps) * w[n].
 
-x and out are [M, N], w is [N]; Zhang and Sennrich, 2019, arXiv:1910.07467. A row of up to ONE_PASS_COLS
-columns stays in registers: x is read once, out written once. A longer row is read twice, the second time
-from the end backwards, while its tail is still in the L2 cache. w stays in cache. Everything is computed in
-float32 and rounded once, to x's dtype.
+x and out are [M, N], of any row length, w is [N]; Zhang and Sennrich, 2019, arXiv:1910.07467. With a
+residual [M, N], x + residual, rounded to x's dtype, takes the place of x, and is returned as well: the
+residual stream of a transformer and its normalisation in one kernel. residual may also be None. A row of up
+to ONE_PASS_COLS columns stays in registers: each input is read once, each result written once. A longer row
+is read twice, the second time from the end backwards, while its tail is still in the L2 cache. Everything is
+computed in float32 and rounded once, to x's dtype. As in PyTorch, a row that holds NaN becomes NaN.
+
+The gradient needs x (or the sum), w and each row's reciprocal root mean square, rrms. With
+z[m, n] = x[m, n] * rrms[m] and g[m, n] = dout[m, n] * w[n] it is
+dx[m, n] = rrms[m] * (g[m, n] - z[m, n] * mean_n g[m, n] * z[m, n]) and dw[n] = sum_m dout[m, n] * z[m, n].
+The gradient that arrives at the sum is added to dx in the same kernel; dx is residual's gradient, too. One
+kernel reads x and dout once; of rows longer than ONE_PASS_COLS one kernel takes the mean and another all the
+rest. Sums over rows are first those of a program, then of all programs, in an order that only the sizes
+decide: every run gives the same bits.
+
+Technique: one kernel for two forms, of which a pointer that is None leaves one out; a backward pass in which
+every program adds up its own rows for dw while the next rows are loaded, and a small kernel for the rest.
+Topics: tiles, masks, meta-parameters, reductions, pipelining and persistence, fusion and precision, backward.
 """
 
 import torch
@@ -12,94 +26,435 @@ import triton.language as tl
 
 INPUTS = {
     "x": "float32|bfloat16|float16[M, N]",
+    "residual": "float32|bfloat16|float16[M, N]",
     "w": "float32|bfloat16|float16[N]",
     "eps": 1e-5,
 }
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
 
 ONE_PASS_COLS = 8192
+# Programs that add up rows for dw: two for each of an H200's 132 multiprocessors.
+PROGRAMS = 264
+# Elements that such a program takes at a time, or one row.
+TILE = 2048
 
 
-def reference(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
-    """x: [M, N]; w: [N], in x's dtype. Returns [M, N] in x's dtype."""
-    return torch.nn.functional.rms_norm(x, w.shape, w, eps)
+def reference(
+    x: torch.Tensor, residual: torch.Tensor | None, w: torch.Tensor, eps: float
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """x: [M, N]; residual: [M, N] or None; w: [N]. Returns out, with a residual x + residual, too: [M, N]."""
+    if residual is None:
+        return torch.nn.functional.rms_norm(x, w.shape, w, eps)
+    total = (x + residual).to(x.dtype)
+    return torch.nn.functional.rms_norm(total, w.shape, w, eps), total
 
 
 @triton.jit
 def rms_norm_kernel(
     x_ptr,
+    residual_ptr,
     w_ptr,
     out_ptr,
+    total_ptr,
+    rrms_ptr,
     n_rows,
     n_cols,
     eps,
     x_row_stride,
     x_col_stride,
+    residual_row_stride,
+    residual_col_stride,
     w_stride,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
     """One program normalises BLOCK_M whole rows; BLOCK_N >= n_cols.
 
-    x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart.
-    out_ptr: [n_rows, n_cols], contiguous.
+    x_ptr, residual_ptr: [n_rows, n_cols], any strides; residual_ptr may be None. w_ptr: [n_cols], elements
+    w_stride apart. out_ptr, total_ptr: [n_rows, n_cols], rrms_ptr: float32 [n_rows], all contiguous.
     """
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + rows * x_row_stride + cols * x_col_stride, mask=mask, other=0.0).to(tl.float32)
-    reciprocal_rms = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / n_cols + eps)
-    w = tl.load(w_ptr + cols * w_stride, mask=cols < n_cols, other=0.0).to(tl.float32)
-    tl.store(out_ptr + rows * n_cols + cols, x * reciprocal_rms * w, mask=mask)
+    # Asked for before the sum, w is there after it.
+    w = tl.load(w_ptr + cols * w_stride, mask=cols < n_cols, other=0.0)
+    if residual_ptr is not None:
+        residual_ptrs = residual_ptr + rows * residual_row_stride + cols * residual_col_stride
+        total = (x + tl.load(residual_ptrs, mask=mask, other=0.0).to(tl.float32)).to(x_ptr.dtype.element_ty)
+        tl.store(total_ptr + rows * n_cols + cols, total, mask=mask)
+        x = total.to(tl.float32)
+    rrms = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / n_cols + eps)
+    tl.store(out_ptr + rows * n_cols + cols, x * rrms * w.to(tl.float32), mask=mask)
+    tl.store(rrms_ptr + rows, rrms, mask=rows < n_rows)
 
 
 @triton.jit
 def rms_norm_long_rows_kernel(
-    x_ptr, w_ptr, out_ptr, n_cols, eps, x_row_stride, x_col_stride, w_stride, BLOCK_N: tl.constexpr
+    x_ptr,
+    residual_ptr,
+    w_ptr,
+    out_ptr,
+    total_ptr,
+    rrms_ptr,
+    n_cols,
+    eps,
+    x_row_stride,
+    x_col_stride,
+    residual_row_stride,
+    residual_col_stride,
+    w_stride,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
 ):
-    """One program normalises one row, BLOCK_N columns at a time.
+    """One program normalises one row, LANES * VECTOR columns at a time.
 
-    x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart.
-    out_ptr: [n_rows, n_cols], contiguous.
+    Shapes as in rms_norm_kernel. What is read twice goes past the L1 cache (.cg), which w, the same for every
+    row, has for itself.
     """
+    BLOCK_N: tl.constexpr = LANES * VECTOR
     row = tl.program_id(0).to(tl.int64)
     x_row_ptr = x_ptr + row * x_row_stride
     out_row_ptr = out_ptr + row * n_cols
-    lanes = tl.arange(0, BLOCK_N).to(tl.int64)
+    lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
 
-    squares = tl.zeros((BLOCK_N,), tl.float32)
+    # Each lane keeps a sum of its own over VECTOR neighbouring columns of every block.
+    lane_squares = tl.zeros((LANES,), tl.float32)
     for start in tl.range(0, n_cols, BLOCK_N):
         cols = start + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, eviction_policy="evict_last")
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, cache_modifier=".cg")
         x = x.to(tl.float32)
-        squares += x * x
-    reciprocal_rms = tl.rsqrt(tl.sum(squares, axis=0) / n_cols + eps)
+        if residual_ptr is not None:
+            residual_ptrs = residual_ptr + row * residual_row_stride + cols * residual_col_stride
+            residual = tl.load(residual_ptrs, mask=mask, other=0.0, eviction_policy="evict_first")
+            total = (x + residual.to(tl.float32)).to(x_ptr.dtype.element_ty)
+            tl.store(total_ptr + row * n_cols + cols, total, mask=mask)
+            x = total.to(tl.float32)
+        lane_squares += tl.sum(x * x, axis=1)
+    rrms = tl.rsqrt(tl.sum(lane_squares, axis=0) / n_cols + eps)
+    tl.store(rrms_ptr + row, rrms)
 
+    if residual_ptr is not None:
+        # The sum is read back: a barrier, since another thread of this program may have stored it.
+        tl.debug_barrier()
+        x_row_ptr = total_ptr + row * n_cols
+        x_col_stride = 1
     n_blocks = tl.cdiv(n_cols, BLOCK_N)
     for block in tl.range(0, n_blocks):
         cols = (n_blocks - 1 - block) * BLOCK_N + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, eviction_policy="evict_first").to(tl.float32)
-        w = tl.load(w_ptr + cols * w_stride, mask=mask).to(tl.float32)
-        tl.store(out_row_ptr + cols, x * reciprocal_rms * w, mask=mask, cache_modifier=".cs")
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, cache_modifier=".cg").to(tl.float32)
+        w = tl.load(w_ptr + cols * w_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
+        tl.store(out_row_ptr + cols, x * rrms * w, mask=mask, cache_modifier=".cs")
 
 
-def run(x: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
-    """x: [M, N], any strides; w: [N], any stride. Returns [M, N], contiguous, in x's dtype."""
+@triton.jit
+def rms_norm_backward_kernel(
+    dout_ptr,
+    dtotal_ptr,
+    x_ptr,
+    w_ptr,
+    rrms_ptr,
+    means_ptr,
+    dx_ptr,
+    partial_ptr,
+    n_rows,
+    n_cols,
+    rows_per_program,
+    dout_row_stride,
+    dout_col_stride,
+    dtotal_row_stride,
+    dtotal_col_stride,
+    x_row_stride,
+    x_col_stride,
+    w_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """Program (i, p) takes the i-th BLOCK_N columns of the p-th rows_per_program rows, BLOCK_M at a time.
+
+    dout_ptr, dtotal_ptr, x_ptr: [n_rows, n_cols], any strides; dtotal_ptr may be None. w_ptr: [n_cols],
+    elements w_stride apart. rrms_ptr: float32 [n_rows]. means_ptr: float32 [n_rows], or None, which asks for
+    BLOCK_N >= n_cols. dx_ptr: [n_rows, n_cols]. partial_ptr: float32 [n_programs, n_cols], a program's sums
+    for dw. rrms, means, dx and partial are contiguous.
+    """
+    program = tl.program_id(1).to(tl.int64)
+    first_row = program * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, n_rows)
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    # Spread over all rows of a block, w is laid out among the threads as x is: nothing needs moving.
+    w_cols = tl.broadcast_to(cols, (BLOCK_M, BLOCK_N))
+    w = tl.load(w_ptr + w_cols * w_stride, mask=w_cols < n_cols, other=0.0).to(tl.float32)
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=2):
+        rows = start + tl.arange(0, BLOCK_M)[:, None]
+        row_mask = rows < end_row
+        mask = row_mask & (cols < n_cols)
+        dout = tl.load(dout_ptr + rows * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
+        x = tl.load(x_ptr + rows * x_row_stride + cols * x_col_stride, mask=mask, other=0.0)
+        rrms = tl.load(rrms_ptr + rows, mask=row_mask, other=0.0)
+        dout = dout.to(tl.float32)
+        z = x.to(tl.float32) * rrms
+        dw += dout * z
+        g = dout * w
+        if means_ptr is None:
+            mean_gz = tl.sum(g * z, axis=1, keep_dims=True) / n_cols
+        else:
+            mean_gz = tl.load(means_ptr + rows, mask=row_mask, other=0.0)
+        dx = rrms * (g - z * mean_gz)
+        if dtotal_ptr is not None:
+            dtotal_ptrs = dtotal_ptr + rows * dtotal_row_stride + cols * dtotal_col_stride
+            dx += tl.load(dtotal_ptrs, mask=mask, other=0.0).to(tl.float32)
+        tl.store(dx_ptr + rows * n_cols + cols, dx, mask=mask)
+    tl.store(partial_ptr + program * n_cols + cols, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
+
+
+@triton.jit
+def rms_norm_backward_means_kernel(
+    dout_ptr,
+    x_ptr,
+    w_ptr,
+    rrms_ptr,
+    means_ptr,
+    n_cols,
+    dout_row_stride,
+    dout_col_stride,
+    x_row_stride,
+    x_col_stride,
+    w_stride,
+    LANES: tl.constexpr,
+    VECTOR: tl.constexpr,
+):
+    """One program takes the mean of g * z over one row, LANES * VECTOR columns at a time.
+
+    dout_ptr, x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart. rrms_ptr,
+    means_ptr: float32 [n_rows], contiguous.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    rrms = tl.load(rrms_ptr + row)
+    lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    lane_gz = tl.zeros((LANES,), tl.float32)
+    for start in tl.range(0, n_cols, LANES * VECTOR):
+        cols = start + lanes
+        mask = cols < n_cols
+        dout = tl.load(dout_ptr + row * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
+        x = tl.load(x_ptr + row * x_row_stride + cols * x_col_stride, mask=mask, other=0.0)
+        w = tl.load(w_ptr + cols * w_stride, mask=mask, other=0.0, eviction_policy="evict_last")
+        g = dout.to(tl.float32) * w.to(tl.float32)
+        lane_gz += tl.sum(g * (x.to(tl.float32) * rrms), axis=1)
+    tl.store(means_ptr + row, tl.sum(lane_gz, axis=0) / n_cols)
+
+
+@triton.jit
+def rms_norm_backward_totals_kernel(
+    partial_ptr, dw_ptr, n_programs, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """One program adds up what all n_programs found for BLOCK_N columns of dw.
+
+    partial_ptr: float32 [n_programs, n_cols]; dw_ptr: [n_cols], both contiguous.
+    """
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in tl.range(0, n_programs, BLOCK_M):
+        programs = start + tl.arange(0, BLOCK_M).to(tl.int64)[:, None]
+        mask = (programs < n_programs) & (cols < n_cols)
+        dw += tl.load(partial_ptr + programs * n_cols + cols, mask=mask, other=0.0)
+    tl.store(dw_ptr + cols, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
+
+
+def rms_norm(x: torch.Tensor, w: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """x: [M, N], w: [N], any strides. Returns out [M, N] in x's dtype and each row's rrms, float32 [M]."""
+    out, rrms = empty_results(x)
+    normalise(x, None, w, out, None, rrms, eps)
+    return out, rrms
+
+
+def add_rms_norm(
+    x: torch.Tensor, residual: torch.Tensor, w: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """x, residual: [M, N], w: [N], any strides.
+
+    Returns out and x + residual, [M, N] in x's dtype, and each row's rrms, float32 [M].
+    """
+    out, rrms = empty_results(x)
+    total = torch.empty_like(out)
+    normalise(x, residual, w, out, total, rrms, eps)
+    return out, total, rrms
+
+
+def empty_results(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Memory for out [M, N], contiguous, and rrms, float32 [M]."""
+    return x.new_empty(x.shape), x.new_empty(x.shape[0], dtype=torch.float32)
+
+
+def normalise(
+    x: torch.Tensor,
+    residual: torch.Tensor | None,
+    w: torch.Tensor,
+    out: torch.Tensor,
+    total: torch.Tensor | None,
+    rrms: torch.Tensor,
+    eps: float,
+) -> None:
+    """Fills out and total [M, N] and rrms [M]; x, residual: [M, N], w: [N], any strides."""
     n_rows, n_cols = x.shape
-    out = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
     if out.numel() == 0:
-        return out
-    strides = (x.stride(0), x.stride(1), w.stride(0))
+        return
+    tensors = (x, residual, w, out, total, rrms)
+    strides = (*x.stride(), *strides_of(residual), w.stride(0))
     if n_cols > ONE_PASS_COLS:
-        rms_norm_long_rows_kernel[(n_rows,)](x, w, out, n_cols, eps, *strides, BLOCK_N=8192, num_warps=16)
-        return out
+        rms_norm_long_rows_kernel[(n_rows,)](
+            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=8, num_warps=16
+        )
+        return
     BLOCK_N = triton.next_power_of_2(n_cols)
     BLOCK_M = max(1, 2048 // BLOCK_N)
     num_warps = max(BLOCK_N // 512, 4)
     grid = (triton.cdiv(n_rows, BLOCK_M),)
     rms_norm_kernel[grid](
-        x, w, out, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
+        *tensors, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
     )
-    return out
+
+
+def strides_of(matrix: torch.Tensor | None) -> tuple[int, int]:
+    """Both strides of a matrix, or any two where there is none."""
+    return (0, 0) if matrix is None else (matrix.stride(0), matrix.stride(1))
+
+
+def rms_norm_backward(
+    dout: torch.Tensor, dtotal: torch.Tensor | None, x: torch.Tensor, w: torch.Tensor, rrms: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """dout, dtotal, x: [M, N], w: [N], any strides; rrms: float32 [M], contiguous. dtotal may be None.
+
+    Returns the gradients of x [M, N] and w [N], contiguous, each in its tensor's dtype.
+    """
+    n_rows, n_cols = x.shape
+    dx = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
+    dw = torch.empty(n_cols, dtype=w.dtype, device=x.device)
+    if n_cols == 0:
+        return dx, dw
+    means = None
+    BLOCK_N = triton.next_power_of_2(n_cols)
+    if n_cols > ONE_PASS_COLS:
+        means = torch.empty_like(rrms)
+        BLOCK_N = 512
+    BLOCK_M = max(1, TILE // BLOCK_N)
+    col_blocks = triton.cdiv(n_cols, BLOCK_N)
+    row_blocks = triton.cdiv(n_rows, BLOCK_M)
+    rows_per_program = triton.cdiv(row_blocks, max(1, PROGRAMS // col_blocks)) * BLOCK_M
+    n_programs = triton.cdiv(n_rows, max(1, rows_per_program))
+    partial = torch.empty((n_programs, n_cols), dtype=torch.float32, device=x.device)
+    if n_rows > 0:
+        if means is not None:
+            rms_norm_backward_means_kernel[(n_rows,)](
+                dout,
+                x,
+                w,
+                rrms,
+                means,
+                n_cols,
+                *dout.stride(),
+                *x.stride(),
+                w.stride(0),
+                LANES=1024,
+                VECTOR=8,
+                num_warps=16,
+            )
+        rms_norm_backward_kernel[(col_blocks, n_programs)](
+            dout,
+            dtotal,
+            x,
+            w,
+            rrms,
+            means,
+            dx,
+            partial,
+            n_rows,
+            n_cols,
+            rows_per_program,
+            *dout.stride(),
+            *strides_of(dtotal),
+            *x.stride(),
+            w.stride(0),
+            BLOCK_M=BLOCK_M,
+            BLOCK_N=BLOCK_N,
+            num_warps=min(max(BLOCK_N // 256, 8), 16),
+        )
+    rms_norm_backward_totals_kernel[(triton.cdiv(n_cols, 32),)](
+        partial, dw, n_programs, n_cols, BLOCK_M=64, BLOCK_N=32
+    )
+    return dx, dw
+
+
+def save_for_backward(ctx, inputs, output):
+    """Keeps x, w and rrms, which has no gradient itself."""
+    x, w, _ = inputs
+    _, rrms = output
+    ctx.mark_non_differentiable(rrms)
+    ctx.save_for_backward(x, w, rrms)
+
+
+def save_sum_for_backward(ctx, inputs, output):
+    """Keeps the sum in place of x and residual, w, and rrms, which has no gradient itself."""
+    _, _, w, _ = inputs
+    _, total, rrms = output
+    ctx.mark_non_differentiable(rrms)
+    ctx.save_for_backward(total, w, rrms)
+
+
+@torch.autograd.function.once_differentiable
+def backward(ctx, dout, _):
+    """The gradients of x and w, as autograd asks for them; they have none of their own."""
+    dx, dw = torch.ops.reference_kernels.rms_norm_backward(dout, None, *ctx.saved_tensors)
+    return dx, dw, None
+
+
+@torch.autograd.function.once_differentiable
+def backward_of_sum(ctx, dout, dtotal, _):
+    """The gradients of x, residual and w, as autograd asks for them; they have none of their own."""
+    dx, dw = torch.ops.reference_kernels.rms_norm_backward(dout, dtotal, *ctx.saved_tensors)
+    return dx, dx, dw, None
+
+
+def fake_add_rms_norm(x, residual, w, eps):
+    """Tensors of the shapes and dtypes that add_rms_norm returns."""
+    out, rrms = empty_results(x)
+    return out, torch.empty_like(out), rrms
+
+
+def fake_rms_norm_backward(dout, dtotal, x, w, rrms):
+    """Tensors of the shapes and dtypes that rms_norm_backward returns."""
+    return x.new_empty(x.shape), w.new_empty(w.shape)
+
+
+library = torch.library.Library("reference_kernels", "FRAGMENT")
+library.define("rms_norm(Tensor x, Tensor w, float eps) -> (Tensor, Tensor)")
+library.define("add_rms_norm(Tensor x, Tensor residual, Tensor w, float eps) -> (Tensor, Tensor, Tensor)")
+library.define(
+    "rms_norm_backward(Tensor dout, Tensor? dtotal, Tensor x, Tensor w, Tensor rrms) -> (Tensor, Tensor)"
+)
+library.impl("rms_norm", rms_norm, "CompositeExplicitAutograd")
+library.impl("add_rms_norm", add_rms_norm, "CompositeExplicitAutograd")
+library.impl("rms_norm_backward", rms_norm_backward, "CompositeExplicitAutograd")
+RMS_NORM, ADD_RMS_NORM = "reference_kernels::rms_norm", "reference_kernels::add_rms_norm"
+RMS_NORM_BACKWARD = "reference_kernels::rms_norm_backward"
+torch.library.register_fake(RMS_NORM, lambda x, w, eps: empty_results(x), lib=library)
+torch.library.register_fake(ADD_RMS_NORM, fake_add_rms_norm, lib=library)
+torch.library.register_fake(RMS_NORM_BACKWARD, fake_rms_norm_backward, lib=library)
+torch.library.register_autograd(RMS_NORM, backward, setup_context=save_for_backward, lib=library)
+torch.library.register_autograd(
+    ADD_RMS_NORM, backward_of_sum, setup_context=save_sum_for_backward, lib=library
+)
+
+
+def run(
+    x: torch.Tensor, residual: torch.Tensor | None, w: torch.Tensor, eps: float
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """x: [M, N]; residual: [M, N] or None; w: [N], any strides.
+
+    Returns out [M, N], contiguous, in x's dtype; with a residual also x + residual, likewise.
+    """
+    if residual is None:
+        return torch.ops.reference_kernels.rms_norm(x, w, eps)[0]
+    return torch.ops.reference_kernels.add_rms_norm(x, residual, w, eps)[:2]

@@ -1,10 +1,15 @@
 """Softmax along rows: out[m, n] = exp(x[m, n] - max_n x[m, n]) / sum_n exp(x[m, n] - max_n x[m, n]).
 
-x and out are [M, N]. A row of up to ONE_PASS_COLS columns stays in registers: x is read once, out written
-once. A longer row is read twice: once for its maximum and sum (the online normaliser of Milakov and
-Gimelshein, 2018, arXiv:1805.02867), once more, from the end backwards, to normalise it while its tail is
-still in the L2 cache. Everything is computed in float32 and rounded once, to x's dtype. As in PyTorch, a
-row that holds NaN or +inf, or nothing but -inf, becomes NaN.
+x and out are [M, N], of any row length. A row of up to ONE_PASS_COLS columns stays in registers: x is read
+once, out written once. A longer row is read twice: once for its maximum and sum (the online normaliser of
+Milakov and Gimelshein, 2018, arXiv:1805.02867), once more, from the end backwards, to normalise it while
+its tail is still in the L2 cache. Everything is computed in float32 and rounded once, to x's dtype. As in
+PyTorch, a row that holds NaN or +inf, or nothing but -inf, becomes NaN.
+
+The gradient needs nothing but out: dx[m, n] = out[m, n] * (dout[m, n] - sum_n out[m, n] * dout[m, n]).
+
+Technique: one pass for rows that fit registers, an online normaliser and a second pass backwards for others.
+Topics: tiles, masks, reductions, fusion and precision, dynamic shapes, backward.
 """
 
 import torch
@@ -83,22 +88,129 @@ def softmax_long_rows_kernel(
         tl.store(out_row_ptr + cols, out, mask=mask, cache_modifier=".cs")
 
 
-def run(x: torch.Tensor) -> torch.Tensor:
+@triton.jit
+def softmax_backward_kernel(
+    dout_ptr,
+    out_ptr,
+    dx_ptr,
+    n_rows,
+    n_cols,
+    dout_row_stride,
+    dout_col_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    """One program computes the gradient of BLOCK_M whole rows; BLOCK_N >= n_cols.
+
+    dout_ptr: [n_rows, n_cols], any strides. out_ptr, dx_ptr: [n_rows, n_cols], contiguous.
+    """
+    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
+    mask = (rows < n_rows) & (cols < n_cols)
+    dout = tl.load(dout_ptr + rows * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
+    dout = dout.to(tl.float32)
+    out = tl.load(out_ptr + rows * n_cols + cols, mask=mask, other=0.0).to(tl.float32)
+    projection = tl.sum(out * dout, axis=1, keep_dims=True)
+    tl.store(dx_ptr + rows * n_cols + cols, out * (dout - projection), mask=mask)
+
+
+@triton.jit
+def softmax_backward_long_rows_kernel(
+    dout_ptr, out_ptr, dx_ptr, n_cols, dout_row_stride, dout_col_stride, BLOCK_N: tl.constexpr
+):
+    """One program computes the gradient of one row, BLOCK_N columns at a time.
+
+    dout_ptr: [n_rows, n_cols], any strides. out_ptr, dx_ptr: [n_rows, n_cols], contiguous.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    dout_row_ptr = dout_ptr + row * dout_row_stride
+    out_row_ptr = out_ptr + row * n_cols
+    dx_row_ptr = dx_ptr + row * n_cols
+    lanes = tl.arange(0, BLOCK_N).to(tl.int64)
+
+    lane_projection = tl.zeros((BLOCK_N,), tl.float32)
+    for start in tl.range(0, n_cols, BLOCK_N):
+        cols = start + lanes
+        mask = cols < n_cols
+        out = tl.load(out_row_ptr + cols, mask=mask, other=0.0, eviction_policy="evict_last")
+        dout = tl.load(
+            dout_row_ptr + cols * dout_col_stride, mask=mask, other=0.0, eviction_policy="evict_last"
+        )
+        lane_projection += out.to(tl.float32) * dout.to(tl.float32)
+    projection = tl.sum(lane_projection, axis=0)
+
+    n_blocks = tl.cdiv(n_cols, BLOCK_N)
+    for block in tl.range(0, n_blocks):
+        cols = (n_blocks - 1 - block) * BLOCK_N + lanes
+        mask = cols < n_cols
+        out = tl.load(out_row_ptr + cols, mask=mask, eviction_policy="evict_first").to(tl.float32)
+        dout = tl.load(dout_row_ptr + cols * dout_col_stride, mask=mask, eviction_policy="evict_first")
+        dx = out * (dout.to(tl.float32) - projection)
+        tl.store(dx_row_ptr + cols, dx, mask=mask, cache_modifier=".cs")
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
     """x: [M, N], any strides. Returns [M, N], contiguous, in x's dtype."""
     n_rows, n_cols = x.shape
     out = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
     if out.numel() == 0:
         return out
+    strides = (x.stride(0), x.stride(1))
     if n_cols > ONE_PASS_COLS:
-        softmax_long_rows_kernel[(n_rows,)](
-            x, out, n_cols, x.stride(0), x.stride(1), LANES=1024, VECTOR=8, num_warps=16
-        )
+        softmax_long_rows_kernel[(n_rows,)](x, out, n_cols, *strides, LANES=1024, VECTOR=8, num_warps=16)
         return out
-    BLOCK_N = triton.next_power_of_2(n_cols)
-    BLOCK_M = max(1, 2048 // BLOCK_N)
-    num_warps = max(BLOCK_N // 512, 4)
-    grid = (triton.cdiv(n_rows, BLOCK_M),)
-    softmax_kernel[grid](
-        x, out, n_rows, n_cols, x.stride(0), x.stride(1), BLOCK_M, BLOCK_N, num_warps=num_warps
-    )
+    blocks = one_pass_blocks(n_cols)
+    grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]),)
+    softmax_kernel[grid](x, out, n_rows, n_cols, *strides, **blocks)
     return out
+
+
+def softmax_backward(dout: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """dout: [M, N], any strides; out: [M, N], contiguous. Returns x's gradient, [M, N], contiguous."""
+    n_rows, n_cols = out.shape
+    dx = torch.empty_like(out)
+    if out.numel() == 0:
+        return dx
+    strides = (dout.stride(0), dout.stride(1))
+    if n_cols > ONE_PASS_COLS:
+        softmax_backward_long_rows_kernel[(n_rows,)](
+            dout, out, dx, n_cols, *strides, BLOCK_N=8192, num_warps=16
+        )
+        return dx
+    blocks = one_pass_blocks(n_cols)
+    grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]),)
+    softmax_backward_kernel[grid](dout, out, dx, n_rows, n_cols, *strides, **blocks)
+    return dx
+
+
+def one_pass_blocks(n_cols: int) -> dict[str, int]:
+    """A block as wide as a row, of 2048 elements or more, and 16 elements or more for each thread."""
+    BLOCK_N = triton.next_power_of_2(n_cols)
+    return {"BLOCK_M": max(1, 2048 // BLOCK_N), "BLOCK_N": BLOCK_N, "num_warps": max(BLOCK_N // 512, 4)}
+
+
+def save_for_backward(ctx, inputs, output):
+    """Keeps out alone: x is not needed any more."""
+    ctx.save_for_backward(output)
+
+
+@torch.autograd.function.once_differentiable
+def backward(ctx, dout):
+    """x's gradient, as autograd asks for it; it has none of its own."""
+    return torch.ops.reference_kernels.softmax_backward(dout, *ctx.saved_tensors)
+
+
+library = torch.library.Library("reference_kernels", "FRAGMENT")
+library.define("softmax(Tensor x) -> Tensor")
+library.define("softmax_backward(Tensor dout, Tensor out) -> Tensor")
+library.impl("softmax", softmax, "CompositeExplicitAutograd")
+library.impl("softmax_backward", softmax_backward, "CompositeExplicitAutograd")
+SOFTMAX, SOFTMAX_BACKWARD = "reference_kernels::softmax", "reference_kernels::softmax_backward"
+torch.library.register_fake(SOFTMAX, lambda x: x.new_empty(x.shape), lib=library)
+torch.library.register_fake(SOFTMAX_BACKWARD, lambda dout, out: torch.empty_like(out), lib=library)
+torch.library.register_autograd(SOFTMAX, backward, setup_context=save_for_backward, lib=library)
+
+
+def run(x: torch.Tensor) -> torch.Tensor:
+    """x: [M, N], any strides. Returns [M, N], contiguous, in x's dtype."""
+    return torch.ops.reference_kernels.softmax(x)

@@ -1,36 +1,48 @@
 """Every file in reference_kernels/ is a kernel file that computes what its reference computes."""
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from pytorch_to_triton import places
+from pytorch_to_triton.docs.kernel_pages import PAGE, TOPICS, KernelPage, index, kernel_pages
+from pytorch_to_triton.inspect.inspect import InspectionRequest, inspect
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.compiled import InspectedKernel
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
-KERNELS = sorted(places.shipped("reference_kernels").glob("*.py"))
+PAGES = kernel_pages()
+KERNELS = [page.file for page in PAGES]
+DIFFERENTIABLE = [page.file for page in PAGES if page.differentiable]
+ALL_KERNELS = bool(os.environ.get("ALL_KERNELS"))
 FEW_ELEMENTS = 2**13
 MANY_ELEMENTS = 2**18
 """Small enough for the interpreter, large enough for several blocks along every dimension."""
+LARGE = KERNELS if ALL_KERNELS else KERNELS[::4]
+"""Those that are run on many elements: all of them with ALL_KERNELS=1."""
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "gfx942") if ALL_KERNELS else ("sm_90",)
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    "limit_elements", [FEW_ELEMENTS, pytest.param(MANY_ELEMENTS, marks=pytest.mark.corpora)]
-)
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-async def test_a_reference_kernel_passes_every_case(
-    path: Path, limit_elements: int, worker: WorkerClient, interpreter: Runtime
-) -> None:
+def stem(path: Path) -> str:
+    return path.stem
+
+
+async def verdict_of(
+    path: Path, worker: WorkerClient, interpreter: Runtime, limit_elements: int, *, backward: bool
+) -> Verdict:
     request = ValidationRequest(
         candidate=Target(path=path),
         seed=7,
+        backward=backward,
         limit_elements=limit_elements,
         require_int64_offsets=True,
         require_mixed_dtypes=True,
@@ -38,13 +50,98 @@ async def test_a_reference_kernel_passes_every_case(
     verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
     assert verdict.limits == ()
-    # PyTorch itself refuses some mixtures of dtypes.
-    assert {case.status for case in verdict.cases if case.group != "mixed"} == {"passed"}
+    # PyTorch itself refuses some mixtures of dtypes, and overflows at some special values.
+    compared = [case for case in verdict.cases if case.group not in ("mixed", "special")]
+    assert {case.status for case in compared} == {"passed"}
     assert {case.status for case in verdict.cases} <= {"passed", "skipped"}
+    return verdict
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("path", "limit_elements"),
+    [
+        *((path, FEW_ELEMENTS) for path in KERNELS),
+        *(pytest.param(path, MANY_ELEMENTS, marks=pytest.mark.corpora) for path in LARGE),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else str(value),
+)
+async def test_a_reference_kernel_passes_every_case(
+    path: Path, limit_elements: int, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    verdict = await verdict_of(path, worker, interpreter, limit_elements, backward=False)
     assert unmentioned(dims_of(path), verdict) == []
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+@pytest.mark.anyio
+@pytest.mark.corpora
+@pytest.mark.parametrize("path", DIFFERENTIABLE, ids=stem)
+async def test_a_reference_kernel_with_a_gradient_has_the_right_one(
+    path: Path, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    await verdict_of(path, worker, interpreter, FEW_ELEMENTS, backward=True)
+
+
+FURTHER = (
+    ("column_sum", "column_sum_atomic", "reference"),
+    ("logsumexp", "run_log_softmax", "reference_log_softmax"),
+)
+"""Files with a second way, or a second function: its name, and that of its reference."""
+
+
+@pytest.mark.anyio
+@pytest.mark.corpora
+@pytest.mark.parametrize(("name", "run", "reference"), FURTHER)
+async def test_what_else_a_file_has_is_right_too(
+    name: str, run: str, reference: str, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    file = places.shipped("reference_kernels") / f"{name}.py"
+    request = ValidationRequest(
+        candidate=Target(path=file, name=run),
+        reference=Target(path=file, name=reference),
+        seed=7,
+        backward=name == "logsumexp",
+        limit_elements=FEW_ELEMENTS,
+    )
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "passed", verdict.summary
+
+
+@pytest.mark.anyio
+@pytest.mark.corpora
+@pytest.mark.parametrize("path", KERNELS, ids=stem)
+async def test_a_reference_kernel_compiles_for_every_gpu_without_spills(
+    path: Path, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    for arch in ARCHITECTURES:
+        request = InspectionRequest(candidate=Target(path=path), arch=arch)
+        inspection = await inspect(worker, request, interpreter)
+        assert inspection.kernels, arch
+        # Of an autotuner's configurations, those that spill are not the ones that win.
+        clean = {kernel.compiled.name for kernel in inspection.kernels if fits(kernel)}
+        assert clean == {kernel.compiled.name for kernel in inspection.kernels}, arch
+
+
+def fits(kernel: InspectedKernel) -> bool:
+    """Whether it compiled, and all that it computes with stays in registers."""
+    resources = kernel.compiled.resources
+    return resources is not None and resources.spill_store_bytes == 0
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=stem)
+def test_an_operator_of_a_reference_kernel_passes_pytorchs_own_check(path: Path) -> None:
+    check = Path(__file__).with_name("check_operator.py")
+    process = subprocess.run(
+        [sys.executable, check, path],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=stem)
 def test_a_reference_kernel_says_what_it_computes_and_has_every_part(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -55,8 +152,23 @@ def test_a_reference_kernel_says_what_it_computes_and_has_every_part(path: Path)
     assert [name for name, node in functions.items() if node.decorator_list]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_reference_kernel_names_its_technique_and_its_topics(page: KernelPage) -> None:
+    assert page.technique.endswith(".")
+    assert page.topics
+    assert set(page.topics) <= set(TOPICS)
+
+
+def test_each_topic_is_shown_by_a_reference_kernel() -> None:
+    assert set(TOPICS) == {topic for page in PAGES for topic in page.topics}
+
+
+def test_the_index_of_kernels_is_up_to_date() -> None:
+    assert (places.shipped("references") / PAGE).read_text(encoding="utf-8") == index(PAGES)
+
+
 def test_there_are_reference_kernels_to_be_found() -> None:
-    assert len(KERNELS) >= 8
+    assert len(KERNELS) >= 22
 
 
 def dims_of(path: Path) -> Mapping[str, Sequence[int]]:

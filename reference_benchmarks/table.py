@@ -1,0 +1,74 @@
+"""The results as a table in Markdown, with the geometric means that sum them up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pytorch_to_triton.schema.benchmark import EAGER, KERNEL, Benchmark
+from pytorch_to_triton.schema.timing import Timing, TimingTable
+from reference_benchmarks.rows import Row
+
+HEAD = """\
+| kernel | pass | size | ms | GB/s or TFLOP/s | of the limit | best other | its ms | times as fast | eager |
+|---|---|---|---|---|---|---|---|---|---|"""
+DASH = "–"
+
+
+def table_of(results: Sequence[tuple[Row, Benchmark]]) -> str:
+    """One line a row; above 1 the kernel is ahead of the best of all others."""
+    if not results:
+        return "Nothing was timed.\n"
+    lines = [f"{results[0][1].device}", "", HEAD]
+    lines += [line_of(row, table) for row, result in results for table in result.tables]
+    for passes in ("forward", "backward"):
+        ratios = [ahead(t) for row, b in results if row.passes == passes for t in b.tables]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if known:
+            mean = math.exp(sum(map(math.log, known)) / len(known))
+            lines.append(
+                f"\n{passes}: {mean:.2f} times as fast as the best other, geometric mean of {len(known)}."
+            )
+    return "\n".join(lines) + "\n"
+
+
+def line_of(row: Row, table: TimingTable) -> str:
+    """The kernel beside the fastest of the others."""
+    kernel, best = table.of(KERNEL), best_other(table)
+    sizes = " x ".join(str(size) for size in table.dims.values())
+    if kernel is None:
+        why = table.failed.get(KERNEL, "not timed")
+        return f"| {row.kernel} | {row.passes} | {sizes} | {why} |" + " |" * 6
+    ratio, eager = ahead(table), table.of(EAGER)
+    cells = (
+        row.kernel,
+        row.passes,
+        sizes,
+        f"{kernel.median_ms:.4f}",
+        rate_of(kernel, is_product=row.is_product),
+        DASH if kernel.share_of_limit is None else f"{kernel.share_of_limit:.0%}",
+        best.label if best else DASH,
+        f"{best.median_ms:.4f}" if best else DASH,
+        DASH if ratio is None else f"{ratio:.2f}",
+        f"{eager.median_ms / kernel.median_ms:.2f}" if eager else DASH,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def best_other(table: TimingTable) -> Timing | None:
+    """The fastest of all that is not the kernel."""
+    others = [timing for timing in table.timings if timing.label != KERNEL]
+    return min(others, key=lambda timing: timing.median_ms, default=None)
+
+
+def ahead(table: TimingTable) -> float | None:
+    """How many times as fast as the best other the kernel is."""
+    kernel, best = table.of(KERNEL), best_other(table)
+    return best.median_ms / kernel.median_ms if kernel and best else None
+
+
+def rate_of(timing: Timing, *, is_product: bool) -> str:
+    """What was moved or computed in a second."""
+    if is_product and timing.tflops is not None:
+        return f"{timing.tflops:.0f} TFLOP/s"
+    return DASH if timing.gbytes_per_s is None else f"{timing.gbytes_per_s:.0f} GB/s"

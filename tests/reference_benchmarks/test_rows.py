@@ -1,0 +1,113 @@
+"""Every row names a kernel, sizes and peers that there are; results become a table."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton import places
+from pytorch_to_triton.inputs.declaration import parse_declaration, parse_options
+from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.timing import Timing, TimingTable
+from reference_benchmarks.rows import Row, rows
+from reference_benchmarks.run import PEERS, command_of, keep, main, result_file, results_in
+from reference_benchmarks.table import table_of
+
+ROWS = rows()
+
+
+def functions_in(file: Path) -> dict[str, str]:
+    """The arguments of each function, and of each name that is another one."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    found = {
+        node.name: ", ".join(arg.arg for arg in [*node.args.args, *node.args.kwonlyargs])
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in found:
+            found[ast.unparse(node.targets[0])] = found[node.value.id]
+    return found
+
+
+def assigned_in(file: Path) -> dict[str, object]:
+    """The literals that a kernel file declares."""
+    found: dict[str, object] = {"REQUIRES": []}
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
+        if isinstance(node, ast.Assign) and name in ("INPUTS", "DIMS", "REQUIRES"):
+            found[name] = ast.literal_eval(node.value)
+    return found
+
+
+def test_each_reference_kernel_is_timed_and_each_row_has_a_name_of_its_own() -> None:
+    kernels = {file.stem for file in places.shipped("reference_kernels").glob("*.py")}
+    assert {row.kernel for row in ROWS} == kernels
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_row_fits_the_declaration_of_its_kernel(row: Row) -> None:
+    file = places.shipped("reference_kernels") / f"{row.kernel}.py"
+    declared = assigned_in(file)
+    inputs, dims = declared["INPUTS"], declared["DIMS"]
+    assert isinstance(inputs, dict)
+    assert isinstance(dims, dict)
+    options = parse_options(row.inputs, [f"{name}={size}" for name, size in row.dims])
+    assert options.inputs.keys() <= inputs.keys()
+    assert {name for name, _ in row.dims} == dims.keys()
+    declaration = parse_declaration(inputs | dict(options.inputs), options.dims, declared["REQUIRES"])  # type: ignore[arg-type]
+    assert declaration.inputs
+
+
+@pytest.mark.parametrize("peer", sorted({peer for row in ROWS for peer in row.peers}))
+def test_a_peer_has_a_function_with_the_kernels_arguments(peer: str) -> None:
+    theirs = functions_in(PEERS / f"{peer}.py")
+    for kernel in {row.kernel for row in ROWS if peer in row.peers}:
+        ours = functions_in(places.shipped("reference_kernels") / f"{kernel}.py")
+        assert theirs[kernel] == ours["reference"], kernel
+
+
+def timing(label: str, ms: float) -> Timing:
+    return Timing(
+        label=label, median_ms=ms, low_ms=ms, high_ms=ms, calls=9, gbytes_per_s=3000, share_of_limit=0.9
+    )
+
+
+def test_the_table_compares_with_the_best_of_all_others() -> None:
+    table = TimingTable(
+        device="H200",
+        dims={"M": 8192, "N": 4096},
+        dtypes={"x": "bfloat16"},
+        bytes_moved=1,
+        timings=(timing("kernel", 1.0), timing("eager", 3.0), timing("compile", 1.5), timing("peer", 1.2)),
+        failed={},
+    )
+    result = Benchmark(
+        summary="", next_step="", verdict="faster", kernel="softmax", device="H200, torch 2.11",
+        passes="forward", precision="", provenance="measured", tables=(table,), flags=(), ceilings=None,
+        conditions=None,
+    )  # fmt: skip
+    row = next(row for row in ROWS if row.kernel == "softmax")
+    text = table_of([(row, result)])
+    assert text.startswith("H200, torch 2.11")
+    assert (
+        "| softmax | forward | 8192 x 4096 | 1.0000 | 3000 GB/s | 90% | peer | 1.2000 | 1.20 | 3.00 |" in text
+    )
+    assert "forward: 1.20 times as fast" in text
+
+
+def test_without_a_gpu_nothing_is_kept_and_the_reason_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], cache: Path
+) -> None:
+    row = ROWS[0]
+    assert "--against" not in command_of(row, tmp_path)
+    keep(tmp_path, row)
+    if not result_file(tmp_path, row).exists():
+        assert "GPU" in capfd.readouterr().err
+    assert len(results_in(tmp_path, [row])) == result_file(tmp_path, row).exists()
+
+
+def test_the_rows_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list", "softmax-*"]) == 0
+    assert "softmax-backward-8192x4096-bfloat16" in capfd.readouterr().out.splitlines()

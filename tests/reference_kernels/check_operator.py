@@ -1,0 +1,80 @@
+"""PyTorch's own check of the operators that a reference kernel registers, and of gradients through them.
+
+python check_operator.py FILE
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pytorch_to_triton.docs.kernel_pages import page_of
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.validate.cases import plan_cases
+from pytorch_to_triton.worker.calls.generate import generate_arguments
+from pytorch_to_triton.worker.calls.tensors import leaves
+from pytorch_to_triton.worker.interpreter import install
+from pytorch_to_triton.worker.loading.target import load
+
+LIMIT_ELEMENTS = 2**11
+
+
+def main(path: Path) -> None:
+    """Raises where an operator is registered wrongly, or `run` does not compile."""
+    contents = load({"path": path, "name": None}, "candidate").contents
+    arguments = arguments_of(contents, differentiable=page_of(path).differentiable)
+    calls = Calls()
+    with calls:
+        results = list(leaves(contents.run(**arguments)))
+        given = [value for _, value in results if value.requires_grad]
+        if given:
+            torch.autograd.backward(given, [torch.randn_like(value) for value in given])
+    assert calls.made, "run calls no operator of reference_kernels"
+    for operator, args, kwargs in calls.made:
+        torch.library.opcheck(operator, args, kwargs)
+    compiled = torch.compile(contents.run, fullgraph=True, backend="aot_eager")
+    for (name, actual), (_, expected) in zip(leaves(compiled(**arguments)), results, strict=True):
+        torch.testing.assert_close(actual, expected, msg=lambda text, name=name: f"{name}: {text}")
+    print([str(operator) for operator, _, _ in calls.made])
+
+
+class Calls(torch.utils._python_dispatch.TorchDispatchMode):
+    """The calls of operators that the file registers, each operator once, inputs as they were given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[tuple[Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.namespace == "reference_kernels" and func not in [operator for operator, _, _ in self.made]:
+            # Gradients of gradients are nobody's.
+            keep = not func.name().endswith("backward")
+            self.made.append((func, copied(args, keep), copied(kwargs or {}, keep)))
+        return func(*args, **(kwargs or {}))
+
+
+def copied(value: Any, keep_requires_grad: bool) -> Any:
+    """Copies of the arguments, as leaves of a graph."""
+    return torch.utils._pytree.tree_map_only(
+        torch.Tensor,
+        lambda tensor: tensor.detach().clone().requires_grad_(keep_requires_grad and tensor.requires_grad),
+        value,
+    )
+
+
+def arguments_of(contents: Any, *, differentiable: bool) -> dict[str, Any]:
+    """Those of the first small case that the file declares, in float32."""
+    declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
+    cases = plan_cases(declaration, limit_elements=LIMIT_ELEMENTS).cases
+    case = max(cases[:4], key=lambda case: sum(case.dims.values()))
+    arguments = generate_arguments(case.model_dump(mode="json"), seed=1)
+    for value in arguments.values():
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and differentiable:
+            value.requires_grad_()
+    return arguments
+
+
+if __name__ == "__main__":
+    install()
+    main(Path(sys.argv[1]))
