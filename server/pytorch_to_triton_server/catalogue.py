@@ -20,6 +20,7 @@ TOOLS = (
         title="Validate a Triton kernel",
         function=validate,
         is_yes=lambda verdict: verdict.verdict == "passed",
+        idempotent=True,
     ),
     Tool(
         name="convert",
@@ -55,12 +56,16 @@ TOOLS = (
         name="convert_restore",
         title="Go back to an earlier attempt",
         function=convert_session.convert_restore,
+        destructive=True,
+        idempotent=True,
     ),
     Tool(
         name="convert_finish",
         title="Write the finished kernel",
         function=convert_session.convert_finish,
         is_yes=lambda result: result.verdict != "failed",
+        destructive=True,
+        idempotent=True,
     ),
     Tool(
         name="convert_drop",
@@ -80,6 +85,7 @@ TOOLS = (
         title="Inspect compiled kernels",
         function=inspect,
         is_yes=lambda inspection: inspection.verdict == "compiled",
+        idempotent=True,
     ),
     Tool(
         name="audit",
@@ -102,6 +108,7 @@ TOOLS = (
         title="Fetch public documentation",
         function=docs.docs_fetch,
         is_yes=lambda report: not report.failed,
+        idempotent=True,
         open_world=True,
     ),
     Tool(

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
-
 from pytorch_to_triton.schema.compiled import CompiledKernel, Inspection, Instructions
 from pytorch_to_triton.schema.profile import Profile
-from pytorch_to_triton_server.tables import table_of
+from pytorch_to_triton_server.tables import TerminalTable, table_of
 
 
-def inspection_tables(inspection: Inspection) -> Iterator[Table]:
+def inspection_tables(inspection: Inspection) -> Iterator[TerminalTable]:
     """Resources of each kernel, its instructions, the remarks, and the profile."""
     yield resource_table(inspection)
     yield instruction_table(inspection)
@@ -63,7 +61,7 @@ def joined(labels: Sequence[str]) -> str:
     return name + ", ".join(parts)
 
 
-def resource_table(inspection: Inspection) -> Table:
+def resource_table(inspection: Inspection) -> TerminalTable:
     """One row a kernel that was compiled."""
     rows = []
     for kernel in inspection.kernels:
@@ -85,7 +83,7 @@ def resource_table(inspection: Inspection) -> Table:
     return table_of(heading, rows)
 
 
-def instruction_table(inspection: Inspection) -> Table:
+def instruction_table(inspection: Inspection) -> TerminalTable:
     """One row a kernel that was compiled: the instructions in its assembly, with their counts."""
     rows = [
         (
@@ -109,7 +107,7 @@ def widths(instructions: Instructions, kind: str) -> str:
     return ", ".join(f"{access.bits} bit x {access.count}" for access in found)
 
 
-def profile_table(profile: Profile) -> Table:
+def profile_table(profile: Profile) -> TerminalTable:
     """One row a kernel that ran."""
     rows = [
         (

@@ -64,9 +64,9 @@ def warm(worker: WorkerClient, choice: DeviceChoice, python: str | None = None) 
     worker.warm(Runtime(python=executable, interpreter=True))
 
 
-async def describe_machine(worker: WorkerClient) -> Machine:
+async def describe_machine(worker: WorkerClient, python: str | None = None) -> Machine:
     """Ask torch and Triton what is here. Raises MissingRequirement if they are not installed."""
-    runtime = await choose_runtime(worker, "auto")
+    runtime = await choose_runtime(worker, "auto", python)
     found = await versions(worker, runtime)
     return Machine(
         summary=_summary_of(found),

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytorch_to_triton.errors import BadInput, TargetNotFound
+from pytorch_to_triton_server.boundary import Boundary
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.target import Target
@@ -15,10 +16,10 @@ _ECHOED = 200
 _FORM = "A target is `path.py`, or `path.py:name` for one function or nn.Module in it."
 
 
-def target_of(text: str) -> "Target":
+def target_of(text: str, boundary: Boundary) -> "Target":
     """`path.py` or `path.py:name`, relative to the current folder.
 
-    Raises BadInput for any other form, TargetNotFound if there is no such file.
+    Raises BadInput for any other form and outside of the boundary, TargetNotFound if there is no such file.
     """
     from pytorch_to_triton.places import SOURCE_BYTES
     from pytorch_to_triton.schema.target import Target
@@ -28,7 +29,7 @@ def target_of(text: str) -> "Target":
         path, name = text, ""
     elif not name.isidentifier():
         raise BadInput(f"{brief(name)} in {brief(text)} is not the name of a function or class.", _FORM)
-    file = path_of(path)
+    file = boundary.readable(path_of(path))
     if not file.is_file():
         raise TargetNotFound(f"{file} {why_no_file(file)}.", f"Check the path. {_FORM}")
     if file.stat().st_size > SOURCE_BYTES:
@@ -70,33 +71,39 @@ def brief(text: str) -> str:
     return repr(text if len(text) <= _ECHOED else f"{text[:_ECHOED]}…")
 
 
-def place_of(text: str) -> "Target":
+def place_of(text: str, boundary: Boundary) -> "Target":
     """A folder, or what `target_of` reads; raises as it does."""
     from pytorch_to_triton.schema.target import Target
 
     folder = path_of(text)
-    return Target(path=folder) if folder.is_dir() else target_of(text)
+    if folder.is_dir():
+        return Target(path=boundary.readable(folder))
+    return target_of(text, boundary)
 
 
-def folder_of(text: str | None) -> Path | None:
-    """A folder for results, relative to the current one; it need not exist.
+def folder_of(text: str | None, boundary: Boundary) -> Path | None:
+    """A folder for results, relative to the current one; it need not exist. None: one below the current one.
 
-    Raises BadInput for a file, and for a path below a file.
+    Raises BadInput for a file, for a path below a file, and outside of the boundary.
     """
     if text is None:
+        boundary.writable(Path.cwd())
         return None
-    folder = path_of(text)
+    folder = boundary.writable(path_of(text))
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
         raise BadInput(f"{existing} is a file.", "Name a folder for the results; it need not exist.")
     return folder
 
 
-def file_of(text: str | None) -> Path | None:
-    """A Python file to write, relative to the current folder. Raises BadInput if it cannot be written."""
+def file_of(text: str | None, boundary: Boundary) -> Path | None:
+    """A Python file to write, relative to the current folder.
+
+    Raises BadInput if it cannot be written, and outside of the boundary.
+    """
     if text is None:
         return None
-    file = path_of(text)
+    file = boundary.writable(path_of(text))
     if file.suffix != ".py" or file.is_dir() or not file.parent.is_dir():
         raise BadInput(f"{file} cannot be written.", "Name a .py file in a folder that exists.")
     return file

@@ -1,18 +1,11 @@
-"""Results and progress as a person reads them on a terminal."""
+"""Results as a person reads them on a terminal."""
 
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from collections.abc import Callable, Iterator, Sequence
 
 from pytorch_to_triton.benchmark.flags import all_flags, flag_text
 from pytorch_to_triton.benchmark.speed_report import brief_table
-from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.command_line import typed
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.compiled import Inspection
 from pytorch_to_triton.schema.conversion import Conversion
@@ -22,27 +15,26 @@ from pytorch_to_triton.schema.finished import FinishedConversion
 from pytorch_to_triton.schema.session import ConversionSession, SessionList, Understanding
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from pytorch_to_triton.schema.value import Value
-from pytorch_to_triton.schema.verdict import CaseResult, Verdict
+from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton_server.case_tables import cases_in_brief, every_case
 from pytorch_to_triton_server.inspection_tables import compiled_at, inspection_tables
-from pytorch_to_triton_server.tables import table_of
-
-_PLAIN_WIDTH = 120
-_PLAIN_SECONDS = 2.0
-"""At most one line of plain progress in this time."""
+from pytorch_to_triton_server.tables import TerminalTable, console_on_stdout, shown_path, table_of
 
 
 def show(result: Value) -> None:
     """Print a result on stdout: its tables, then what it means and what to do next."""
-    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, markup=False)
+    console = console_on_stdout()
     if isinstance(result, AuditReport) and result.document:
         sys.stdout.buffer.write(result.document.encode())
         return
     if isinstance(result, PageExcerpt):
         console.print(result.text, soft_wrap=True)
-    for table in tables_of(result):
+    case_table = cases_in_brief if console.is_terminal else every_case
+    for table in tables_of(result, case_table):
         console.print(table)
     for line in closing_lines(result):
-        console.print(line, soft_wrap=True)
+        # A command is to be copied, and a program reads lines: neither is broken.
+        console.print(line, soft_wrap=not console.is_terminal or typed() in line)
 
 
 def closing_lines(result: Value) -> Iterator[str]:
@@ -90,8 +82,8 @@ def files_of(result: Benchmark) -> Iterator[str]:
         yield f"Report: {result.folder / 'report.md'}"
 
 
-def tables_of(result: Value) -> Iterator[Table]:
-    """The details, as tables."""
+def tables_of(result: Value, case_table: Callable[[Verdict], TerminalTable]) -> Iterator[TerminalTable]:
+    """The details, as tables; `case_table` makes that of a verdict."""
     match result:
         case Verdict():
             yield case_table(result)
@@ -127,7 +119,7 @@ def tables_of(result: Value) -> Iterator[Table]:
             yield from missing_tables(result.missing)
 
 
-def session_tables(session: ConversionSession) -> Iterator[Table]:
+def session_tables(session: ConversionSession) -> Iterator[TerminalTable]:
     """At the start what was understood; later every attempt, and the last one's conditions."""
     if not session.attempts:
         yield table_of(("understood", ""), list(understood_rows(session.understood)))
@@ -166,18 +158,12 @@ def understood_rows(understood: Understanding) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def case_table(verdict: Verdict) -> Table:
-    """One row a case; errors in units of the rounding error that the problem allows."""
-    rows = [(case.name, case.group, case.status, worst_error(case), case.why) for case in verdict.cases]
-    return table_of(("case", "group", "outcome", "error / allowed", "reason"), rows)
-
-
-def finding_table(report: AuditReport) -> Table:
+def finding_table(report: AuditReport) -> TerminalTable:
     """One row a finding."""
     rows = [
         (
             severity_of(f),
-            f"{f.file}:{f.line}\n{f.rule}",
+            f"{shown_path(f.file)}:{f.line}\n{f.rule}",
             "\n".join(filter(None, (f.message, f.proof))),
             f.suggestion,
         )
@@ -192,7 +178,7 @@ def severity_of(finding: Finding) -> str:
     return f"{finding.severity}\n{'suspected' if finding.suspected else finding.evidence}{known}"
 
 
-def hit_table(result: SearchResult) -> Table:
+def hit_table(result: SearchResult) -> TerminalTable:
     """One row a hit; fetched text is marked, since nobody has checked it."""
     rows = []
     for hit in result.hits:
@@ -201,24 +187,13 @@ def hit_table(result: SearchResult) -> Table:
     return table_of(("page, section", "about", "excerpt"), rows)
 
 
-def missing_tables(missing: Sequence[MissingEntry]) -> Iterator[Table]:
+def missing_tables(missing: Sequence[MissingEntry]) -> Iterator[TerminalTable]:
     """One row for each thing that is missing."""
     if missing:
         yield table_of(("missing", "what to do"), [(entry.what, entry.fix) for entry in missing])
 
 
-def worst_error(case: CaseResult) -> str:
-    """The output that comes closest to its limit, or passes it by the most."""
-    ratios = [(o.candidate_error / o.allowed_error, o) for o in case.outputs if o.allowed_error > 0]
-    if not ratios:
-        return ""
-    ratio, worst = max(ratios, key=lambda pair: pair[0])
-    if ratio <= 1 and any(output.failing for output in case.outputs):
-        return f"{sum(output.failing for output in case.outputs)} not finite"
-    return f"{worst.candidate_error:.3g} / {worst.allowed_error:.3g}"
-
-
-def stage_table(conversion: Conversion) -> Table:
+def stage_table(conversion: Conversion) -> TerminalTable:
     """One row a stage."""
     rows = []
     for stage in conversion.stages:
@@ -234,57 +209,10 @@ def rate_of(timing: Timing) -> str:
     return "not measured" if timing.gbytes_per_s is None else f"{timing.gbytes_per_s:.0f}"
 
 
-def timing_table(timing: TimingTable) -> Table:
+def timing_table(timing: TimingTable) -> TerminalTable:
     """One row a callable."""
     rows = [
         (t.label, f"{t.median_ms:.4f}", f"{t.low_ms:.4f} to {t.high_ms:.4f}", rate_of(t))
         for t in timing.timings
     ]
     return table_of((timing.device, "median ms", "95 % interval", "GB/s"), rows)
-
-
-@contextmanager
-def progress_on_stderr() -> Iterator[ProgressListener]:
-    """A bar if stderr is a terminal, else a plain line now and then."""
-    if not sys.stderr.isatty():
-        yield PlainProgress()
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield Bar(progress, progress.add_task("starting the worker", total=None))
-
-
-class PlainProgress:
-    """A ProgressListener that writes lines."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic()
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + _PLAIN_SECONDS
-            count = f" ({done:g} of {total:g})" if total else ""
-            print(f"{message}{count}", file=sys.stderr, flush=True)
-
-    async def item(self, result: dict[str, Any]) -> None:
-        """Results are shown at the end."""
-
-
-class Bar:
-    """A ProgressListener that moves a bar."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress = progress
-        self._task = task
-
-    async def progress(self, done: float, total: float | None, message: str) -> None:
-        self._progress.update(self._task, completed=done, total=total, description=message)
-
-    async def item(self, result: dict[str, Any]) -> None:
-        """Results are shown at the end."""

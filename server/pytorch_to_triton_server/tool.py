@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, ValidationError, create_model
 
 from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton_server.boundary import ANYWHERE, Boundary
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from pytorch_to_triton.jobs.client import WorkerClient
     from pytorch_to_triton.jobs.progress import ProgressListener
 
@@ -21,9 +24,10 @@ class ToolCall:
 
     worker: "WorkerClient"
     listener: "ProgressListener"
-    unattended: bool = False
-    """Nobody may have approved the call, so it must not start a program that it names: editors call
-    read-only tools without asking."""
+    boundary: Boundary = ANYWHERE
+    """Which folders its arguments may name."""
+    python: str | None = None
+    """Runs kernels unless the call names another; None: the one that runs this."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,18 @@ class Tool:
     is_yes: Callable[[Any], bool] = lambda result: True
     """Whether a result means yes (exit status 0) or no (1)."""
     read_only: bool = False
-    """It changes nothing, runs none of the user's code and, over MCP, starts no program named in the call."""
+    """It changes nothing, runs none of the user's code and starts no program that the call names."""
     destructive: bool = False
     """It may overwrite files that it did not write itself."""
+    idempotent: bool = False
+    """The same call once more changes nothing more."""
     open_world: bool = False
     """It contacts servers on the internet."""
+
+    @property
+    def toolset(self) -> str:
+        """The set that it belongs to: docs_search is one of `docs`."""
+        return self.name.partition("_")[0]
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -68,9 +79,31 @@ class Tool:
 
 def refusal_of(error: ValidationError, tool: str, names: Iterable[str]) -> BadInput:
     """What is wrong with a tool's arguments, one line each; `names` are the ones it takes."""
-    lines = []
-    for fault in error.errors():
-        name = ".".join(str(part) for part in fault["loc"])
-        unknown = fault["type"] == "extra_forbidden"
-        lines.append(f"{name}: {'no such argument' if unknown else fault['msg']}.")
+    lines = dict.fromkeys(f"{name_of(fault)}: {what_is_wrong(fault)}." for fault in error.errors())
     return BadInput("\n".join(lines), f"{tool} takes {', '.join(names) or 'no arguments'}.")
+
+
+def name_of(fault: "ErrorDetails") -> str:
+    """The argument, and where in it: `dim.0`; a name that the caller made up is cut."""
+    name = ".".join(str(part) for part in fault["loc"])
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def what_is_wrong(fault: "ErrorDetails") -> str:
+    """In the words of JSON, which a caller writes, not of the types behind it."""
+    wanted = next((text for begin, text in _WANTED.items() if fault["type"].startswith(begin)), None)
+    return wanted or fault["msg"].replace("Input should", "it should")
+
+
+_LONGEST_NAME = 60
+_WANTED = {
+    "extra_forbidden": "no such argument",
+    "missing": "it is required",
+    "tuple": "it wants a list of strings",
+    "list": "it wants a list of strings",
+    "string": "it wants a string",
+    "bool": "it wants true or false",
+    "int_": "it wants a whole number",
+    "float_": "it wants a number",
+}
+"""By the beginning of pydantic's name for the error."""

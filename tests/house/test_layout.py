@@ -12,12 +12,13 @@ ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "tools" / "pytorch_to_triton", ROOT / "server" / "pytorch_to_triton_server")
 DRAFT = SOURCES[0] / "draft"
 MODULES = sorted(file for source in SOURCES for file in source.rglob("*.py"))
+LAUNCHER = sorted((ROOT / "server" / "pytorch_to_triton_launcher").glob("*.py"))
 DUMPING_GROUNDS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
 HEAVY = ("torch", "triton", "numpy", "rich", "httpx", "markdownify", "matplotlib")
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    trees = {module: ast.parse(module.read_text(encoding="utf-8")) for module in MODULES}
+    trees = {module: ast.parse(module.read_text(encoding="utf-8")) for module in (*MODULES, *LAUNCHER)}
     assert [str(module) for module, tree in trees.items() if tree.body and not ast.get_docstring(tree)] == []
 
 
@@ -39,7 +40,9 @@ def test_no_two_classes_have_one_name() -> None:
 
 
 def test_no_module_is_a_dumping_ground() -> None:
-    places = [module for module in MODULES if {module.stem, module.parent.name} & DUMPING_GROUNDS]
+    places = [
+        module for module in (*MODULES, *LAUNCHER) if {module.stem, module.parent.name} & DUMPING_GROUNDS
+    ]
     assert places == []
 
 

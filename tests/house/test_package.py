@@ -68,9 +68,3 @@ def test_the_wheel_installs_no_package_of_a_common_name(wheel: list[str]) -> Non
         "pytorch_to_triton",
         "pytorch_to_triton_server",
     }
-
-
-def test_the_plugin_starts_the_command_that_set_up_installs() -> None:
-    (server,) = json.loads((ROOT / ".mcp.json").read_text())["mcpServers"].values()
-    assert Path(server["command"]).name in PROJECT["scripts"]
-    assert server["args"] == ["serve"]

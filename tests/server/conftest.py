@@ -57,7 +57,7 @@ def server(cache: Path) -> StdioServerParameters:
     """How an assistant starts the server."""
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "pytorch_to_triton_server", "serve"],
+        args=["-m", "pytorch_to_triton_server", "serve", "--allow-dir", "/"],
         # A client passes on little of its environment; the tree that is tested is to be the one that serves.
         env={"PYTORCH_TO_TRITON_CACHE": str(cache), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     )

@@ -8,7 +8,8 @@ from typing import NamedTuple, NoReturn
 import pytest
 
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.cli import main, perform
+from pytorch_to_triton_server.cli import main
+from pytorch_to_triton_server.commands import perform
 from pytorch_to_triton_server.tool import ToolCall
 
 KERNEL_FILE = "double.py"
@@ -34,7 +35,7 @@ MISTAKES = (
     ),
     Mistake(("validate", KERNEL_FILE, "--input", "x=float31[N]"), 2, "bad_declaration", "float31", "float32"),
     Mistake(
-        ("validate", KERNEL_FILE, "--timeout", "0"), 2, "bad_input", "timeout: Input should", "validate takes"
+        ("validate", KERNEL_FILE, "--timeout", "0"), 2, "bad_input", "timeout: it should", "validate takes"
     ),
     Mistake(("validate", f"{KERNEL_FILE}:1x"), 2, "bad_input", "'1x'", "path.py:name"),
     Mistake(("convert", KERNEL_FILE, "--into", KERNEL_FILE), 2, "bad_input", "is a file", "Name a folder"),

@@ -94,7 +94,7 @@ def test_initialize_is_answered_before_torch_is_loaded_or_any_process_started() 
 def test_a_server_with_a_running_call_leaves_no_process(
     spinning_kernel: Path, marker: Path, end: Callable[[Process], None]
 ) -> None:
-    with started(SERVE) as server:
+    with started([*SERVE, "--allow-dir", str(spinning_kernel.parent)]) as server:
         initialize(server)
         arguments = {"kernel": str(spinning_kernel), "device": "interpreter"}
         send(server, "tools/call", 2, name="validate", arguments=arguments)

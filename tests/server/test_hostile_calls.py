@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.types import TextContent
 
 from pytorch_to_triton_server.serve import MOST_OF_AN_ERROR, build_server
+from pytorch_to_triton_server.settings import ServerSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -33,8 +34,14 @@ VALID: dict[str, dict[str, Any]] = {
     "audit": {"paths": ["kernel.py"], "evidence": "source"},
     "docs_search": {"query": "load"},
     "docs_read": {"name": "masks"},
-    "docs_fetch": {"python": "absent"},
     "docs_status": {},
+    "convert_start": {"target": "kernel.py", "python": "absent"},
+    "convert_submit": {"session": "absent"},
+    "convert_status": {"session": "absent"},
+    "convert_list": {"below": "absent"},
+    "convert_restore": {"session": "absent", "attempt": 1},
+    "convert_finish": {"session": "absent"},
+    "convert_drop": {"session": "absent"},
     "job": {"job_id": "0"},
 }
 """Arguments with which a call ends before a process starts; each is replaced by hostile ones in turn."""
@@ -50,7 +57,21 @@ TEXTS = (
 NUMBERS = (-1, 0, 2**64, 10**400, -1.5, float("nan"), float("inf"), "nan", "inf", "9" * 5000)
 OTHER_TYPES: tuple[object, ...] = (None, [], {}, [None], [[]], {"a": 1}, True, 1.5, [1], ["\0"])
 NAMING_PATHS = frozenset(
-    {"kernel", "target", "reference", "against", "into", "freeze", "baseline", "paths", "python"}
+    {
+        "kernel",
+        "target",
+        "reference",
+        "against",
+        "into",
+        "freeze",
+        "baseline",
+        "paths",
+        "python",
+        "session",
+        "below",
+        "example",
+        "file",
+    }
 )
 
 
@@ -77,7 +98,7 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 async def hostile_client(client: Client, hostile_folder: Path) -> AsyncIterator[Client]:
     """A client of a server that works in that folder."""
-    async with Client(build_server(patience=30)) as client:
+    async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=30))) as client:
         yield client
 
 
@@ -101,7 +122,7 @@ async def test_every_hostile_argument_is_answered_with_a_result_or_a_reason(
     wrong = []
     for name, schema in served.input_schema["properties"].items():
         for value in hostile_values(name, str(schema)):
-            if name == "python" and not value and tool != "docs_status":
+            if name == "python" and not value:
                 continue  # the server's own Python: the call would do its work
             result = await hostile_client.call_tool(tool, {**VALID[tool], name: value})
             problem = problem_with(result)

@@ -1,14 +1,16 @@
-"""The option `python`: any tool runs in the Python of that path; a read-only tool over MCP starts none."""
+"""The option `python`: a tool that runs code does so in the Python of that path; others take none."""
 
 import json
 import sys
 from pathlib import Path
 
 import pytest
-from anyio import to_thread
 from mcp import Client
 
+from pytorch_to_triton_server.catalogue import TOOLS
 from pytorch_to_triton_server.cli import main
+from pytorch_to_triton_server.serve import build_server
+from pytorch_to_triton_server.settings import ServerSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -36,36 +38,31 @@ async def test_validate_over_mcp_takes_a_python_by_its_path(client: Client, righ
     assert result.structured_content["verdict"] == "passed"
 
 
-def test_the_command_line_takes_a_python_by_its_path(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["docs", "status", "--json", "--python", sys.executable]) == 0
-    assert json.loads(capfd.readouterr().out)["names"] > 300
+def test_the_command_line_takes_a_python_by_its_path(
+    right_kernel: Path, other_python: Path, started: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(right_kernel), "--device", "interpreter", "--case", "N=40", "--python", str(other_python)]
+    assert main(["validate", *given, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["verdict"] == "passed"
+    assert started.exists()
 
 
-def test_a_python_that_cannot_be_a_path_is_the_callers_mistake(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["docs", "status", "--python", "/no\0where"]) == 2
+def test_a_python_that_cannot_be_a_path_is_the_callers_mistake(
+    right_kernel: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", str(right_kernel), "--python", "/no\0where"]) == 2
     assert "is not a usable path" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("docs_search", {"query": "tl.load"}), ("docs_read", {"name": "tl.load"}), ("docs_status", {})],
-)
-async def test_a_read_only_tool_starts_no_program_that_a_call_names(
-    client: Client, other_python: Path, started: Path, tool: str, arguments: dict[str, str]
-) -> None:
-    result = await client.call_tool(tool, {**arguments, "python": str(other_python)})
+@pytest.mark.parametrize("tool", [tool.name for tool in TOOLS if tool.read_only])
+async def test_a_read_only_tool_takes_no_program(client: Client, tool: str) -> None:
+    result = await client.call_tool(tool, {"python": sys.executable})
     assert result.is_error
-    assert "docs_fetch" in result.model_dump()["content"][0]["text"]
-    assert not started.exists()
+    assert "python: no such argument" in result.model_dump()["content"][0]["text"]
 
 
-async def test_a_read_only_tool_answers_from_what_is_known_about_another_python(
-    client: Client, other_python: Path, started: Path
-) -> None:
-    assert await to_thread.run_sync(main, ["docs", "status", "--python", str(other_python)]) == 0
-    starts = started.read_text()
-    result = await client.call_tool("docs_search", {"query": "tl.load", "python": str(other_python)})
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    assert result.structured_content["hits"][0]["page"] == "triton.language.load"
-    assert started.read_text() == starts
+async def test_the_server_has_a_python_of_its_own(cache: Path, other_python: Path, started: Path) -> None:
+    async with Client(build_server(ServerSettings(python=str(other_python)))) as client:
+        result = await client.call_tool("docs_search", {"query": "tl.load"})
+        assert not result.is_error, result.content
+    assert started.exists()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, ImageContent, PromptReference, TextContent
+from mcp.types import INVALID_PARAMS, ImageContent, TextContent
 
 from pytorch_to_triton_server.catalogue import TOOLS
-from pytorch_to_triton_server.compact import MOST_CHARACTERS
+from pytorch_to_triton_server.over_mcp.answers import CHARACTERS
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ async def test_an_unknown_argument_is_refused_by_name(client: Client) -> None:
 REFUSED: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"input": ["x=float99[N]"]}, "float99[N]\n  ^", "float32"),
     ({"kernel": "double.py:trouble"}, "no `trouble`", "Name a function or an nn.Module"),
-    ({"input": ["x=float32[K]"]}, "no dimension 'K'", "--dim K="),
+    ({"input": ["x=float32[K]"]}, "no dimension 'K'", "Add dim K="),
     ({"dim": ["N=-4"]}, "the size -4 is negative", "0 or more"),
     ({"input": ["y=float32[N]"]}, "not taken: y", "name by name"),
 )
@@ -105,30 +105,6 @@ async def test_an_unknown_tool_is_refused_that_names_the_tools(client: Client) -
     assert ", ".join([*(tool.name for tool in TOOLS), "job"]) in text_of(result)
 
 
-async def test_the_prompt_names_only_tools_that_exist(client: Client) -> None:
-    [message] = (await client.get_prompt("pytorch-to-triton", {"target": "ops.py:gelu"})).messages
-    assert isinstance(message.content, TextContent)
-    assert message.content.text.startswith("Convert ops.py:gelu")
-    tools = {tool.name for tool in (await client.list_tools()).tools}
-    starts = [line.split("`")[1] for line in message.content.text.splitlines() if line[:4].endswith("`")]
-    assert starts
-    assert set(starts) <= tools
-
-
-async def test_an_unknown_prompt_is_refused_with_the_known_prompts(client: Client) -> None:
-    with pytest.raises(
-        MCPError, match=r"There is no prompt 'convert'. The prompts are pytorch-to-triton."
-    ) as refused:
-        await client.get_prompt("convert")
-    assert refused.value.code == INVALID_PARAMS
-
-
-async def test_an_unknown_argument_of_a_prompt_is_refused_with_those_it_takes(client: Client) -> None:
-    with pytest.raises(MCPError, match=r"no argument 'file'. It takes target.") as refused:
-        await client.get_prompt("pytorch-to-triton", {"file": "ops.py"})
-    assert refused.value.code == INVALID_PARAMS
-
-
 @pytest.mark.parametrize(
     "uri", ["kernel://softmx", "kernel://../softmax", "docs://guides/absent", "x" * 9000]
 )
@@ -136,12 +112,6 @@ async def test_an_unknown_resource_is_refused_with_the_known_resources(client: C
     with pytest.raises(MCPError, match=r"kernel://softmax, .*docs://guides/masks") as refused:
         await client.read_resource(uri)
     assert refused.value.code == INVALID_PARAMS
-
-
-async def test_completions_are_not_offered_and_a_request_for_one_is_refused(client: Client) -> None:
-    with pytest.raises(MCPError) as refused:
-        await client.complete(PromptReference(name="pytorch-to-triton"), {"name": "target", "value": "o"})
-    assert refused.value.code == METHOD_NOT_FOUND
 
 
 async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_whole(
@@ -153,7 +123,7 @@ async def test_a_long_result_is_cut_to_its_worst_findings_and_a_file_has_the_who
     result = await client.call_tool("audit", arguments)
     content = result.structured_content
     assert content is not None
-    assert len(text_of(result)) <= MOST_CHARACTERS
+    assert len(text_of(result)) <= CHARACTERS["brief"]
     assert json.loads(text_of(result)) == content
     assert {finding["severity"] for finding in content["findings"]} == {"critical"}
     assert any(one.startswith("findings: ") for one in content["cut"]["left_out"])
@@ -184,11 +154,11 @@ async def test_the_advice_for_a_benchmark_without_a_gpu_works(client: Client, tm
     kernel = ROOT / "reference_kernels" / "vector_add.py"
     refused = await client.call_tool("benchmark", {"kernel": str(kernel)})
     assert refused.is_error
-    [advised] = re.findall(r"--estimate (\S+),", text_of(refused))
+    [advised] = re.findall(r"estimate (\S+),", text_of(refused))
     arguments = {"kernel": str(kernel), "estimate": advised, "into": str(tmp_path)}
     result = await client.call_tool("benchmark", arguments)
     assert not result.is_error
-    [_, chart] = result.content
+    chart = result.content[-1]
     assert isinstance(chart, ImageContent)
     assert base64.b64decode(chart.data) == (tmp_path / "roofline.png").read_bytes()
     assert result.structured_content is not None

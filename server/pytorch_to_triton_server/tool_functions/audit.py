@@ -100,23 +100,26 @@ async def audit(
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = auditing.AuditRequest(
-        targets=tuple(place_of(path) for path in paths),
+        targets=tuple(place_of(path, call.boundary) for path in paths),
         evidence=evidence,
         focus=CATEGORIES[focus] if focus else None,
         rules=rule,
         severity=severity,
         most=most,
         fail_on=fail_on,
-        reference=target_of(reference) if reference else None,
+        reference=target_of(reference, call.boundary) if reference else None,
         options=parse_options(input, dim),
         archs=arch,
-        baseline=path_of(baseline) if baseline else None,
+        baseline=call.boundary.writable(path_of(baseline)) if baseline else None,
         update_baseline=update_baseline,
         format=format,
-        into=path_of(into) if into else None,
+        into=call.boundary.writable(path_of(into)) if into else None,
         force=force,
         seconds=timeout,
     )
     return await auditing.audit(
-        call.worker, request, lambda: choose_runtime(call.worker, device, python), call.listener
+        call.worker,
+        request,
+        lambda: choose_runtime(call.worker, device, python or call.python),
+        call.listener,
     )

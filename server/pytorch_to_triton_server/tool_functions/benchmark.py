@@ -80,9 +80,9 @@ async def benchmark(
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = BenchmarkRequest(
-        candidate=target_of(kernel).constructed_with(init),
-        reference=target_of(reference).constructed_with(init) if reference else None,
-        against=tuple(target_of(other).constructed_with(init) for other in against),
+        candidate=target_of(kernel, call.boundary).constructed_with(init),
+        reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
+        against=tuple(target_of(other, call.boundary).constructed_with(init) for other in against),
         baselines=baseline or BASELINES,
         options=parse_options(input, dim, require),
         passes=passes,
@@ -90,15 +90,15 @@ async def benchmark(
         seed=seed,
         seconds=timeout,
         tune_seconds=tune,
-        freeze=file_of(freeze),
-        into=folder_of(into),
+        freeze=file_of(freeze, call.boundary),
+        into=folder_of(into, call.boundary),
         force=force,
     )
     if estimate is not None:
         refuse_beside_estimate(against=against, baseline=baseline, tune=tune, freeze=freeze)
-        runtime = await choose_runtime(call.worker, "interpreter", python)
+        runtime = await choose_runtime(call.worker, "interpreter", python or call.python)
         return await benchmarking.estimate(call.worker, request, estimate, runtime)
-    runtime = await choose_runtime(call.worker, "auto", python)
+    runtime = await choose_runtime(call.worker, "auto", python or call.python)
     return await benchmarking.benchmark(call.worker, request, runtime, call.listener)
 
 

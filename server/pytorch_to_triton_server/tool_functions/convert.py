@@ -51,15 +51,15 @@ async def convert(
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    named = target_of(target).constructed_with(init)
+    named = target_of(target, call.boundary).constructed_with(init)
     options = parse_options(input, dim, require)
-    warm(call.worker, device, python)
+    warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert import convert as conversion  # while the worker starts
 
     request = conversion.ConversionRequest(
         target=named,
         options=options,
-        into=folder_of(into),
+        into=folder_of(into, call.boundary),
         force=force,
         seed=seed,
         seconds=timeout,
@@ -68,5 +68,5 @@ async def convert(
         pure=pure,
         strict=strict,
     )
-    runtime = await choose_runtime(call.worker, device, python)
+    runtime = await choose_runtime(call.worker, device, python or call.python)
     return await conversion.convert(call.worker, request, runtime, call.listener)

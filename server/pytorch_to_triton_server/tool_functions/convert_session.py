@@ -61,8 +61,8 @@ async def convert_start(
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    named = target_of(target).constructed_with(init)
-    warm(call.worker, device, python)
+    named = target_of(target, call.boundary).constructed_with(init)
+    warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert.session.start import start  # while the worker starts
     from pytorch_to_triton.convert.session.store import Setting
     from pytorch_to_triton.hardware.architectures import architecture
@@ -79,12 +79,12 @@ async def convert_start(
         backward=backward,
         pure=pure,
         device=device,
-        python=python,
+        python=python or call.python,
         archs=tuple(arch),
     )
-    runtime = await choose_runtime(call.worker, device, python)
-    called_by = target_of(example) if example else None
-    return await start(call.worker, setting, folder_of(into), runtime, example=called_by)
+    runtime = await choose_runtime(call.worker, device, python or call.python)
+    called_by = target_of(example, call.boundary) if example else None
+    return await start(call.worker, setting, folder_of(into, call.boundary), runtime, example=called_by)
 
 
 async def convert_submit(
@@ -110,14 +110,16 @@ async def convert_submit(
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    folder = _opened(session)
+    folder = _opened(call, session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
     from pytorch_to_triton.convert.session.submit import SubmitRequest, submit  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
     request = SubmitRequest(
-        path_of(file) if file else None, accept.strip(), tuple(target_of(one) for one in against)
+        call.boundary.readable(path_of(file)) if file else None,
+        accept.strip(),
+        tuple(target_of(one, call.boundary) for one in against),
     )
     return await submit(call.worker, folder, request, runtime, call.listener)
 
@@ -126,7 +128,7 @@ async def convert_status(call: ToolCall, session: SessionPath) -> "ConversionSes
     """Show a session: what was understood, every attempt with its conditions, and what is next."""
     from pytorch_to_triton.convert.session.answers import session_of
 
-    return session_of(_opened(session))
+    return session_of(_opened(call, session))
 
 
 async def convert_list(
@@ -139,7 +141,7 @@ async def convert_list(
     from pytorch_to_triton.convert.session.answers import list_of
     from pytorch_to_triton.convert.session.store import sessions_below
 
-    folder = path_of(below)
+    folder = call.boundary.readable(path_of(below))
     return list_of(sessions_below(folder), folder)
 
 
@@ -151,7 +153,7 @@ async def convert_restore(
     """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
     from pytorch_to_triton.convert.session.restore import restore
 
-    return restore(_opened(session), attempt)
+    return restore(_opened(call, session), attempt)
 
 
 async def convert_finish(
@@ -178,13 +180,18 @@ async def convert_finish(
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    folder = _opened(session)
+    folder = _opened(call, session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
     from pytorch_to_triton.convert.session.finish import FinishRequest, finish  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
-    request = FinishRequest(folder_of(into), force, dry_run, tuple(target_of(one) for one in against))
+    request = FinishRequest(
+        folder_of(into, call.boundary),
+        force,
+        dry_run,
+        tuple(target_of(one, call.boundary) for one in against),
+    )
     return await finish(call.worker, folder, request, runtime, call.listener)
 
 
@@ -193,17 +200,17 @@ async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
     from pytorch_to_triton.convert.session.answers import list_of
     from pytorch_to_triton.convert.session.store import drop, sessions_below
 
-    folder = _opened(session)
+    folder = _opened(call, session)
     drop(folder)
     return list_of(sessions_below(folder.path.parent), folder.path.parent)
 
 
-def _opened(text: str) -> "SessionFolder":
+def _opened(call: ToolCall, text: str) -> "SessionFolder":
     """The session in the folder that was named."""
     from pytorch_to_triton.convert.session.store import opened
     from pytorch_to_triton.errors import BadInput
 
-    folder = path_of(text)
+    folder = call.boundary.writable(path_of(text))
     if not folder.is_dir():
         raise BadInput(
             f"{brief(text)} is no folder.", "`convert list` names the sessions; `convert start` opens one."

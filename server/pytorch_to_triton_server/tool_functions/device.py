@@ -12,4 +12,4 @@ async def device(call: ToolCall) -> "Machine":
     """Show what kernels run on here: Python, torch, Triton, GPUs, and what `auto` chooses."""
     from pytorch_to_triton_server.machine import describe_machine
 
-    return await describe_machine(call.worker)
+    return await describe_machine(call.worker, call.python)

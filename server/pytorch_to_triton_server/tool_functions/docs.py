@@ -1,7 +1,7 @@
 """The four tools of the documentation, docs search, read, fetch and status."""
 
 # A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913, FBT002
+# ruff: noqa: FBT002
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +9,6 @@ from pydantic import Field
 
 from pytorch_to_triton.schema.documentation import Form
 from pytorch_to_triton.schema.page import Source
-from pytorch_to_triton_server import parameters as shared
 from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ async def docs_search(
     ] = "concise",
     limit: Annotated[int, Field(ge=1, le=50, description="Hits per page of results")] = 6,
     page: Annotated[int, Field(ge=1, description="Which page of results")] = 1,
-    python: shared.Python = None,
 ) -> "SearchResult":
     """Search the documentation of the installed Triton, and the guides.
 
@@ -45,7 +43,7 @@ async def docs_search(
 
     from pytorch_to_triton.docs.search import SearchRequest, search
 
-    library = await _library(call, python)
+    library = await _library(call)
     request = SearchRequest(query=query, limit=limit, page=page, form=form, source=source)
     return await to_thread.run_sync(search, library, request)
 
@@ -55,7 +53,6 @@ async def docs_read(
     name: Annotated[str, Field(description="A page listed by docs search, or a name such as tl.load")],
     section: Annotated[str | None, Field(description="A heading of the page, or part of one")] = None,
     page: Annotated[int, Field(ge=1, description="Which part of a long page")] = 1,
-    python: shared.Python = None,
 ) -> "PageExcerpt":
     """Read a page of the documentation, or one section of it.
 
@@ -67,7 +64,7 @@ async def docs_read(
 
     from pytorch_to_triton.docs.read import read
 
-    library = _rules() if name.startswith(RULES) else await _library(call, python)
+    library = _rules() if name.startswith(RULES) else await _library(call)
     return await to_thread.run_sync(read, library, name, section, page)
 
 
@@ -76,7 +73,6 @@ async def docs_fetch(
     refresh: Annotated[
         bool, Field(description="Check pages again even if they were checked less than a day ago")
     ] = False,
-    python: shared.Python = None,
 ) -> "FetchReport":
     """Fetch Triton's public documentation: its website, and the documents of the installed release.
 
@@ -86,18 +82,18 @@ async def docs_fetch(
     from pytorch_to_triton.docs.fetch import fetch
     from pytorch_to_triton.docs.store import PageStore
 
-    known = (await _library(call, python)).surface
+    known = (await _library(call)).surface
     version = known.version if known else None
     return await fetch(PageStore(places.docs()), version, refresh=refresh, listener=call.listener)
 
 
-async def docs_status(call: ToolCall, python: shared.Python = None) -> "DocsStatus":
+async def docs_status(call: ToolCall) -> "DocsStatus":
     """List the available documentation: for which Triton, how old it is, and what is missing."""
     from datetime import UTC, datetime
 
     from pytorch_to_triton.docs.status import status
 
-    return status(await _library(call, python), datetime.now(UTC))
+    return status(await _library(call), datetime.now(UTC))
 
 
 def _rules() -> "Library":
@@ -121,12 +117,9 @@ def _rules() -> "Library":
     return Library(pages={each.name: each for each in pages}, spellings={}, surface=None, missing=())
 
 
-async def _library(call: ToolCall, python: str | None) -> "Library":
-    from pytorch_to_triton.docs.library import kept_library, open_library
-    from pytorch_to_triton_server.machine import choose_runtime, executable_of
+async def _library(call: ToolCall) -> "Library":
+    from pytorch_to_triton.docs.library import open_library
+    from pytorch_to_triton_server.machine import choose_runtime
 
     # Names are read without running a kernel, so there is no need to look for a GPU.
-    runtime = await choose_runtime(call.worker, "interpreter", python)
-    if call.unattended and runtime.python != executable_of(None):
-        return await kept_library(runtime)
-    return await open_library(call.worker, runtime)
+    return await open_library(call.worker, await choose_runtime(call.worker, "interpreter", call.python))

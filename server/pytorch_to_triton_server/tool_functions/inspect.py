@@ -60,8 +60,8 @@ async def inspect(
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = inspecting.InspectionRequest(
-        candidate=target_of(target).constructed_with(init),
-        reference=target_of(reference).constructed_with(init) if reference else None,
+        candidate=target_of(target, call.boundary).constructed_with(init),
+        reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         options=parse_options(input, dim),
         arch=arch,
         kernel=kernel,
@@ -70,5 +70,5 @@ async def inspect(
         profile=profile,
         seconds=timeout,
     )
-    runtime = await choose_runtime(call.worker, "auto", python)
+    runtime = await choose_runtime(call.worker, "auto", python or call.python)
     return await inspecting.inspect(call.worker, request, runtime, call.listener)

@@ -56,15 +56,15 @@ async def validate(
     from pytorch_to_triton.inputs.declaration import parse_options
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    candidate = target_of(kernel).constructed_with(init)
+    candidate = target_of(kernel, call.boundary).constructed_with(init)
     options = parse_options(input, dim, require)
-    warm(call.worker, device, python)
+    warm(call.worker, device, python or call.python)
     from pytorch_to_triton.validate import validate as validation  # while the worker starts
     from pytorch_to_triton.validate.request import ValidationRequest
 
     request = ValidationRequest(
         candidate=candidate,
-        reference=target_of(reference).constructed_with(init) if reference else None,
+        reference=target_of(reference, call.boundary).constructed_with(init) if reference else None,
         options=options,
         seed=seed,
         seconds=timeout,
@@ -75,5 +75,5 @@ async def validate(
         require_mixed_dtypes=require_mixed_dtypes,
         thorough=thorough,
     )
-    runtime = await choose_runtime(call.worker, device, python)
+    runtime = await choose_runtime(call.worker, device, python or call.python)
     return await validation.validate(call.worker, request, runtime, call.listener)

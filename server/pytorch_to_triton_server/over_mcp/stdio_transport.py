@@ -16,7 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from pytorch_to_triton_server.fit import plain
+from pytorch_to_triton_server.over_mcp.fit import plain
 
 Item = SessionMessage | Exception
 _LONGEST_NUMBER = 400

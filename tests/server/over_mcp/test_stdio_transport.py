@@ -10,7 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from pytorch_to_triton_server.stdio_transport import read_again
+from pytorch_to_triton_server.over_mcp.stdio_transport import read_again
 
 
 def message_of(line: str) -> Any:

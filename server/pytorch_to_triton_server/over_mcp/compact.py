@@ -5,11 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pytorch_to_triton_server import kept_results
-from pytorch_to_triton_server.fit import fitted, plain, size
+from pytorch_to_triton_server.over_mcp import kept_results
+from pytorch_to_triton_server.over_mcp.fit import fitted, plain, size
 
-MOST_CHARACTERS = 20_000
-"""Assistants cut or refuse longer results."""
 _ROOM_FOR_NOTE = 2000
 _NOTED = 20
 """The most omissions that the note lists."""
@@ -20,16 +18,16 @@ _FIRST = ("summary", "next_step", "verdict")
 _BRIEF = ("name", "group", "status", "why")
 
 
-def compact(result: BaseModel, tool: str) -> dict[str, Any]:
-    """The result as JSON of at most about MOST_CHARACTERS.
+def compact(result: BaseModel, tool: str, most: int) -> dict[str, Any]:
+    """The result as JSON of at most about `most` characters.
 
     The passed cases of each verdict in it are only named, in `passed_cases`. If it is still too long, the
     least important parts are left out: `cut` lists them, and names the file with the whole result.
     """
     content: dict[str, Any] = plain(_shorten(result.model_dump(mode="json", exclude_defaults=True)))
-    if size(content) <= MOST_CHARACTERS:
+    if size(content) <= most:
         return content
-    cut = fitted(content, MOST_CHARACTERS - _ROOM_FOR_NOTE)
+    cut = fitted(content, most - _ROOM_FOR_NOTE)
     left_out = [*cut.left_out[:_NOTED], *["and more"] * (len(cut.left_out) > _NOTED)]
     note = {"left_out": left_out, "whole": _kept(result, tool)}
     first = {key: cut.value[key] for key in _FIRST if key in cut.value}

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton import places
-from pytorch_to_triton_server import kept_results
-from pytorch_to_triton_server.compact import MOST_CHARACTERS, compact
-from pytorch_to_triton_server.fit import fitted, fitted_text, plain, size
+from pytorch_to_triton_server.over_mcp import kept_results
+from pytorch_to_triton_server.over_mcp.compact import compact
+from pytorch_to_triton_server.over_mcp.fit import fitted, fitted_text, plain, size
+
+MOST = 20_000
 
 ROOM = 3000
 VALUES = st.recursive(
@@ -85,7 +87,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_short_result_is_whole_and_no_file_is_written(results: Path) -> None:
-    content = compact(Result.model_validate({"findings": [finding(1)]}), "audit")
+    content = compact(Result.model_validate({"findings": [finding(1)]}), "audit", MOST)
     assert content == {"findings": [finding(1)]}
     assert not results.exists()
 
@@ -93,8 +95,8 @@ def test_a_short_result_is_whole_and_no_file_is_written(results: Path) -> None:
 def test_the_whole_of_a_long_result_is_in_a_file_that_is_named(results: Path) -> None:
     findings = [finding(number) for number in range(1000)]
     result = Result.model_validate({"summary": "Bad.", "findings": findings})
-    content = compact(result, "audit")
-    assert size(content) <= MOST_CHARACTERS
+    content = compact(result, "audit", MOST)
+    assert size(content) <= MOST
     assert list(content)[:2] == ["summary", "cut"]
     assert content["findings"] == findings[: len(content["findings"])]
     whole = Path(content["cut"]["whole"])
@@ -107,7 +109,7 @@ def test_a_cache_that_cannot_be_written_is_noted_and_the_result_is_still_there(
 ) -> None:
     results.parent.mkdir(exist_ok=True)
     results.write_text("a file in place of the folder")
-    content = compact(Result.model_validate({"findings": [finding(n) for n in range(1000)]}), "audit")
+    content = compact(Result.model_validate({"findings": [finding(n) for n in range(1000)]}), "audit", MOST)
     assert content["cut"]["whole"].startswith("not saved: ")
     assert content["findings"]
 

@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 
 from pytorch_to_triton_server.serve import build_server
+from pytorch_to_triton_server.settings import ServerSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(scope="module")
 async def impatient(client: Client, cache: Path) -> AsyncIterator[Client]:
     """A client of one server with hardly any patience."""
-    async with Client(build_server(patience=0.1)) as client:
+    async with Client(build_server(ServerSettings(allowed=(Path("/"),), patience=0.1))) as client:
         yield client
 
 

@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -11,18 +12,54 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel, ConfigDict
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton_server.fit import plain
+from pytorch_to_triton_server.boundary import Boundary
+from pytorch_to_triton_server.over_mcp.fit import plain
 from pytorch_to_triton_server.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.jobs.client import WorkerClient
+    from pytorch_to_triton_server.over_mcp.answers import Detail
 
 HEARTBEAT_SECONDS = 1.0
 _KEPT = 32
 """The number of finished calls to remember, in case an answer was lost in transit."""
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Takes the seconds that a call has run, None, and what it is doing."""
+"""Takes a call's progress, its total where that is known, and what it is doing."""
+
+
+@dataclass(frozen=True)
+class Calling:
+    """A tool, and what its call gets besides the arguments."""
+
+    tool: Tool
+    boundary: Boundary
+    python: str | None
+    detail: "Detail"
+    """How much of the result its caller wants."""
+
+
+class ListedCall(BaseModel):
+    """One call in a list."""
+
+    model_config = ConfigDict(frozen=True)
+
+    job_id: str
+    tool: str
+    state: Literal["running", "finished", "failed", "cancelled"]
+    seconds: float
+    """Since it began, until its end."""
+    doing: str
+
+
+class CallList(BaseModel):
+    """The calls that this server remembers, the latest first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    summary: str
+    next_step: str
+    jobs: tuple[ListedCall, ...]
 
 
 class PendingCall(BaseModel):
@@ -36,24 +73,68 @@ class PendingCall(BaseModel):
     status: Literal["running", "cancelled"]
 
 
+@dataclass(frozen=True)
+class CallProgress:
+    """How far a call is: its parts count their steps each from zero."""
+
+    before: float = 0.0
+    """Steps of the parts that are over."""
+    done: float = 0.0
+    total: float | None = None
+
+    def after(self, done: float, total: float | None) -> "CallProgress":
+        """With the latest figures; another total, or fewer steps, begin another part."""
+        same = total == self.total and done >= self.done
+        return CallProgress(self.before if same else self.before + (self.total or self.done), done, total)
+
+    def shown(self, seconds: float) -> tuple[float, float | None]:
+        """Progress and total. Progress has to grow: between two steps it does by ever less than one."""
+        part = 1 - 1 / (1 + seconds)
+        return self.before + self.done + part, None if self.total is None else self.before + self.total + 1
+
+
 class LongCall:
     """One call in progress, and its result once it has finished."""
 
-    def __init__(self, tool: Tool) -> None:
+    def __init__(self, calling: Calling) -> None:
         self.id = secrets.token_hex(4)
-        self.tool = tool
+        self.calling = calling
         self.done = anyio.Event()
         self.doing = "starting"
         """Its latest progress message."""
+        self.steps = CallProgress()
         self._scope = anyio.CancelScope()
         self._started = time.monotonic()
+        self._ended: float | None = None
         self._result: BaseModel | None = None
         self._error: Exception | None = None
 
     @property
     def seconds(self) -> float:
         """How long it has run."""
-        return round(time.monotonic() - self._started, 1)
+        return round((self._ended or time.monotonic()) - self._started, 1)
+
+    @property
+    def tool(self) -> Tool:
+        return self.calling.tool
+
+    @property
+    def detail(self) -> "Detail":
+        """How much of the result its caller wants."""
+        return self.calling.detail
+
+    @property
+    def job(self) -> ListedCall:
+        """As one of a list."""
+        if not self.done.is_set():
+            state: Literal["running", "finished", "failed", "cancelled"] = "running"
+        elif self._error is not None:
+            state = "failed"
+        else:
+            state = "finished" if self._result is not None else "cancelled"
+        return ListedCall(
+            job_id=self.id, tool=self.tool.name, state=state, seconds=self.seconds, doing=self.doing
+        )
 
     async def run(
         self, open_client: "Callable[[], Awaitable[WorkerClient]]", arguments: dict[str, Any]
@@ -63,11 +144,12 @@ class LongCall:
 
         try:
             with self._scope, cache_errors_refused():
-                call = ToolCall(await open_client(), self, unattended=self.tool.read_only)
+                call = ToolCall(await open_client(), self, self.calling.boundary, self.calling.python)
                 self._result = await self.tool.function(call, **arguments)
         except Exception as error:
             self._error = error
         finally:
+            self._ended = time.monotonic()
             self.done.set()
 
     def cancel(self) -> None:
@@ -96,6 +178,7 @@ class LongCall:
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         """As a ProgressListener: keep the message for the next heartbeat."""
+        self.steps = self.steps.after(done, total)
         self.doing = plain(f"{message} ({done:g} of {total:g})" if total else message)
 
     async def item(self, result: dict[str, Any]) -> None:
@@ -113,10 +196,10 @@ class LongCalls:
         """Seconds that one request waits."""
         self._calls: dict[str, LongCall] = {}
 
-    def start(self, tool: Tool, arguments: dict[str, Any]) -> LongCall:
+    def start(self, calling: Calling, arguments: dict[str, Any]) -> LongCall:
         """Start a call; it ends with the server."""
         self._forget_oldest()
-        long_call = LongCall(tool)
+        long_call = LongCall(calling)
         self._calls[long_call.id] = long_call
         self._group.start_soon(long_call.run, self._open_client, arguments)
         return long_call
@@ -126,23 +209,34 @@ class LongCalls:
         if job_id not in self._calls:
             raise BadInput(
                 f"There is no job {job_id!r}: this server never issued it, or has dropped its result.",
-                "Call the tool again; a call that takes long returns a job_id.",
+                'Call job with action "list" to see the jobs, or the tool again.',
             )
         return self._calls[job_id]
 
-    async def wait(self, long_call: LongCall, report: Report) -> BaseModel:
+    def listed(self) -> CallList:
+        """Every call that is running or remembered."""
+        jobs = tuple(one.job for one in reversed(self._calls.values()))
+        running = sum(one.state == "running" for one in jobs)
+        return CallList(
+            summary=f"{running} running, {len(jobs) - running} ended.",
+            next_step="Call job with a job_id for its result.",
+            jobs=jobs,
+        )
+
+    async def wait(self, long_call: LongCall, report: Report, *, cancels: bool) -> BaseModel:
         """The call's answer once it has finished, or after this server's patience; heartbeats go to `report`.
 
-        Cancelling the wait cancels the call. Raises what the call raised.
+        `cancels`: whether the call ends with a wait that is cancelled. Raises what the call raised.
         """
         try:
             with anyio.move_on_after(self._patience):
                 while not long_call.done.is_set():
-                    await report(long_call.seconds, None, long_call.doing)
+                    await report(*long_call.steps.shown(long_call.seconds), long_call.doing)
                     with anyio.move_on_after(HEARTBEAT_SECONDS):
                         await long_call.done.wait()
         except anyio.get_cancelled_exc_class():
-            long_call.cancel()
+            if cancels:
+                long_call.cancel()
             raise
         return long_call.answer()
 

@@ -1,0 +1,42 @@
+"""What every command and group does beyond what typer's do: pages of help of our own, `--json` anywhere."""
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from pytorch_to_triton_server.help_page import page
+
+_JSON = "--json"
+WHOLE = "all"
+"""The command that stands for its group, which may be left out: `convert TARGET`."""
+
+
+class DocumentedCommand(TyperCommand):
+    """A command with a page of help that ends with examples."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(page(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if all(parameter.name != "json" for parameter in self.params):
+            # It has no result to print; its errors are still JSON, as `ctx.obj` says.
+            args = [word for word in args if word != _JSON]
+        return super().parse_args(ctx, args)
+
+
+class DocumentedGroup(TyperGroup):
+    """A group of commands with a page of help; `--json` may come before its command."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(page(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        leading = next((i for i, word in enumerate(args) if not word.startswith("-")), len(args))
+        options, rest = args[:leading], args[leading:]
+        if _JSON in options:
+            options = [word for word in options if word != _JSON]
+            rest = [*rest, _JSON] if rest and _JSON not in rest else rest
+        args = [*options, *rest]
+        if WHOLE in self.commands and args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = [WHOLE, *args]
+        return super().parse_args(ctx, args)

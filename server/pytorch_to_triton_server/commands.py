@@ -1,0 +1,170 @@
+"""The catalogue as commands, and those that set up."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+import typer
+
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
+from pytorch_to_triton_server.command_classes import WHOLE, DocumentedCommand, DocumentedGroup
+from pytorch_to_triton_server.completion.command import completion
+from pytorch_to_triton_server.doctor_command import doctor
+from pytorch_to_triton_server.install.command import install
+from pytorch_to_triton_server.progress import progress_on_stderr
+from pytorch_to_triton_server.serve_command import serve
+from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
+from pytorch_to_triton_server.tool import Tool, ToolCall
+
+if TYPE_CHECKING:
+    from pytorch_to_triton.jobs.client import WorkerClient
+    from pytorch_to_triton.schema.value import Value
+
+NAME = "pytorch-to-triton"
+
+
+def build_app() -> typer.Typer:
+    """One command a tool, and those that set up."""
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        cls=DocumentedGroup,
+    )
+
+    @app.callback()
+    def about(
+        context: typer.Context,
+        *,
+        version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    ) -> None:
+        """Turn PyTorch functions into Triton kernels, and prove that they are correct."""
+        if version:
+            print_version(as_json=bool(context.obj))
+
+    app.command(cls=DocumentedCommand)(serve)
+    app.command(cls=DocumentedCommand)(install)
+    app.command(cls=DocumentedCommand)(doctor)
+    app.command(cls=DocumentedCommand)(completion)
+    groups = {
+        name: typer.Typer(help=about, no_args_is_help=True, cls=DocumentedGroup)
+        for name, about in GROUPS.items()
+    }
+    for tool in TOOLS:
+        group, name = command_of(tool)
+        groups.get(group, app).command(name, help=help_of(tool), cls=DocumentedCommand)(command(tool))
+    for name, group_app in groups.items():
+        app.add_typer(group_app, name=name)
+    return app
+
+
+def command_of(tool: Tool) -> tuple[str, str]:
+    """The group and the name of a tool's command: docs_search is `docs search`, convert is `convert all`."""
+    if tool.name in GROUPS:
+        return tool.name, WHOLE
+    group, _, name = tool.name.rpartition("_")
+    return group, name
+
+
+def help_of(tool: Tool) -> str:
+    """Its docstring with one line a paragraph: typer would keep the source's line breaks."""
+    paragraphs = (inspect.getdoc(tool.function) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def command(tool: Tool) -> Callable[..., None]:
+    """The command of a tool: a required parameter is positional, any other an option; and `--json`."""
+
+    def run(*, json: bool, timings: bool, **given: Any) -> None:
+        raise typer.Exit(perform(tool, given, as_json=json, timings=timings))
+
+    with_timings = Annotated[
+        bool,
+        typer.Option("--timings", help="List the call's processes and their times on stderr."),
+    ]
+    as_json = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
+    parameters = [
+        *(option(parameter) for parameter in tool.parameters),
+        inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, annotation=as_json, default=False),
+        inspect.Parameter("timings", inspect.Parameter.KEYWORD_ONLY, annotation=with_timings, default=False),
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def option(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A tool's parameter as typer reads it; a tuple becomes an option that may be repeated."""
+    kind, field = get_args(parameter.annotation)
+    if parameter.default is parameter.empty:
+        meant: Any = Annotated[kind, typer.Argument(help=field.description)]
+        return parameter.replace(annotation=meant, kind=inspect.Parameter.KEYWORD_ONLY)
+    repeated = get_origin(kind) is tuple
+    meant = Annotated[
+        list[str] if repeated else kind,
+        typer.Option(f"--{parameter.name.replace('_', '-')}", help=field.description),
+    ]
+    default = list(parameter.default) if repeated else parameter.default
+    return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) -> int:
+    """Call a tool and print its result on stdout, or its error on stderr. Returns the exit status."""
+    import anyio
+
+    try:
+        result = anyio.run(call, tool, tool.checked(given), timings)
+    except Refusal as refusal:
+        print_error(refusal.kind, refusal.message, refusal.hint, as_json=as_json)
+        return refusal.exit_code
+    except KeyboardInterrupt:
+        return interrupted(as_json=as_json)
+    except Exception as error:
+        return defect(tool.name, error, as_json=as_json)
+    try:
+        if as_json:
+            print(result.model_dump_json(indent=2), flush=True)
+        else:
+            show(result)
+    except BrokenPipeError:  # whoever reads it has seen enough; the answer is what it is
+        close_stdout()
+    return 0 if tool.is_yes(result) else 1
+
+
+async def call(tool: Tool, arguments: dict[str, Any], timings: bool) -> "Value":  # noqa: FBT001
+    """The tool's result, with a client of its own and progress on stderr."""
+    from pytorch_to_triton.jobs.client import open_client
+    from pytorch_to_triton.jobs.no_answer import cache_errors_refused
+
+    with progress_on_stderr() as listener, cache_errors_refused():
+        async with open_client() as worker:
+            try:
+                result: Value = await tool.function(ToolCall(worker, listener), **arguments)
+            finally:
+                if timings:
+                    print_timings(worker)
+    return result
+
+
+def show(result: "Value") -> None:
+    """For a person."""
+    from pytorch_to_triton_server import show
+
+    show.show(result)
+
+
+def print_timings(worker: "WorkerClient") -> None:
+    """How long each process of the worker took."""
+    from pytorch_to_triton.jobs.process_time import table_of
+
+    print("   began  seconds  process", file=sys.stderr)
+    for began, seconds, process in table_of(worker.process_times):
+        print(f"{began:>8}  {seconds:>7}  {process}", file=sys.stderr)
+
+
+def print_version(*, as_json: bool) -> None:
+    from pytorch_to_triton.places import version
+
+    print(f'{{"version": "{version()}"}}' if as_json else version())

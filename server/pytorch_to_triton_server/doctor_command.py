@@ -1,0 +1,101 @@
+"""The command `doctor`: what it takes, and its checks as a table."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pytorch_to_triton.errors import MissingRequirement, Refusal
+from pytorch_to_triton_server.machine import executable_of
+from pytorch_to_triton_server.progress import progress_on_stderr
+from pytorch_to_triton_server.terminal import close_stdout, print_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pytorch_to_triton.schema.diagnosis import CheckResult, CheckState, Diagnosis
+
+STYLES: "dict[CheckState, str]" = {
+    "ok": "green",
+    "warning": "yellow",
+    "failed": "bold red",
+    "not here": "dim",
+}
+
+
+def doctor(
+    *,
+    python: Annotated[
+        str | None, typer.Option(help="A Python that has torch and triton, to look at; default: this one")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
+) -> None:
+    """Check that everything that is needed is here and works, and say how to fix what does not.
+
+    Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
+    kernel. Changes nothing. Ends with 3 if a check failed.
+    """
+    import anyio
+
+    try:
+        diagnosis = anyio.run(diagnosed, executable_of(python))
+    except Refusal as refusal:
+        print_error(refusal.kind, refusal.message, refusal.hint, as_json=json)
+        raise typer.Exit(refusal.exit_code) from refusal
+    try:
+        if json:
+            print(diagnosis.model_dump_json(indent=2), flush=True)
+        else:
+            show_diagnosis(diagnosis)
+    except BrokenPipeError:
+        close_stdout()
+    raise typer.Exit(MissingRequirement.exit_code if diagnosis.verdict == "unhealthy" else 0)
+
+
+async def diagnosed(python: str) -> "Diagnosis":
+    """All checks, with progress on stderr; run folders lie apart, since the cache is checked too."""
+    from pytorch_to_triton.doctor.doctor import diagnose
+    from pytorch_to_triton.jobs.client import open_client
+    from pytorch_to_triton.jobs.run_folder import RunFolders
+    from pytorch_to_triton_server.doctor_clients import client_checks
+
+    with tempfile.TemporaryDirectory(prefix="doctor-") as folder, progress_on_stderr("looking") as listener:
+        async with open_client(RunFolders(Path(folder))) as worker:
+            return await diagnose(worker, python, listener, tuple(client_checks()))
+
+
+def show_diagnosis(diagnosis: "Diagnosis") -> None:
+    """The checks by group, a line each, with what to do below; then what they say together."""
+    from pytorch_to_triton_server.tables import console_on_stdout
+
+    console = console_on_stdout()
+    for group, checks in groupby(diagnosis.checks, lambda one: one.group):
+        console.print(group, style="bold")
+        show_checks(console, list(checks))
+    console.print()
+    console.print(f"{diagnosis.summary}\n{diagnosis.next_step}")
+
+
+def show_checks(console: "Console", checks: "Sequence[CheckResult]") -> None:
+    """State, name and what was seen; colour is for states alone."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1, 0, 1))
+    for column in ("state", "name"):
+        table.add_column(column, no_wrap=True, min_width=len("not here") if column == "state" else 17)
+    table.add_column("seen", overflow="fold", ratio=1)
+    for one in checks:
+        told = Text("\n".join(told_of(one)), overflow="fold")
+        table.add_row(Text(one.state, style=STYLES[one.state]), Text(one.name), told)
+    console.print(table)
+
+
+def told_of(check: "CheckResult") -> Iterator[str]:
+    """What was seen, and what to do about it where something is to be done."""
+    yield check.seen
+    if check.fix and check.state in ("warning", "failed"):
+        yield f"→ {check.fix}"

@@ -1,0 +1,1 @@
+"""Entering this server into the configurations of assistants and editors."""

@@ -1,0 +1,104 @@
+"""The command `install`: what it takes and what it prints."""
+
+import json as _json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pytorch_to_triton_server.install.clients import CLIENTS, SERVER, ClientName, Scope
+
+if TYPE_CHECKING:
+    from pytorch_to_triton_server.install.change import FileChange
+
+SUMMARIES = {
+    "added": "The server is entered in {file}.",
+    "updated": "The server's entry in {file} is brought up to date.",
+    "unchanged": "The server is already entered in {file}.",
+    "removed": "The server's entry is removed from {file}.",
+    "absent": "There is no entry of the server in {file}.",
+}
+PLANNED = {
+    "added": "The server would be entered in {file}.",
+    "updated": "The server's entry in {file} would be brought up to date.",
+    "removed": "The server's entry would be removed from {file}.",
+}
+
+
+def install(
+    context: typer.Context,
+    *,
+    client: Annotated[ClientName, typer.Option(help="The assistant or editor.")],
+    scope: Annotated[
+        Scope, typer.Option(help="user: for all projects; project: for the project in the current folder.")
+    ] = "user",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the change as a diff, and change nothing.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the entry out again.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
+) -> None:
+    """Enter the MCP server into the configuration of an assistant or editor.
+
+    Changes one entry and nothing else; comments stay. Before its first change the file is copied to a file
+    of its name that ends in .before-pytorch-to-triton.
+    """
+    from pytorch_to_triton.errors import Refusal
+    from pytorch_to_triton_server.install.change import adding, removing
+    from pytorch_to_triton_server.terminal import print_error
+
+    chosen = CLIENTS[client]
+    try:
+        change = removing(chosen, scope) if remove else adding(chosen, scope, server_command())
+        if not dry_run:
+            change.make()
+    except Refusal as refusal:
+        print_error(refusal.kind, refusal.message, refusal.hint, as_json=json or bool(context.obj))
+        raise typer.Exit(refusal.exit_code) from refusal
+    result = described(client, change, is_planned=dry_run)
+    if json or bool(context.obj):
+        print(_json.dumps(result, indent=2, ensure_ascii=False))
+    else:
+        show(result, change, is_planned=dry_run)
+
+
+def server_command() -> list[str]:
+    """What a client runs from any folder: this installation's program by its path, and `serve`."""
+    import shutil
+
+    from pytorch_to_triton.command_line import program
+
+    first, *rest = program()
+    return [shutil.which(first) or first, *rest, "serve"]
+
+
+def described(client: ClientName, change: "FileChange", *, is_planned: bool) -> dict[str, object]:
+    """The result, for a program."""
+    planned = is_planned and change.action in PLANNED
+    summary = (PLANNED if planned else SUMMARIES)[change.action].format(file=change.file)
+    done = change.action in ("unchanged", "absent")
+    next_step = "Run it again without --dry-run." if planned else CLIENTS[client].restart
+    return {
+        "summary": summary,
+        "next_step": "Nothing is left to do." if done else next_step,
+        "client": client,
+        "file": str(change.file),
+        "action": change.action,
+        "is_dry_run": is_planned,
+        "entry": None
+        if change.action in ("removed", "absent")
+        else {SERVER: CLIENTS[client].entry(server_command())},
+        "backup": str(change.backup) if change.backup.is_file() else None,
+        "diff": change.diff(),
+    }
+
+
+def show(result: dict[str, object], change: "FileChange", *, is_planned: bool) -> None:
+    """The result, for a person."""
+    if is_planned and change.diff():
+        print(change.diff())
+    elif result["entry"] is not None:
+        print(_json.dumps(result["entry"], indent=2, ensure_ascii=False))
+    print(result["summary"])
+    if result["backup"] is not None and not is_planned:
+        print(f"As it was before: {result['backup']}")
+    print(result["next_step"])

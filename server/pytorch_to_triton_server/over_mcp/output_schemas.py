@@ -1,0 +1,107 @@
+"""What each tool's structured content looks like, kept in output_schemas.json.
+
+The models would take 0.2 s to import and 100 kB to send: the file has every field of a result, and names
+and types one level below. `python -m pytorch_to_triton_server.over_mcp.output_schemas` writes it.
+"""
+
+import json
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+Schema = dict[str, Any]
+FILE = Path(__file__).with_name("output_schemas.json")
+MODELS = {
+    "validate": "schema.verdict:Verdict",
+    "convert": "schema.conversion:Conversion",
+    "convert_start": "schema.session:ConversionSession",
+    "convert_submit": "schema.session:ConversionSession",
+    "convert_status": "schema.session:ConversionSession",
+    "convert_list": "schema.session:SessionList",
+    "convert_restore": "schema.session:ConversionSession",
+    "convert_finish": "schema.finished:FinishedConversion",
+    "convert_drop": "schema.session:SessionList",
+    "benchmark": "schema.benchmark:Benchmark",
+    "inspect": "schema.compiled:Inspection",
+    "audit": "schema.finding:AuditReport",
+    "docs_search": "schema.documentation:SearchResult",
+    "docs_read": "schema.documentation:PageExcerpt",
+    "docs_fetch": "schema.fetch:FetchReport",
+    "docs_status": "schema.documentation:DocsStatus",
+}
+"""Tool by tool, where in the package the model of its result is; `device` has the server's own."""
+_TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
+ADDED: Schema = {
+    "passed_cases": {**_TEXTS, "description": "The names of the cases that passed; cases has the others"},
+    "cut": {
+        "type": "object",
+        "description": "What was left out of a long result, and the file that has all of it",
+        "properties": {"left_out": _TEXTS, "whole": {"type": "string"}},
+    },
+    "job_id": {"type": "string", "description": "Of a call that is still running, for the tool job"},
+    "status": {"type": "string", "description": "Of such a call: running or cancelled"},
+}
+"""What any result may have beside its model's fields."""
+
+
+def main() -> None:
+    """Write the file."""
+    schemas = {name: schema_of(model_of(name)) for name in [*MODELS, "device"]}
+    lines = [f"{json.dumps(name)}: {json.dumps(schema)}" for name, schema in schemas.items()]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+@cache
+def output_schemas() -> dict[str, Schema]:
+    """The schema of each tool's structured content."""
+    schemas: dict[str, Schema] = json.loads(FILE.read_text(encoding="utf-8"))
+    return schemas
+
+
+def model_of(tool: str) -> Any:
+    """The pydantic model of a tool's result."""
+    if tool == "device":
+        return import_module("pytorch_to_triton_server.machine").Machine
+    module, _, name = MODELS[tool].partition(":")
+    return getattr(import_module(f"pytorch_to_triton.{module}"), name)
+
+
+def schema_of(model: Any) -> Schema:
+    """Only `summary` and `next_step` are always there: what is at its default is left out of a result."""
+    whole: Schema = model.model_json_schema(mode="serialization")
+    definitions = whole.get("$defs", {})
+    properties = {name: shallow(field, definitions, 1) for name, field in whole["properties"].items()}
+    return {"type": "object", "properties": properties | ADDED, "required": ["summary", "next_step"]}
+
+
+def shallow(field: Schema, definitions: Schema, levels: int) -> Schema:
+    """A field's type, of objects the fields down to `levels`. Numbers may be infinite, which is text."""
+    if "$ref" in field:
+        return shallow(definitions[field["$ref"].rpartition("/")[2]], definitions, levels)
+    if "anyOf" in field:
+        return {"anyOf": [shallow(each, definitions, levels) for each in field["anyOf"]]}
+    match field.get("type"):
+        case "object" if levels and "properties" in field:
+            inner = {name: shallow(each, definitions, 0) for name, each in field["properties"].items()}
+            return {"type": "object", "properties": inner}
+        case "object":
+            return {"type": "object"}
+        case "array" if levels:
+            return {"type": "array", "items": items_of(field, definitions)}
+        case "number":
+            return {"type": ["number", "string"]}
+        case "string" if "enum" in field:
+            return {"type": "string", "enum": field["enum"]}
+        case str() as kind:
+            return {"type": kind}
+    return {}
+
+
+def items_of(field: Schema, definitions: Schema) -> Schema:
+    """What a list holds; of a tuple with several types, anything."""
+    return shallow(field["items"], definitions, 1) if "items" in field else {}
+
+
+if __name__ == "__main__":
+    main()

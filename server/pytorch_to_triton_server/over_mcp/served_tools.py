@@ -1,0 +1,124 @@
+"""The tools of the catalogue as MCP's, and the tool for calls that take long."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.tools import Tool as ServedTool
+from mcp.types import CallToolResult, ToolAnnotations
+from pydantic import BaseModel, Field
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton_server.over_mcp.answers import Detail, answered
+from pytorch_to_triton_server.over_mcp.long_calls import Calling, LongCalls
+from pytorch_to_triton_server.over_mcp.output_schemas import output_schemas
+from pytorch_to_triton_server.over_mcp.roots import boundary_of
+from pytorch_to_triton_server.settings import ServerSettings
+from pytorch_to_triton_server.tool import Tool
+
+Ctx = Context[LongCalls, Any]
+Action = Literal["wait", "status", "list", "cancel"]
+_SAME_AS_FIRST = ("path", "file", "function", "target", "kernel")
+"""Names that models are seen to use for what a tool is given first."""
+_DETAIL = inspect.Parameter(
+    "detail",
+    inspect.Parameter.KEYWORD_ONLY,
+    default="brief",
+    annotation=Annotated[Detail, Field(description="brief: about 4,000 tokens at most; full: 20,000")],
+)
+
+
+def served(tool: Tool, settings: ServerSettings) -> ServedTool:
+    """A tool with the arguments of its function, and how much of the result is wanted."""
+
+    async def call(ctx: Ctx, detail: Detail = "brief", **arguments: Any) -> CallToolResult:
+        calls = ctx.request_context.lifespan_context
+        calling = Calling(tool, await boundary_of(ctx, settings), settings.python, detail)
+        result = await calls.wait(calls.start(calling, arguments), ctx.report_progress, cancels=True)
+        return answered(result, tool.name, detail, images=settings.images)
+
+    keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in tool.parameters]
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Ctx)
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [context, *keywords, _DETAIL], return_annotation=CallToolResult
+    )
+    hints = ToolAnnotations(
+        read_only_hint=tool.read_only,
+        destructive_hint=tool.destructive,
+        idempotent_hint=tool.idempotent or tool.read_only,
+        open_world_hint=tool.open_world,
+    )
+    made = strict(call, tool.name, tool.title, inspect.getdoc(tool.function) or "", hints)
+    made.fn_metadata.output_schema = output_schemas()[tool.name]
+    return made
+
+
+def job_tool(settings: ServerSettings) -> ServedTool:
+    """The tool that waits for a long call, lists those there are, or cancels one."""
+
+    async def job(
+        ctx: Ctx,
+        job_id: Annotated[
+            str | None, Field(description="The job_id that the long call returned; not needed to list")
+        ] = None,
+        action: Annotated[
+            Action,
+            Field(description="wait: for up to 45 s; status: as it is now; list: all jobs; cancel: end it"),
+        ] = "wait",
+    ) -> CallToolResult:
+        calls = ctx.request_context.lifespan_context
+        if action == "list":
+            return answered(calls.listed(), "job")
+        if job_id is None:
+            raise BadInput(f"{action} wants a job_id.", 'Call job with action "list" to see the jobs.')
+        found = calls.find(job_id)
+        if action == "cancel":
+            found.cancel()
+        if action != "status":
+            await calls.wait(found, ctx.report_progress, cancels=False)
+        return answered(found.answer(), found.tool.name, found.detail, images=settings.images)
+
+    about = (
+        "Wait for a call that returned a job_id, look at it, or cancel it; or list the calls.\n\n"
+        "Returns the call's own result, or the job_id again if it is still running. A job goes on if the "
+        "client stops waiting for it."
+    )
+    hints = ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
+    made = strict(job, "job", "Wait for a long call", about, hints)
+    made.fn_metadata.output_schema = {"type": "object", "required": ["summary", "next_step"]}
+    return made
+
+
+def strict(
+    function: Callable[..., Any], name: str, title: str, description: str, hints: ToolAnnotations
+) -> ServedTool:
+    """An MCP tool that refuses unknown arguments; the SDK would drop them and run with the defaults."""
+    tool = ServedTool.from_function(
+        function, name=name, title=title, description=description, context_kwarg="ctx", annotations=hints
+    )
+    arguments: type[BaseModel] = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
+
+
+def with_own_names(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, the first one under its own name where it was given under another usual one.
+
+    `path` of validate is its `kernel`; of a tool that takes a list, one path may stand alone.
+    """
+    own = schema["properties"]
+    first = next(iter(own), None)
+    if first is None or first not in schema.get("required", ()):
+        return dict(arguments)
+    given = dict(arguments)
+    meant = [name for name in _SAME_AS_FIRST if name in given and name not in own]
+    if first not in given and len(meant) == 1:
+        given = {first: given.pop(meant[0]), **given}
+    if own[first].get("type") == "array" and isinstance(given.get(first), str):
+        given[first] = [given[first]]
+    return given

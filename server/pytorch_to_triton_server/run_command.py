@@ -1,0 +1,64 @@
+"""Running what a command line names: a command, or a shell's question for completions."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pytorch_to_triton_server.completion.answer import ASK, answer
+from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
+
+NAME = "pytorch-to-triton"
+USAGE = 2
+
+
+def answered_or_run(given: Sequence[str]) -> int:
+    """The exit status; what a shell asks is answered without loading the commands."""
+    try:
+        status = answer(given[1:], every_command) if given[:1] == [ASK] else run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # of a page of help or a script: whoever reads it has seen enough
+        sys.stdout = sys.__stdout__  # click has wrapped it
+        close_stdout()
+        return 0
+    return status
+
+
+def run(given: Sequence[str]) -> int:
+    """Run the command that the arguments name. Returns the exit status."""
+    import typer
+
+    from pytorch_to_triton_server.usage import describe_usage_error
+
+    as_json = "--json" in given
+    usage_error: Any = typer.BadParameter.__base__  # of whichever click typer uses
+    try:
+        ended = every_command()(list(given), prog_name=NAME, standalone_mode=False, obj=as_json)
+    except usage_error as error:
+        described = describe_usage_error(error)
+        if described.page and not as_json:
+            print(described.page)
+            return USAGE
+        print_error("usage", described.message, described.hint, as_json=as_json)
+        if described.usage and not as_json:
+            print(f"Usage: {described.usage}", file=sys.stderr)
+        return USAGE
+    except typer.Abort:
+        return interrupted(as_json=as_json)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # click's answer to it
+            raise end.__context__ from None
+        raise
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return defect(given[0], error, as_json=as_json)
+    return ended if isinstance(ended, int) else 0
+
+
+def every_command() -> Any:
+    """The commands as click has them."""
+    import typer.main
+
+    from pytorch_to_triton_server.commands import build_app
+
+    return typer.main.get_command(build_app())

@@ -1,0 +1,125 @@
+"""What registries, marketplaces and clients read of this project is well-formed, and agrees with the rest."""
+
+import json
+import re
+import struct
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pytorch_to_triton_server.install.clients import CLIENTS, SERVER
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXT = {"type": "string", "minLength": 1}
+SERVER_RULES: dict[str, Any] = {
+    "type": "object",
+    "required": ["$schema", "name", "description", "version", "packages"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {"const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"},
+        "name": {"type": "string", "pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
+        "title": {**TEXT, "maxLength": 100},
+        "description": {**TEXT, "maxLength": 100},
+        "version": {**TEXT, "maxLength": 255},
+        "packages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["registryType", "identifier", "version", "transport"],
+                "additionalProperties": False,
+                "properties": {
+                    "registryType": {"const": "pypi"},
+                    "identifier": TEXT,
+                    "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
+                    "runtimeHint": {"enum": ["uvx"]},
+                    "transport": {"const": {"type": "stdio"}},
+                    "packageArguments": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["type", "value"],
+                            "properties": {"type": {"const": "positional"}, "value": TEXT},
+                        },
+                    },
+                    "environmentVariables": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["name", "description"],
+                            "additionalProperties": False,
+                            "properties": {
+                                "name": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]*$"},
+                                "description": TEXT,
+                                "format": {"enum": ["string", "number", "boolean", "filepath"]},
+                                "isRequired": {"type": "boolean"},
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+"""What the registry's schema of 2025-12-11 asks of the fields that are used here."""
+
+
+def loaded(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((ROOT / name).read_text(encoding="utf-8"))
+    return content
+
+
+def test_the_registry_s_entry_follows_its_schema_and_has_the_project_s_version() -> None:
+    entry = loaded("server.json")
+    jsonschema.validate(entry, SERVER_RULES)
+    (package,) = entry["packages"]
+    assert package["identifier"] == PROJECT["name"]
+    assert entry["version"] == package["version"] == PROJECT["version"]
+    assert [argument["value"] for argument in package["packageArguments"]] == ["serve"]
+
+
+def test_the_readme_claims_the_registry_s_entry() -> None:
+    assert re.findall(r"mcp-name: (\S+)", README) == [loaded("server.json")["name"]]
+
+
+def test_the_marketplace_lists_this_checkout_as_its_plugin() -> None:
+    plugin, marketplace = loaded(".claude-plugin/plugin.json"), loaded(".claude-plugin/marketplace.json")
+    (listed,) = marketplace["plugins"]
+    assert listed["source"] == "./"
+    assert (listed["name"], listed["description"]) == (plugin["name"], plugin["description"])
+    assert "version" not in listed, "plugin.json has it"
+    assert marketplace["description"]
+
+
+def test_the_icon_is_a_square_png_of_a_listing_s_size() -> None:
+    icon = (ROOT / loaded(".claude-plugin/plugin.json")["icon"]).read_bytes()
+    assert icon[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", icon[16:24])
+    assert width == height
+    assert 512 <= width <= 2048
+    assert len(icon) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("file", "root"), [(".claude-plugin/plugin.json", "${CLAUDE_PLUGIN_ROOT}/"), (".mcp.json", "")]
+)
+def test_plugin_and_checkout_start_the_server_by_the_launcher(file: str, root: str) -> None:
+    # Claude Code expands the plugin's folder in plugin.json alone; where the checkout itself is opened,
+    # clients start servers in its folder.
+    servers = loaded(file)["mcpServers"]
+    assert servers == {SERVER: {"command": "python3", "args": [f"{root}server/launch.py", "serve"]}}
+    assert (ROOT / "server" / "launch.py").is_file()
+
+
+def test_the_page_on_installing_has_every_client_and_its_file() -> None:
+    page = (ROOT / "references" / "installing.md").read_text(encoding="utf-8")
+    for name, client in CLIENTS.items():
+        assert f"| `{name}` | {client.title} |" in page
+        assert f"`{client.section}`" in page
+        assert client.user_file().name in page
+        assert client.project_file is None or f"`{client.project_file}`" in page

@@ -1,0 +1,163 @@
+"""A call over MCP names files in the server's folders, and no others."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import ListRootsResult, Root, TextContent
+from pydantic import FileUrl
+
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.places import shipped
+from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server.serve import build_server
+from pytorch_to_triton_server.settings import ServerSettings, allowed_folders, chosen_tools
+
+pytestmark = pytest.mark.anyio
+AUDIT = {"evidence": "source"}
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Path:
+    """The folder that the server is given."""
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file outside of it."""
+    file = tmp_path / "outside" / "secret.py"
+    file.parent.mkdir()
+    file.write_text("import triton\nPASSWORD = 'hunter2'\ndef f(:\n")
+    return file
+
+
+@asynccontextmanager
+async def kept_to(*folders: Path, **settings: Any) -> AsyncIterator[Client]:
+    async with Client(build_server(ServerSettings(allowed=folders, **settings))) as client:
+        yield client
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    assert "hunter2" not in content.text
+    return content.text
+
+
+async def test_a_file_outside_is_not_read_and_the_answer_says_how_to_allow_it(
+    inside: Path, secret: Path
+) -> None:
+    async with kept_to(inside) as client:
+        for path in (str(secret), f"{inside}/../outside/secret.py"):
+            text = await refused(client, "audit", paths=[path], **AUDIT)
+            assert "lies outside of the folders that this server may use" in text
+            assert "--allow-dir" in text
+    async with kept_to(inside, secret.parent) as client:
+        result = await client.call_tool("audit", {"paths": [str(secret)], **AUDIT})
+        assert "lies outside" not in str(result.content)
+
+
+async def test_symbolic_links_are_followed_before_the_folder_is_checked(inside: Path, secret: Path) -> None:
+    (inside / "file.py").symlink_to(secret)
+    (inside / "folder").symlink_to(secret.parent)
+    (inside / "dangling").symlink_to(secret.parent / "new")
+    async with kept_to(inside) as client:
+        for path in ("file.py", "folder/secret.py", "folder"):
+            assert "outside" in await refused(client, "audit", paths=[str(inside / path)], **AUDIT)
+        kernel = str(shipped("reference_kernels") / "vector_add.py")
+        text = await refused(
+            client, "benchmark", kernel=kernel, estimate="H200", into=str(inside / "dangling")
+        )
+        assert "outside" in text
+        assert not (secret.parent / "new").exists()
+
+
+async def test_a_folder_with_a_link_that_leads_out_is_audited_without_it(inside: Path, secret: Path) -> None:
+    (inside / "own.py").write_text("import triton\n")
+    (inside / "link.py").symlink_to(secret)
+    async with kept_to(inside) as client:
+        result = await client.call_tool("audit", {"paths": [str(inside)], **AUDIT})
+        assert not result.is_error, result.content
+        assert result.structured_content is not None
+        assert result.structured_content["files"] == [str(inside / "own.py")]
+
+
+async def test_nothing_is_written_outside_nor_among_the_projects_own_files(
+    inside: Path, secret: Path
+) -> None:
+    kernel = inside / "kernel.py"
+    kernel.write_text((shipped("reference_kernels") / "vector_add.py").read_text())
+    estimate = {"kernel": str(kernel), "estimate": "H200"}
+    async with kept_to(inside) as client:
+        for folder in (secret.parent / "x", shipped("reference_kernels") / "x"):
+            assert "outside" in await refused(client, "benchmark", **estimate, into=str(folder))
+            assert not folder.exists()
+        for name in ("baseline", "into"):
+            given = {name: str(secret.parent / "new.md")}
+            assert "outside" in await refused(client, "audit", paths=[str(kernel)], **AUDIT, **given)
+        assert "outside" in await refused(client, "convert_drop", session=str(secret.parent))
+        assert "outside" in await refused(client, "convert_start", target=str(kernel), into="/nowhere/x")
+
+
+async def test_the_projects_own_kernels_may_be_read(inside: Path) -> None:
+    kernel = shipped("reference_kernels") / "vector_add.py"
+    async with kept_to(inside) as client:
+        result = await client.call_tool("audit", {"paths": [str(kernel)], **AUDIT})
+        assert not result.is_error, result.content
+
+
+async def test_without_an_option_the_clients_roots_count_and_else_the_current_folder(
+    inside: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inside / "own.py").write_text("import triton\n")
+
+    async def roots(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl(inside.as_uri()))])
+
+    monkeypatch.chdir(secret.parent)
+    own = {"paths": [str(inside / "own.py")], **AUDIT}
+    async with Client(build_server(), mode="legacy", list_roots_callback=roots) as client:
+        assert not (await client.call_tool("audit", own)).is_error
+        assert "outside" in await refused(client, "audit", paths=[str(secret)], **AUDIT)
+    async with Client(build_server()) as client:
+        assert "outside" in await refused(client, "audit", **own)
+        (secret.parent / "here.py").write_text("import triton\n")
+        assert not (await client.call_tool("audit", {"paths": ["here.py"], **AUDIT})).is_error
+
+
+async def test_only_the_tools_that_were_chosen_are_offered() -> None:
+    tools = chosen_tools("docs,device", read_only=True)
+    async with kept_to(tools=tools) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names == ["device", "docs_search", "docs_read", "docs_status", "job"]
+        assert "There is no tool 'validate'" in await refused(client, "validate", kernel="x.py")
+
+
+def test_a_toolset_or_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"There is no toolset 'doc'.*\n.*docs"):
+        chosen_tools("doc", read_only=False)
+    with pytest.raises(BadInput, match="is no folder"):
+        allowed_folders([str(tmp_path / "absent")])
+    assert chosen_tools(None, read_only=False) == TOOLS
+
+
+def test_a_read_only_server_offers_nothing_that_runs_code() -> None:
+    assert {tool.name for tool in chosen_tools(None, read_only=True)} == {
+        "convert_status", "convert_list", "device", "docs_search", "docs_read", "docs_status",
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() != 0 and not Path("/proc/self/environ").exists(), reason="needs /proc")
+async def test_devices_and_processes_are_outside(inside: Path) -> None:
+    async with kept_to(inside) as client:
+        for path in ("/proc/self/environ", "/dev/zero", "/etc/passwd", "/proc/self/root/etc/passwd"):
+            assert "outside" in await refused(client, "audit", paths=[path], **AUDIT)

@@ -1,0 +1,98 @@
+"""Over HTTP the server answers who sends the token, from this machine, and nobody else."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+pytestmark = pytest.mark.anyio
+TOKEN = "a-token-of-more-than-twenty-characters"
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@contextmanager
+def serving(cache: Path, **environment: str) -> Iterator[tuple[str, list[str]]]:
+    """A real server's address, and what it printed as it started."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytorch_to_triton_server", "serve", "--http", "--port", str(port)],
+        env=os.environ | {"PYTORCH_TO_TRITON_CACHE": str(cache)} | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        printed = [process.stderr.readline().strip() for _ in range(2)]
+        address = f"http://127.0.0.1:{port}/mcp"
+        transport = httpx.HTTPTransport(retries=10)
+        with httpx.Client(transport=transport) as client:
+            client.get(address)
+        yield address, printed
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def status_of(address: str, **headers: str) -> int:
+    return httpx.post(address, json=INITIALIZE, headers=ACCEPT | headers).status_code
+
+
+async def test_only_requests_with_the_token_and_of_this_machine_are_answered(cache: Path) -> None:
+    with serving(cache, PYTORCH_TO_TRITON_TOKEN=TOKEN) as (address, printed):
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        assert printed == [f"Serving on {address}", f"Authorization: Bearer {TOKEN}"]
+        assert status_of(address) == 401
+        assert status_of(address, Authorization="Bearer wrong") == 401
+        assert status_of(address, **bearer, Host="evil.example") == 421
+        assert status_of(address, **bearer, Origin="https://evil.example") == 403
+        assert status_of(address, **bearer) == 200
+        async with (
+            create_mcp_http_client(headers=bearer) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            result = await client.call_tool("docs_read", {"name": "guides/masks"})
+            assert not result.is_error, result.content
+
+
+def test_without_a_token_set_each_start_makes_another(cache: Path) -> None:
+    tokens = []
+    for _ in range(2):
+        with serving(cache) as (address, [_, line]):
+            tokens.append(line.removeprefix("Authorization: Bearer "))
+            assert status_of(address, Authorization=f"Bearer {tokens[-1]}") == 200
+    assert tokens[0] != tokens[1]
+    assert min(map(len, tokens)) > 40
+
+
+@pytest.mark.parametrize("token", ["", "short", "with spaces in between it is no token"])
+def test_a_token_that_is_none_keeps_the_server_from_starting(token: str, cache: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytorch_to_triton_server", "serve", "--http", "--port", "1"],
+        env=os.environ | {"PYTORCH_TO_TRITON_CACHE": str(cache), "PYTORCH_TO_TRITON_TOKEN": token},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "PYTORCH_TO_TRITON_TOKEN is no usable token" in done.stderr
+    assert "Traceback" not in done.stderr

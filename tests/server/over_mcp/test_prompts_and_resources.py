@@ -1,0 +1,92 @@
+"""Prompts, resources, and the values that their arguments may have."""
+
+import json
+from pathlib import Path
+
+import pytest
+from mcp import Client, MCPError
+from mcp.types import INVALID_PARAMS, PromptReference, ResourceTemplateReference, TextContent
+
+from pytorch_to_triton_server.serve import build_server
+
+pytestmark = pytest.mark.anyio
+Reference = PromptReference | ResourceTemplateReference
+
+
+async def text_of(client: Client, uri: str) -> str:
+    [content] = (await client.read_resource(uri)).contents
+    return str(content.model_dump()["text"])
+
+
+async def test_each_prompt_names_its_target_and_only_tools_that_exist(client: Client) -> None:
+    tools = {tool.name for tool in (await client.list_tools()).tools}
+    prompts = (await client.list_prompts()).prompts
+    assert [prompt.name for prompt in prompts] == ["convert", "audit", "tune", "debug"]
+    for prompt in prompts:
+        assert prompt.description
+        assert prompt.arguments
+        [message] = (await client.get_prompt(prompt.name, {prompt.arguments[0].name: "ops.py:gelu"})).messages
+        assert isinstance(message.content, TextContent)
+        assert "ops.py:gelu" in message.content.text.splitlines()[0]
+        begins = [line.split("`")[1] for line in message.content.text.splitlines() if line[3:4] == "`"]
+        assert begins
+        assert set(begins) <= tools
+
+
+async def test_an_unknown_prompt_or_argument_is_refused_with_those_there_are(client: Client) -> None:
+    with pytest.raises(MCPError, match=r"no prompt 'convrt'. The prompts are convert, audit, tune, debug"):
+        await client.get_prompt("convrt")
+    with pytest.raises(MCPError, match=r"no argument 'file'. It takes target.") as refused:
+        await client.get_prompt("convert", {"file": "ops.py"})
+    assert refused.value.code == INVALID_PARAMS
+
+
+async def test_a_page_a_rule_and_a_kernel_are_read_at_their_addresses(client: Client) -> None:
+    assert "mask" in await text_of(client, "docs://guides/masks")
+    rule = await text_of(client, "rule://load_without_mask")
+    assert "load_without_mask" in rule
+    assert rule == await text_of(client, "docs://rules/load_without_mask")
+    assert "def reference" in await text_of(client, "kernel://softmax")
+
+
+async def test_a_session_is_read_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ops.py").write_text("def double(x):\n    return x + x\n")
+    monkeypatch.chdir(tmp_path)
+    async with Client(build_server()) as client:
+        started = await client.call_tool(
+            "convert_start",
+            {"target": "ops.py:double", "input": ["x=float32[N]"], "dim": ["N=1,8"], "device": "interpreter"},
+        )
+        assert not started.is_error, started.content
+        session = json.loads(await text_of(client, "session://double"))
+        assert session["target"].endswith("ops.py:double")
+        template = ResourceTemplateReference(uri="session://{name}")
+        completed = await client.complete(template, {"name": "name", "value": ""})
+        assert completed.completion.values == ["double"]
+        with pytest.raises(MCPError):
+            await client.read_resource("session://..")
+
+
+async def test_arguments_complete_to_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ops.py").write_text("def gelu(x): ...\ndef _private(x): ...\nclass Block: ...\n")
+    (tmp_path / "broken.py").write_text("def (")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "ops.py").write_text("def no(x): ...\n")
+    monkeypatch.chdir(tmp_path)
+    async with Client(build_server()) as client:
+
+        async def values(
+            ref: PromptReference | ResourceTemplateReference, name: str, begun: str
+        ) -> list[str]:
+            return (await client.complete(ref, {"name": name, "value": begun})).completion.values
+
+        convert = PromptReference(name="convert")
+        assert await values(convert, "target", "ops") == ["ops.py:gelu", "ops.py:Block"]
+        assert await values(PromptReference(name="debug"), "kernel", "") == ["broken.py", "ops.py"]
+        assert "H200" in " ".join(await values(PromptReference(name="tune"), "gpu", "H"))
+        docs = ResourceTemplateReference(uri="docs://{+page}")
+        assert "guides/masks" in await values(docs, "page", "guides/")
+        assert "rules/load_without_mask" in await values(docs, "page", "load_without")
+        kernel = ResourceTemplateReference(uri="kernel://{name}")
+        assert await values(kernel, "name", "soft") == ["softmax"]
+        assert await values(convert, "nonsense", "") == []

@@ -1,0 +1,96 @@
+"""What a client is told of the tools, and what their results look like to it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import ResourceLink
+
+from pytorch_to_triton_server.over_mcp.output_schemas import MODELS, model_of, output_schemas, schema_of
+from pytorch_to_triton_server.over_mcp.wording import in_callers_words
+
+pytestmark = pytest.mark.anyio
+SNAPSHOTS = Path(__file__).with_name("snapshots")
+REWRITE = "REWRITE_SNAPSHOTS"
+MOST_TOKENS = 6000
+CHARACTERS_A_TOKEN = 4
+"""Of English text."""
+
+
+async def test_each_tools_definition_is_as_it_was_when_it_was_last_looked_at(client: Client) -> None:
+    tools = (await client.list_tools()).tools
+    for tool in tools:
+        file = SNAPSHOTS / f"{tool.name}.json"
+        shown = json.dumps(tool.model_dump(mode="json", exclude={"output_schema"}), indent=1) + "\n"
+        if os.environ.get(REWRITE):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(shown)
+        assert file.read_text() == shown, f"{file.name}: look at the change, then set {REWRITE}=1"
+    assert {file.stem for file in SNAPSHOTS.glob("*.json")} == {tool.name for tool in tools}
+
+
+async def test_all_descriptions_together_are_short(client: Client) -> None:
+    tools = (await client.list_tools()).tools
+    texts = [tool.description or "" for tool in tools]
+    texts += [
+        field.get("description", "") for tool in tools for field in tool.input_schema["properties"].values()
+    ]
+    assert sum(map(len, texts)) / CHARACTERS_A_TOKEN < MOST_TOKENS
+
+
+def test_the_schemas_of_results_are_those_of_their_models() -> None:
+    assert output_schemas() == {name: schema_of(model_of(name)) for name in [*MODELS, "device"]}
+
+
+async def test_the_usual_other_names_of_the_first_argument_are_understood(client: Client) -> None:
+    file = Path(__file__).parents[3] / "reference_kernels" / "vector_add.py"
+    for name in ("path", "file", "kernel"):
+        result = await client.call_tool("audit", {name: str(file), "evidence": "source"})
+        assert not result.is_error, result.content
+    result = await client.call_tool("audit", {"path": str(file), "paths": [str(file)]})
+    assert result.is_error
+    assert "path: no such argument" in str(result.content)
+
+
+async def test_a_wrong_type_is_named_as_json_names_it(client: Client) -> None:
+    wrong: dict[str, tuple[Any, str]] = {
+        "dim": ("M=1", "dim: it wants a list of strings"),
+        "backward": ("maybe", "backward: it wants true or false"),
+        "timeout": ("soon", "timeout: it wants a number"),
+        "seed": ({}, "seed: it wants a whole number"),
+        "reference": (3, "reference: it wants a string"),
+    }
+    for name, (value, message) in wrong.items():
+        result = await client.call_tool("validate", {"kernel": "x.py", name: value})
+        assert result.is_error
+        assert message in str(result.content)
+        assert "tuple" not in str(result.content)
+
+
+def test_texts_name_arguments_and_tools_as_a_call_does_but_leave_commands_alone() -> None:
+    text = "Use --dim and `convert start`.\nRun /bin/pytorch-to-triton validate k.py --dim M=1\n--allow-dir"
+    assert in_callers_words(text) == (
+        "Use dim and `convert_start`.\nRun /bin/pytorch-to-triton validate k.py --dim M=1\n--allow-dir"
+    )
+
+
+async def test_written_files_come_as_links(client: Client, tmp_path: Path) -> None:
+    kernel = Path(__file__).parents[3] / "reference_kernels" / "vector_add.py"
+    report = tmp_path / "audit.md"
+    arguments = {"paths": [str(kernel)], "evidence": "source", "into": str(report)}
+    result = await client.call_tool("audit", arguments)
+    assert [link.uri for link in result.content if isinstance(link, ResourceLink)] == [report.as_uri()]
+
+
+async def test_more_of_a_result_comes_when_it_is_asked_for(client: Client, tmp_path: Path) -> None:
+    kernels = [f"@triton.jit\ndef kernel_{n}(n):\n    while n:\n        break\n" for n in range(60)]
+    (tmp_path / "many.py").write_text("import triton\n\n" + "\n".join(kernels))
+    sizes = [
+        len(json.dumps((await client.call_tool("audit", arguments)).structured_content))
+        for detail in ("brief", "full")
+        if (arguments := {"paths": [str(tmp_path)], "evidence": "source", "detail": detail})
+    ]
+    assert sizes[0] <= 12_000 < sizes[1] <= 60_000
