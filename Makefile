@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-corpora test-tritons benchmarks kernelbench check browser setup clean
+.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -19,6 +19,10 @@ test: $(READY)
 test-corpora: $(READY)
 	PYTORCH_TO_TRITON_PYTHONS=$$(ls -d $(CURDIR)/.tritons/*/bin/python 2>/dev/null | paste -sd:) \
 		$(BIN)/pytest -m corpora -n 2 --dist worksteal
+
+# The recipe of references/untrusted_kernels.md, with Docker or Podman. CONTAINER_BUILD_OPTIONS go to the build.
+test-containers: $(READY)
+	$(BIN)/pytest -m containers
 
 # The oldest release of Triton that is supported, the usual one and the newest, an environment each.
 TRITONS := 3.6.0 3.7.1 3.9.0

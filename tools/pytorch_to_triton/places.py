@@ -34,6 +34,11 @@ def results() -> Path:
     return cache() / "results"
 
 
+def jobs() -> Path:
+    """The folder that holds one file a long call, for servers that start after it."""
+    return cache() / "jobs"
+
+
 def locks() -> Path:
     """The folder that holds one lock file a device."""
     return cache() / "locks"

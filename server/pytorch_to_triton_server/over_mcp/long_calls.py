@@ -11,14 +11,16 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel, ConfigDict
 
-from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.errors import BadInput, Refusal
 from pytorch_to_triton_server.boundary import Boundary
+from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.over_mcp.answers import Detail
 from pytorch_to_triton_server.over_mcp.fit import plain
+from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall, State, all_kept, read_kept
 from pytorch_to_triton_server.tool import Tool, ToolCall
 
 if TYPE_CHECKING:
     from pytorch_to_triton.jobs.client import WorkerClient
-    from pytorch_to_triton_server.over_mcp.answers import Detail
 
 HEARTBEAT_SECONDS = 1.0
 _KEPT = 32
@@ -35,7 +37,7 @@ class Calling:
     tool: Tool
     boundary: Boundary
     python: str | None
-    detail: "Detail"
+    detail: Detail
     """How much of the result its caller wants."""
 
 
@@ -46,9 +48,9 @@ class ListedCall(BaseModel):
 
     job_id: str
     tool: str
-    state: Literal["running", "finished", "failed", "cancelled"]
+    state: State
     seconds: float
-    """Since it began, until its end."""
+    """Since it began, until its end; 0 of one that runs in another server."""
     doing: str
 
 
@@ -103,11 +105,14 @@ class LongCall:
         self.doing = "starting"
         """Its latest progress message."""
         self.steps = CallProgress()
+        self._kept: KeptCall | None = None
+        """In a file, once a client knows its job_id."""
         self._scope = anyio.CancelScope()
         self._started = time.monotonic()
         self._ended: float | None = None
         self._result: BaseModel | None = None
         self._error: Exception | None = None
+        self._cancelled = False
 
     @property
     def seconds(self) -> float:
@@ -119,22 +124,26 @@ class LongCall:
         return self.calling.tool
 
     @property
-    def detail(self) -> "Detail":
+    def detail(self) -> Detail:
         """How much of the result its caller wants."""
         return self.calling.detail
 
     @property
     def job(self) -> ListedCall:
         """As one of a list."""
-        if not self.done.is_set():
-            state: Literal["running", "finished", "failed", "cancelled"] = "running"
-        elif self._error is not None:
-            state = "failed"
-        else:
-            state = "finished" if self._result is not None else "cancelled"
         return ListedCall(
-            job_id=self.id, tool=self.tool.name, state=state, seconds=self.seconds, doing=self.doing
+            job_id=self.id,
+            tool=self.tool.name,
+            state=self._end if self.done.is_set() else "running",
+            seconds=self.seconds,
+            doing=self.doing,
         )
+
+    @property
+    def _end(self) -> Literal["finished", "failed", "cancelled"]:
+        if self._error is not None:
+            return "failed"
+        return "finished" if self._result is not None else "cancelled"
 
     async def run(
         self, open_client: "Callable[[], Awaitable[WorkerClient]]", arguments: dict[str, Any]
@@ -151,10 +160,27 @@ class LongCall:
         finally:
             self._ended = time.monotonic()
             self.done.set()
+            self._keep_end()
 
     def cancel(self) -> None:
         """End the call and kill its processes; does nothing to a finished call."""
+        self._cancelled = True
         self._scope.cancel()
+
+    def keep(self) -> None:
+        """Let servers that start later find it: a client is told its job_id."""
+        if self._kept is None:
+            self._kept = KeptCall.begun(self.id, self.tool.name, self.detail)
+            self._kept.write()
+
+    def _keep_end(self) -> None:
+        """What a server that starts later finds; of a call that ends with its server that is nothing."""
+        by_itself = self._result is not None or self._error is not None or self._cancelled
+        if self._kept is None or not by_itself:
+            return
+        result = None if self._result is None else self._result.model_dump(mode="json")
+        end = {"end": self._end, "seconds": self.seconds, "result": result, "why": why_of(self._error)}
+        self._kept.model_copy(update=end).write()
 
     def answer(self) -> BaseModel:
         """Its result, or that it is still running or was cancelled. Raises what the call raised."""
@@ -185,6 +211,13 @@ class LongCall:
         """As a ProgressListener: results are returned all together, at the end."""
 
 
+def why_of(error: Exception | None) -> tuple[str, str] | None:
+    """What was wrong, and what to do about it."""
+    if error is None or isinstance(error, Refusal):
+        return None if error is None else (error.message, error.hint)
+    return f"{type(error).__name__}: {error}.", "The log of the server that ran it has the traceback."
+
+
 class LongCalls:
     """The server's calls, by their job_id."""
 
@@ -204,18 +237,20 @@ class LongCalls:
         self._group.start_soon(long_call.run, self._open_client, arguments)
         return long_call
 
-    def find(self, job_id: str) -> LongCall:
-        """Raises BadInput if the job_id is unknown."""
-        if job_id not in self._calls:
+    def find(self, job_id: str) -> LongCall | KeptCall:
+        """Of this server, or of another of its folder. Raises BadInput if the job_id is unknown."""
+        found = self._calls.get(job_id) or read_kept(job_id)
+        if found is None:
             raise BadInput(
-                f"There is no job {job_id!r}: this server never issued it, or has dropped its result.",
+                f"There is no job {brief(job_id)}: no server of this folder issued it, or it is forgotten.",
                 'Call job with action "list" to see the jobs, or the tool again.',
             )
-        return self._calls[job_id]
+        return found
 
     def listed(self) -> CallList:
-        """Every call that is running or remembered."""
-        jobs = tuple(one.job for one in reversed(self._calls.values()))
+        """Every call that is running or remembered, those of other servers of this folder behind."""
+        others = [kept for kept in all_kept() if kept.job_id not in self._calls]
+        jobs = (*(one.job for one in reversed(self._calls.values())), *map(listed_kept, others))
         running = sum(one.state == "running" for one in jobs)
         return CallList(
             summary=f"{running} running, {len(jobs) - running} ended.",
@@ -234,6 +269,8 @@ class LongCalls:
                     await report(*long_call.steps.shown(long_call.seconds), long_call.doing)
                     with anyio.move_on_after(HEARTBEAT_SECONDS):
                         await long_call.done.wait()
+            if not long_call.done.is_set():
+                long_call.keep()
         except anyio.get_cancelled_exc_class():
             if cancels:
                 long_call.cancel()
@@ -252,6 +289,14 @@ class LongCalls:
         finished = [one for one in self._calls.values() if one.done.is_set()]
         for one in finished[: max(0, len(finished) - _KEPT)]:
             del self._calls[one.id]
+
+
+def listed_kept(kept: KeptCall) -> ListedCall:
+    """A call of another server as one of a list."""
+    elsewhere = f"in another server, process {kept.server}" if kept.state == "running" else ""
+    return ListedCall(
+        job_id=kept.job_id, tool=kept.tool, state=kept.state, seconds=kept.seconds, doing=elsewhere
+    )
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server.over_mcp.answers import Detail, answered
+from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall
 from pytorch_to_triton_server.over_mcp.long_calls import Calling, LongCalls
 from pytorch_to_triton_server.over_mcp.output_schemas import output_schemas
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
@@ -73,6 +74,8 @@ def job_tool(settings: ServerSettings) -> ServedTool:
         if job_id is None:
             raise BadInput(f"{action} wants a job_id.", 'Call job with action "list" to see the jobs.')
         found = calls.find(job_id)
+        if isinstance(found, KeptCall):
+            return answered(found.kept_result(), found.tool, found.detail, images=settings.images)
         if action == "cancel":
             found.cancel()
         if action != "status":
@@ -82,7 +85,7 @@ def job_tool(settings: ServerSettings) -> ServedTool:
     about = (
         "Wait for a call that returned a job_id, look at it, or cancel it; or list the calls.\n\n"
         "Returns the call's own result, or the job_id again if it is still running. A job goes on if the "
-        "client stops waiting for it."
+        "client stops waiting for it, and its result is found again by a server that is started later."
     )
     hints = ToolAnnotations(
         read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False

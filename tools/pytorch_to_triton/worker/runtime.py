@@ -13,6 +13,8 @@ TEST_VARIABLES = ("PYTEST_", "CI", "GITHUB_", "GITLAB_", "BUILDKITE", "JENKINS",
 """Prefixes of environment variables by which a candidate could detect that it is being tested."""
 
 JOBS_AT_ONCE = 4
+GPU_SHARE_VARIABLE = "PYTORCH_TO_TRITON_GPU_MEMORY_SHARE"
+"""Sets the part of a GPU's memory that one process may hold, above 0, at most 1."""
 
 
 def enter_runtime(runtime: dict[str, Any]) -> None:
@@ -36,12 +38,24 @@ def enter_runtime(runtime: dict[str, Any]) -> None:
         importlib.import_module(".interpreter", __package__).install()
     else:
         warm_up_triton()
+        leave_gpu_memory_to_others()
 
 
 def warm_up_triton() -> None:
     """Have Triton hash its own files now: at a process's first compilation that takes half a second."""
     with contextlib.suppress(ImportError, AttributeError):
         importlib.import_module("triton.runtime.cache").triton_key()
+
+
+def leave_gpu_memory_to_others() -> None:
+    """Bound what torch's allocator takes of a GPU, once a process uses one; beyond it is out of memory."""
+    share = 0.9
+    with contextlib.suppress(ValueError):
+        given = float(os.environ.get(GPU_SHARE_VARIABLE, ""))
+        share = given if 0 < given <= 1 else share
+    cuda = importlib.import_module("torch").cuda
+    # Called now, it would take hold of the GPU.
+    cuda._lazy_call(lambda: cuda.set_per_process_memory_fraction(share))
 
 
 def as_on_a_gpu() -> AbstractContextManager[None]:

@@ -16,7 +16,7 @@ from .. import wire
 from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
 from ..calls.exchange import REFERENCE, CallInputs, Exchange
 from ..calls.tensors import write_values
-from ..device import release_cached
+from ..device import is_usable, release_cached
 from ..failure import describe_failure
 from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
@@ -36,7 +36,10 @@ def work(
     state_seed: int,
     budget: wire.ErrorBudget,
 ) -> dict[str, Any]:
-    """An item once the reference is loaded, then one for each request."""
+    """An item once the reference is loaded, then one for each request.
+
+    A reference that leaves the device unusable ends the job early: the other cases are not to blame.
+    """
     report.during("load")
     exchange = Exchange(Path(setting["folder"]))
     if not (exchange.staged / REFERENCE).exists():
@@ -52,6 +55,8 @@ def work(
     for request in report.requests():
         report.during(request["name"])
         report.item(session.answer(request))
+        if not is_usable(setting["device"]):
+            break
         release_cached(setting["device"])
     return {}
 
