@@ -52,6 +52,10 @@ FUNCTIONS = {
         {"x": "float32[M, N]", "w": "float32[33, N]", "b": "float32[33]"},
         "def f(x, w, b):\n    return F.gelu(F.linear(x, w, b))\n",
     ),
+    "a pool with padding along one dimension": (
+        {"x": "float32[2, M, N]"},
+        "def f(x):\n    return F.silu(F.max_pool1d(x, 3, stride=2, padding=1))\n",
+    ),
     "a matrix product": (
         {"x": "float32[M, N]", "w": "float32[N, 33]"},
         "def f(x, w):\n    return x @ w\n",

@@ -11,8 +11,6 @@ ASK = "__complete"
 """The command by which a shell's script asks; no page of help lists it."""
 _OPEN = ("/", "=", ".py")
 """Endings of words that may go on: behind a file comes a colon and a name."""
-_WHOLE = "all"
-"""The command that stands for its group where none is named."""
 _TARGETS = frozenset({"target", "kernel", "reference", "against", "example", "paths", "file"})
 _FOLDERS = frozenset({"into", "below", "allow_dir"})
 _PATHS = frozenset({"python", "baseline"})
@@ -80,8 +78,8 @@ def walked(table: CommandTable, before: Sequence[str]) -> tuple[str, CommandRow,
         inner = f"{path} {rest[0]}".strip()
         if inner in commands:
             path, rest = inner, rest[1:]
-        elif not rest[0].startswith("-") and f"{path} {_WHOLE}" in commands:
-            path = f"{path} {_WHOLE}"
+        elif not rest[0].startswith("-") and commands[path]["alone"]:
+            path = commands[path]["alone"]
         elif rest[0].startswith("-"):
             rest = rest[1:]
         else:
@@ -105,9 +103,8 @@ def positional(
         for name, inner in table["commands"].items():
             if name.startswith(path) and len(name.split()) == depth + 1:
                 yield name.split()[-1], inner["help"]
-        whole = table["commands"].get(f"{path} {_WHOLE}")
-        if whole and path:
-            yield from positional(table, f"{path} {_WHOLE}", whole, given, begun)
+        if alone := row["alone"]:
+            yield from positional(table, alone, table["commands"][alone], given, begun)
         return
     taken = row["arguments"]
     index = len(arguments_in(row, given))

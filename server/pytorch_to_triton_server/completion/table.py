@@ -36,6 +36,8 @@ class CommandRow(TypedDict):
     arguments: list[Taken]
     options: list[Taken]
     group: bool
+    alone: str
+    """The path of the command that a group stands for where none of its commands is named; else empty."""
 
 
 class CommandTable(TypedDict):
@@ -73,6 +75,7 @@ def fingerprint_of_program() -> str:
 
 def rows(command: Any, path: str) -> dict[str, CommandRow]:
     """A command's own row, and those of the commands in it."""
+    from pytorch_to_triton_server.command_classes import WHOLE
     from pytorch_to_triton_server.command_parameters import parameters_of
     from pytorch_to_triton_server.help_page import in_brief
 
@@ -83,6 +86,7 @@ def rows(command: Any, path: str) -> dict[str, CommandRow]:
         "arguments": [one for one in taken if not one["name"].startswith("-")],
         "options": [*(one for one in taken if one["name"].startswith("-")), HELP],
         "group": bool(commands),
+        "alone": f"{path} {WHOLE}" if WHOLE in commands else "",
     }
     found = {path: row}
     for name, inner in commands.items():

@@ -39,3 +39,27 @@ def test_a_reduction_goes_by_the_neighbours_of_its_largest_operand() -> None:
     source = text(graph({"x": ("B", "S", "N"), "mask": ("B", "S")}, nodes, ("y",)), 2)
     assert "% N" not in source
     assert "* N + col[None, :]" in source
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("pool", ["max_pool2d", "avg_pool2d"])
+def test_what_goes_on_with_the_elements_of_a_pool_is_in_its_kernel(pool: str, stage: int) -> None:
+    image, pooled = ("B", "2*M", "2*N"), ("B", "M", "N")
+    nodes = (
+        node("p", f"{pool}.default", ("x", [2, 2], [2, 2]), pooled),
+        node("s", "silu.default", ("p",), pooled),
+        node("y", "mul.Tensor", ("s", "z"), pooled),
+    )
+    source = text(graph({"x": image, "z": pooled}, nodes, ("y",)), stage)
+    assert source.count("_kernel(") == 1
+
+
+def test_a_pool_that_several_elements_read_is_computed_once() -> None:
+    image, pooled, doubled = ("B", "2*M", "2*N"), ("B", "M", "N"), ("B", "2*M", "N")
+    nodes = (
+        node("p", "max_pool2d.default", ("x", [2, 2], [2, 2]), pooled),
+        node("g", "mul.Tensor", ("p", "z"), pooled),
+        node("y", "repeat.default", ("g", [1, 2, 1]), doubled),
+    )
+    source = text(graph({"x": image, "z": pooled}, nodes, ("y",)), 2)
+    assert source.count("_kernel(") == 2

@@ -15,6 +15,8 @@ from pytorch_to_triton.draft.ir.rewriting import decided, rewrite, substitute
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Cluster,
+    Const,
+    Index,
     Load,
     Map,
     Reduce,
@@ -150,11 +152,21 @@ class _Partition:
                 self._keep(anchors)
                 continue
             matched = self._matched((step,))
-            if isinstance(matched, Group) and not (anchors and _repeats(matched)) and not _is_large(matched):
-                return
+            if isinstance(matched, Group) and not _is_large(matched):
+                repeats = anchors and _repeats(matched) and not self._goes_on(step, anchors, matched)
+                if not repeats:
+                    return
             if not inside:
                 return
             self._keep((anchors or inside)[-1:])
+
+    def _goes_on(self, step: Step, anchors: Sequence[str], group: Group) -> bool:
+        """Whether each window is computed just once: for the one element that goes on with it."""
+        if group.pattern is not window or self._reduces(step):
+            return False
+        reads = [v for v in walk(step.tensor.value) if isinstance(v, Load) and v.buffer.name in anchors]
+        plain = all(v.where is None and all(isinstance(i, Index | Const) for i in v.index) for v in reads)
+        return plain and all(set(step.tensor.axes) <= axes_of(v) for v in reads)
 
     def _keep(self, names: Sequence[str]) -> None:
         self.kept |= set(names)

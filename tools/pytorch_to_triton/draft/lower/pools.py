@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import reduce
 
 from pytorch_to_triton.draft.ir.indices import every, extent, minus, plus, times
-from pytorch_to_triton.draft.ir.monoids import ARGMAX, LARGEST, MAX, SUM
-from pytorch_to_triton.draft.ir.sizes import Size
+from pytorch_to_triton.draft.ir.monoids import ARGMAX, MAX, SUM
+from pytorch_to_triton.draft.ir.sizes import Size, product
 from pytorch_to_triton.draft.ir.sizes import size as sized
 from pytorch_to_triton.draft.ir.values import Const, Get, Number, Reduce, Value, named, op
 from pytorch_to_triton.draft.lower.row import Context, Refused, as_kind, row
@@ -152,8 +152,8 @@ def largest(x: Tensor, windows: Sequence[Window]) -> tuple[Tensor, Tensor]:
         place = plus(times(place, size), window.at)
     inside = every([w.inside for w in windows])
     if inside is not None:
-        # Where all are -inf the first that is an element is the maximum.
-        place = op("where", inside, place, LARGEST)
+        # Where all are -inf the first that is an element is the maximum: no element stands behind the image.
+        place = op("where", inside, place, extent(product(x.shape[-len(windows) :])))
     dims = (*lead, *(w.out for w in windows))
     if not axes:
         return Tensor(dims, values, x.dtype), Tensor(dims, place, "int64")

@@ -1,4 +1,4 @@
-"""Python's own functions of numbers, made to keep sizes symbolic while a target is traced.
+"""Functions that would fix sizes, made to keep them symbolic while a target is traced.
 
 `math.sqrt(x.shape[-1])` and `float(n)` would make torch.export fix the size at the traced one.
 """
@@ -33,6 +33,18 @@ BUILTINS: dict[str, Function] = {
     "len": lambda tensor: tensor.shape[0],
 }
 TAKEN = {"len": (torch.Tensor,)}
+DEFAULTS: dict[str, Any] = {"stride": (), "padding": 0, "dilation": 1, "ceil_mode": False}
+"""Of torch.max_pool1d, in their order."""
+
+
+def max_pool1d(x: torch.Tensor, kernel_size: Any, *others: Any, **named: Any) -> torch.Tensor:
+    """torch.max_pool1d by torch.max_pool2d: its own shape function fixes the length at the traced one."""
+    given = dict(zip(DEFAULTS, others, strict=False)) | named
+    stride, padding, dilation, ceil_mode = ({**DEFAULTS, **given}[name] for name in DEFAULTS)
+    rows = zip((1, 1, 0, 1), (kernel_size, stride or kernel_size, padding, dilation), strict=True)
+    sides = [(row, *one) if isinstance(one, list | tuple) else (row, one) for row, one in rows]
+    pooled: torch.Tensor = torch.ops.aten.max_pool2d(x.unsqueeze(-2), *sides, ceil_mode)
+    return pooled.squeeze(-2)
 
 
 def following(plain: Function, symbolic: Function, of: tuple[type, ...] = SIZES) -> Function:
@@ -48,9 +60,10 @@ def following(plain: Function, symbolic: Function, of: tuple[type, ...] = SIZES)
 
 @contextlib.contextmanager
 def sizes_stay_symbolic(contents: ModuleType, file: Path) -> Iterator[None]:
-    """Inside, functions of `math`, and `float`, `int`, `len` in the target's file, keep sizes symbolic."""
+    """Inside, functions of `math`, `float`, `int`, `len` in the target's file, and max_pool1d, keep them."""
     replaced = {getattr(math, name): following(getattr(math, name), new) for name, new in MATH.items()}
     with contextlib.ExitStack() as stack:
+        swap(stack, torch, "max_pool1d", max_pool1d)
         for name in MATH:
             swap(stack, math, name, replaced[getattr(math, name)])
         for name, value in list(vars(contents).items()):
