@@ -41,6 +41,25 @@ async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge) -> N
     assert "triton.cdiv" in verdict.next_step
 
 
+async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_is_declared(
+    judge: Judge,
+) -> None:
+    verdict = await judge(KERNELS / "wrong" / "long_rows_forgotten.py")
+    assert verdict.verdict == "failed"
+    assert {c.name for c in verdict.cases if c.status == "failed"} == {"M=3 N=1025"}
+    assert verdict.never_launched == ()
+
+
+async def test_a_kernel_that_no_case_launched_is_named_in_the_summary(judge: Judge, tmp_path: Path) -> None:
+    text = (KERNELS / "wrong" / "long_rows_forgotten.py").read_text()
+    file = tmp_path / "hidden.py"
+    file.write_text(text.replace("if n_cols <= WHOLE:", "if n_cols >= 0:"))
+    verdict = await judge(file)
+    assert verdict.verdict == "passed"
+    assert verdict.never_launched == ("row_sum_long_rows_kernel",)
+    assert "row_sum_long_rows_kernel was never launched: not validated." in verdict.summary
+
+
 async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(judge: Judge) -> None:
     labels = ("", " x transposed", " x sliced", " x rows far apart", " nan in x", " called again")
     cases = tuple(f"M=5 N=9{label}" for label in labels)

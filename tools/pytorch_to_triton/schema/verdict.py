@@ -210,6 +210,8 @@ class Verdict(Value):
     limits: tuple[Limit, ...] = ()
     """Up to where the candidate is right, beyond what is declared."""
     behavior: Behavior
+    never_launched: tuple[str, ...] = ()
+    """Kernels of the candidate's file that no case launched: nothing was seen of them."""
     smallest: str | None = None
     """The smallest case found that is wrong in the same way as the one in the summary."""
     replay: str

@@ -21,6 +21,7 @@ from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.case_names import case_named
+from pytorch_to_triton.validate.host_code import Switch
 from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder, name_of
 from pytorch_to_triton.validate.special_values import (
     add_magnitudes,
@@ -42,6 +43,10 @@ RANDOM_POINTS = 3
 """Points at random: a kernel made for the planned sizes cannot know them."""
 OPTION_FACTOR = 10.0
 """A float constant is tried at so many times its value."""
+MOST_SWITCHES = 8
+"""At most so many sizes at which the candidate's own code takes another way are tried."""
+ROUND_STEPS = (16, 128)
+"""Tried past such a size where requirements ask for multiples."""
 _STEPS_TRIED = 1_024
 _RANDOM_TRIES = 1_000
 _FURTHER_ODD = 3
@@ -64,16 +69,18 @@ def plan_cases(
     limit_span_bytes: int | None = None,
     seed: int | None = None,
     all_mixtures: bool = False,
+    switches: Sequence[Switch] = (),
 ) -> CasePlan:
     """The cases of a validation; none holds more than `limit_elements` elements over all its tensors.
 
     Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
     any that can be generated the plan has no cases, and says why. Large strides, which span gigabytes, are
     planned up to `limit_span_bytes` a call; None: not at all. The seed adds random sizes; None: none.
-    Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`.
+    Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`. Past each
+    of the `switches` there is a case, so that each way the candidate takes is tried.
     """
     limits = CaseSizeLimits(limit_elements, limit_span_bytes)
-    plan = _planned(declaration, limits, seed, all_mixtures=all_mixtures)
+    plan = _planned(declaration, limits, seed, switches, all_mixtures=all_mixtures)
     skipped = {what: why for what, why in plan.skipped.items() if what not in plan.untried}
     untried = (Skip(what=what, why=why, declared=True) for what, why in plan.untried.items())
     others = (Skip(what=what, why=why) for what, why in skipped.items())
@@ -95,11 +102,16 @@ def case_for(
     label or dimension, a missing size, and sizes that cannot be run.
     """
     limits = CaseSizeLimits(limit_elements, limit_span_bytes)
-    return case_named(_planned(declaration, limits, seed, all_mixtures=True), name)
+    return case_named(_planned(declaration, limits, seed, (), all_mixtures=True), name)
 
 
 def _planned(
-    declaration: Declaration, limits: CaseSizeLimits, seed: int | None, *, all_mixtures: bool
+    declaration: Declaration,
+    limits: CaseSizeLimits,
+    seed: int | None,
+    switches: Sequence[Switch],
+    *,
+    all_mixtures: bool,
 ) -> PlanBuilder:
     plan = PlanBuilder(declaration, limits)
     base = plan.add_nearest("declared", middle_point(declaration.dims))
@@ -112,6 +124,7 @@ def _planned(
             _add_together(plan, detail)
             _add_generated(plan, detail)
             _add_beyond(plan, detail)
+            _add_switches(plan, detail, switches)
             if seed is not None and declaration.dims:
                 _add_random_sizes(plan, seed)
         further = _further_dtypes(declaration)
@@ -282,6 +295,19 @@ def _add_beyond(plan: PlanBuilder, base: Point) -> None:
         for step in dict.fromkeys((1, _step(sizes))):
             if plan.add_nearest("beyond", {**base, name: twice + step}, fixed=name) is not None:
                 break
+
+
+def _add_switches(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) -> None:
+    """Each dimension past a size at which the candidate takes another way, where no case is yet."""
+    pairs = [(switch.size, name) for switch in switches for name in switch.dims]
+    for size, name in pairs[:MOST_SWITCHES]:
+        if any(case.dims[name] > size for case in plan.cases.values()):
+            continue
+        for step in dict.fromkeys((1, _step(plan.declaration.dims[name]), *ROUND_STEPS)):
+            if plan.add_nearest("beyond", {**base, name: size + step}, fixed=name) is not None:
+                break
+    for size, name in pairs[MOST_SWITCHES:]:
+        plan.leave_out(f"{name} past {size}", f"{MOST_SWITCHES} sizes at which the candidate switches are")
 
 
 def _step(sizes: Sequence[int]) -> int:

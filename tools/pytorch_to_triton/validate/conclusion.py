@@ -58,6 +58,7 @@ def summary_of(
     results: Sequence[CaseResult],
     violations: Sequence[Violation] = (),
     skipped: Sequence[Skip] = (),
+    never_launched: Sequence[str] = (),
 ) -> str:
     """The outcome in a few sentences: what was found, what was left open, and what was not tried."""
     if decision == "failed":
@@ -66,8 +67,20 @@ def summary_of(
         summary = undecided_summary(results)
     else:
         summary = passed_summary(results)
-    missing = ", ".join(not_tried(skipped))
-    return f"{sentence(summary)} Not tried: {missing}, too large for this run." if missing else summary
+    more = []
+    if missing := ", ".join(not_tried(skipped)):
+        more.append(f"Not tried: {missing}, too large for this run.")
+    if never_launched and decision == "passed":
+        more.append(unseen(never_launched))
+    return " ".join([sentence(summary), *more]) if more else summary
+
+
+def unseen(never_launched: Sequence[str]) -> str:
+    """That nothing was seen of these kernels."""
+    what = "was" if len(never_launched) == 1 else "were"
+    trained = any(part in name for name in never_launched for part in ("backward", "bwd", "grad"))
+    how = " (--backward compares gradients)" if trained else ""
+    return f"{', '.join(never_launched)} {what} never launched: not validated{how}."
 
 
 def not_tried(skipped: Iterable[Skip]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.profilers.sanitizer import Tool
 from pytorch_to_triton.schema.description import Description, Example
 from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
@@ -25,6 +26,7 @@ from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, v
 from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.exchange_folder import exchange_folder
+from pytorch_to_triton.validate.host_code import Switch, kernels_in, switches_in
 from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
@@ -133,7 +135,9 @@ class Validation:
         )
         declaration = problem.declaration
         await refuse_too_large(setting.worker, declaration, setting.runtime)
-        plan = planned(self.description, request, declaration, limits, setting.seed)
+        source = source_of(request.candidate)
+        switches = switches_in(source, declaration)
+        plan = planned(self.description, request, declaration, limits, setting.seed, switches)
         plan = chosen(plan, request, declaration, limits)
         refuse_empty(plan)
         await self.reference.stage(request.candidate, name)
@@ -150,7 +154,7 @@ class Validation:
         finally:
             await candidate_workers.close()
         seen = tuple(one.seen for one in judged)
-        return verdict_of(Findings(request, plan, tuple(results), seen, memory, smallest), trial)
+        return verdict_of(Findings(request, plan, tuple(results), seen, memory, smallest, source), trial)
 
 
 async def tried(
@@ -192,6 +196,7 @@ def planned(
     declaration: Declaration,
     limits: CaseSizeLimits,
     seed: int,
+    switches: Sequence[Switch],
 ) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
 
@@ -204,6 +209,7 @@ def planned(
         limit_span_bytes=limits.span_bytes,
         seed=seed,
         all_mixtures=request.require_mixed_dtypes,
+        switches=switches,
     )
     own = examples_case(reference)
     if own is None or request.options.inputs:
@@ -217,6 +223,14 @@ def planned(
     return CasePlan(
         cases=(own, *(beside_own(case, declaration) for case in plan.cases)), skipped=plan.skipped
     )
+
+
+def source_of(candidate: Target) -> str:
+    """The text of its file; empty where that cannot be read as text, which loading it says."""
+    try:
+        return candidate.path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def beside_own(case: Case, declaration: Declaration) -> Case:
@@ -263,6 +277,12 @@ class Findings:
     observations: tuple[Observation, ...]
     memory: MemoryCheck
     smallest: str | None
+    source: str
+    """Of the candidate's file."""
+
+    def never_launched(self, launched: Collection[str]) -> tuple[str, ...]:
+        """Kernels of the candidate's file that no case of the whole plan launched."""
+        return () if self.request.cases else tuple(sorted(kernels_in(self.source).difference(launched)))
 
 
 def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
@@ -273,6 +293,8 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     wrong = wrong_of(results)
     telling = found.smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
+    behavior = behavior_of(found.observations)
+    never_launched = found.never_launched(behavior.kernels)
     notes = (
         *notes_of(found.observations, trial.policy),
         *notes_on_values(results),
@@ -282,7 +304,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         *found.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations, found.plan.skipped),
+        summary=summary_of(decision, results, violations, found.plan.skipped, never_launched),
         next_step=next_step_of(decision, results, violations),
         verdict=decision,
         candidate=str(found.request.candidate),
@@ -292,7 +314,8 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         violations=violations,
         notes=notes,
         limits=limits_in(results),
-        behavior=behavior_of(found.observations),
+        behavior=behavior,
+        never_launched=never_launched,
         smallest=found.smallest,
         replay=command(found.request, setting.runtime, setting.seed, telling),
         seed=setting.seed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from math import prod
 
@@ -13,11 +13,15 @@ from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, default_range
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.validate.host_code import switches_in
 
 MOST_ELEMENTS = 2**17
 """Of one tensor in a test: more would keep the interpreter busy for minutes."""
 MOST_SIZES = 8
 POINTS_TRIED = 2000
+MOST_SWITCHES = 4
+STEPS = (1, 16, 128)
+"""Past a size at which `run` takes another way: round ones for sizes that must be multiples."""
 TIMED_BYTES = (2**20, 2**24, 2**28)
 """Inputs of a benchmark hold at least these: a small, an ordinary and a large size."""
 
@@ -78,7 +82,8 @@ def another_dtype(recipe: Recipe) -> str | None:
 
 
 def tested_sizes(recipe: Recipe) -> list[Point]:
-    """Declared sizes for a test: the smallest, the largest, the middle, and each dim's sizes from there."""
+    """Sizes for a test: the smallest, the largest, the middle, each dim's declared ones from there, and the
+    first past each size at which `run` takes another way."""
     dims = recipe.dims
     if not dims:
         return [{}]
@@ -93,7 +98,21 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
             found.append(point)
         if len(found) == MOST_SIZES:
             break
-    return found or [next((p for p in points if is_drawable(declaration, p)), points[0])]
+    found = found or [next((p for p in points if is_drawable(declaration, p)), points[0])]
+    return [*found, *islice(past_switches(recipe, declaration, smallest_point(small)), MOST_SWITCHES)]
+
+
+def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Iterator[Point]:
+    """A point past each size at which `run` takes another way, where a test has time for it."""
+    for switch in switches_in(recipe.text, declaration):
+        for name in switch.dims:
+            if switch.size < max(recipe.dims[name]):
+                continue
+            points = ({**small, name: switch.size + step} for step in STEPS)
+            fitting = (
+                p for p in points if is_drawable(declaration, p) and elements(recipe, p) <= MOST_ELEMENTS
+            )
+            yield from islice(fitting, 1)
 
 
 def timed_sizes(recipe: Recipe) -> list[Point]:

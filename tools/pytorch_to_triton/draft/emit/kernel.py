@@ -29,7 +29,7 @@ from pytorch_to_triton.draft.ir.values import (
 )
 from pytorch_to_triton.draft.schedule.schedule import Schedule
 
-KNOWN = frozenset({"tl", "triton", "libdevice", "float", "range"})
+KNOWN = frozenset({"tl", "triton", "libdevice", "float", "range", "max", "min"})
 
 
 @dataclass(frozen=True)

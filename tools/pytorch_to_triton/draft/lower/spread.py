@@ -38,7 +38,7 @@ def _freedom(x: Tensor, dims: Sequence[int], correction: float) -> Value:
     n = count(x, dims)
     if correction == int(correction):
         left = n - int(correction)
-        return extent(left if correction <= 1 else sympy.Max(left, sizes.ZERO))
+        return extent(sympy.Max(left, sizes.ZERO) if correction else left)
     if not n.is_Integer:
         raise Refused("its correction is no whole number")
     return Const(max(float(n) - correction, 0.0))

@@ -1,0 +1,91 @@
+"""What a kernel file's own code says: which kernels it launches, and at which sizes it takes another way."""
+
+from textwrap import dedent
+
+import pytest
+
+from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.validate.cases import plan_cases
+from pytorch_to_triton.validate.host_code import Switch, kernels_in, switches_in
+
+DECLARED = parse_declaration({"x": "float32[M, N]", "w": "float32[2 * N]"}, {"M": [1, 3], "N": [1, 64]})
+SWITCHES = {
+    "a size by its declared name": ("if N <= 16384:\n    pass", {16384: ("N",)}),
+    "a variable from a shape": ("n_rows, n_cols = x.shape\nif n_cols > 2**12:\n    pass", {4096: ("N",)}),
+    "one dimension of a shape": ("n = x.shape[-1]\nif 512 < n:\n    pass", {512: ("N",)}),
+    "a size() with a sum": ("n = w.size(0)\nBLOCK = 2 * n\nif BLOCK >= 1 << 10:\n    pass", {1024: ("N",)}),
+    "the number of elements": ("n = x.numel()\nif n > 5000:\n    pass", {5000: ("M", "N")}),
+    "a number with a name": ("if M < LIMIT:\n    pass", {300: ("M",)}),
+    "an expression that chooses": ("warps = 4 if N < 2048 else 8", {2048: ("N",)}),
+    "one of several conditions": (
+        "if M > 1 and N > 100 and torch.cuda.is_available():\n    pass",
+        {100: ("N",)},
+    ),
+    "several": ("if N > 100:\n    pass\nif M >= 64:\n    pass", {64: ("M",), 100: ("N",)}),
+    "a refusal": ("if N > 4096:\n    raise ValueError(N)", {}),
+    "an assertion": ("assert N <= 4096", {}),
+    "another number": ("if warps > 16:\n    pass", {}),
+    "small numbers": ("if N > 8:\n    pass", {}),
+    "equality": ("if N == 64:\n    pass", {}),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_size_that_the_code_compares_with_belongs_to_its_dimension(name: str) -> None:
+    body, found = SWITCHES[name]
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    source = f"LIMIT = 3 * 100\n\n\ndef run(x, w):\n{lines}\n"
+    assert switches_in(source, DECLARED) == tuple(Switch(size, dims) for size, dims in found.items())
+
+
+def test_sizes_inside_of_a_kernel_are_its_own_business() -> None:
+    source = "@triton.jit\ndef kernel(x_ptr, N):\n    if N > 1000:\n        pass\n"
+    assert switches_in(source, DECLARED) == ()
+
+
+def test_kernels_are_those_that_the_code_around_them_names() -> None:
+    source = dedent("""
+    @triton.jit
+    def part(x):
+        return x
+
+    @triton.autotune(configs=CONFIGS, key=["n"])
+    @triton.jit
+    def launched_kernel(x_ptr):
+        part(1)
+
+    @triton.jit(do_not_specialize=["n"])
+    def passed_on_kernel(x_ptr):
+        part(1)
+
+    @triton.jit
+    def forgotten_kernel(x_ptr):
+        part(1)
+
+    def run(x):
+        launched_kernel[(1,)](x)
+        launch(passed_on_kernel, x)
+    """)
+    assert kernels_in(source) == {"launched_kernel", "passed_on_kernel"}
+
+
+def test_what_is_not_python_says_nothing() -> None:
+    assert kernels_in("def run(:") == frozenset()
+    assert switches_in("def run(:", DECLARED) == ()
+
+
+def test_past_each_such_size_there_is_a_case_with_the_other_sizes_small_enough() -> None:
+    plan = plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(16384, ("N",))])
+    (past,) = (case for case in plan.cases if case.dims["N"] > 16384)
+    assert (past.dims["N"], past.group) == (16385, "beyond")
+
+
+def test_a_size_that_a_case_is_past_already_needs_no_other() -> None:
+    plain = plan_cases(DECLARED, limit_elements=2**21, seed=7)
+    assert plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(60, ("N",))]) == plain
+
+
+def test_where_sizes_must_be_multiples_the_next_multiple_is_tried() -> None:
+    by_16 = parse_declaration({"x": "float32[N]"}, {"N": [16, 32]}, ["N % 16 == 0"])
+    plan = plan_cases(by_16, limit_elements=2**21, seed=7, switches=[Switch(1024, ("N",))])
+    assert 1040 in {case.dims["N"] for case in plan.cases}

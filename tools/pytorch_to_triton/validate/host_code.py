@@ -1,0 +1,203 @@
+"""What a candidate's source says of its calls: its kernels, and the sizes at which it takes another way.
+
+Nothing is run. Kernels and code in other files are not looked at.
+"""
+
+import ast
+import operator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+
+LEAST, MOST = 16, 2**24
+"""Other numbers are hardly sizes at which code takes another way."""
+_ARITHMETIC = {
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+}
+_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_LARGEST_EXPONENT = 64
+Functions = list[ast.FunctionDef]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A size past which the candidate takes another way."""
+
+    size: int
+    dims: tuple[str, ...]
+    """The declared dimensions that it may be a size of."""
+
+
+def kernels_in(source: str) -> frozenset[str]:
+    """The kernels that code outside of kernels names: what only kernels call is a part of them."""
+    tree = parsed(source)
+    kernels = {one.name for one in functions(tree) if is_kernel(one)}
+    inside = {id(node) for one in functions(tree) if is_kernel(one) for node in ast.walk(one)}
+    named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in inside}
+    return frozenset(kernels & named)
+
+
+def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
+    """The sizes that code outside of kernels compares with, the smaller ones first.
+
+    Where the code only refuses what is beyond, there is no other way.
+    """
+    tree = parsed(source)
+    host = [one for one in functions(tree) if not is_kernel(one)]
+    numbers = constants(tree)
+    meant = dims_by_name(host, declaration)
+    found: dict[int, dict[str, None]] = {}
+    for test in tests(host):
+        for compared, size in comparisons(test, numbers):
+            dims = dims_of(compared, meant)
+            if LEAST <= size <= MOST and dims:
+                found.setdefault(size, {}).update(dict.fromkeys(dims))
+    return tuple(Switch(size, tuple(found[size])) for size in sorted(found))
+
+
+def parsed(source: str) -> ast.Module:
+    """Empty for what is not Python: that is said elsewhere."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+def functions(tree: ast.AST) -> Functions:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    """Whether a decorator is triton.jit, or one of another language of kernels that is called so."""
+    return any(ast.unparse(one).partition("(")[0].split(".")[-1] == "jit" for one in function.decorator_list)
+
+
+def constants(tree: ast.Module) -> dict[str, int]:
+    """Numbers that have a name of the module's own."""
+    found: dict[str, int] = {}
+    for node in tree.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                number = number_of(value, found)
+                if number is not None:
+                    found[name] = number
+    return found
+
+
+def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
+    """A whole number written out: `1024`, `2**20`, `4 * BLOCK`."""
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.Call(func=ast.Attribute(attr="constexpr"), args=[value]):
+            return number_of(value, known)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            one, other = number_of(left, known), number_of(right, known)
+            if one is None or other is None:
+                return None
+            if isinstance(op, ast.Pow | ast.LShift) and not 0 <= other <= _LARGEST_EXPONENT:
+                return None
+            return int(_ARITHMETIC[type(op)](one, other))
+    return None
+
+
+def tests(host: Functions) -> Iterator[ast.expr]:
+    """The conditions of branches that go on in another way."""
+    for node in (node for one in host for node in ast.walk(one)):
+        match node:
+            case ast.If(test=test, body=[ast.Raise()], orelse=[]):
+                continue
+            case ast.If(test=test) | ast.IfExp(test=test):
+                yield test
+
+
+def comparisons(test: ast.expr, known: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+    """What is compared with which number, in any part of a condition."""
+    for node in ast.walk(test):
+        if not isinstance(node, ast.Compare) or not all(isinstance(op, _ORDERED) for op in node.ops):
+            continue
+        sides = [node.left, *node.comparators]
+        for one, other in pairwise(sides):
+            for expression, number in ((one, number_of(other, known)), (other, number_of(one, known))):
+                if number is not None and number_of(expression, known) is None:
+                    yield expression, number
+
+
+def dims_by_name(host: Functions, declaration: Declaration) -> dict[str, tuple[str, ...]]:
+    """The declared dimensions that variables hold, or are computed from: `n_rows, n_cols = x.shape`."""
+    shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
+    found: dict[str, tuple[str, ...]] = {name: (name,) for name in declaration.dims}
+    for _ in range(2):  # a function may stand above the one whose variables it is given
+        for node in (node for one in host for node in ast.walk(one)):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                assign(node.targets[0], node.value, shapes, found)
+    return {name: tuple(d for d in dims if d in declaration.dims) for name, dims in found.items()}
+
+
+def assign(
+    target: ast.expr,
+    value: ast.expr,
+    shapes: Mapping[str, tuple[str, ...]],
+    found: dict[str, tuple[str, ...]],
+) -> None:
+    """Note what an assignment makes of its names."""
+    match target, value:
+        case ast.Tuple(elts=names), ast.Attribute(value=ast.Name(id=tensor), attr="shape") if len(
+            shapes.get(tensor, ())
+        ) == len(names):
+            for name, text in zip(names, shapes[tensor], strict=True):
+                if isinstance(name, ast.Name):
+                    found.setdefault(name.id, tuple(sorted(names_in(text))))
+        case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+            for name, each in zip(names, values, strict=True):
+                assign(name, each, shapes, found)
+        case ast.Name(id=name), _:
+            read = shape_read(value, shapes) or dims_of(value, found)
+            if read:
+                found.setdefault(name, read)
+
+
+def shape_read(value: ast.expr, shapes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The dimensions behind `x.shape[-1]`, `x.size(-1)` and `x.numel()`."""
+    match value:
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=tensor), attr="shape"), slice=at):
+            place = number_of_place(at)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=tensor), attr="size"), args=[at]):
+            place = number_of_place(at)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=tensor), attr="numel"), args=[]):
+            return tuple(
+                dict.fromkeys(name for text in shapes.get(tensor, ()) for name in sorted(names_in(text)))
+            )
+        case _:
+            return ()
+    shape = shapes.get(tensor, ())
+    if place is None or not -len(shape) <= place < len(shape):
+        return ()
+    return tuple(sorted(names_in(shape[place])))
+
+
+def number_of_place(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int() as number):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
+            return -number
+    return None
+
+
+def dims_of(value: ast.expr, known: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """The dimensions of all variables in an expression."""
+    names = (node.id for node in ast.walk(value) if isinstance(node, ast.Name))
+    return tuple(dict.fromkeys(dim for name in names for dim in known.get(name, ())))
