@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# What .venv is made from: the tools' settings, which are in pyproject.toml too, are no part of it.
+WANTED := awk '/^\[/ { wanted = /^\[(build-system|project)/ } wanted' pyproject.toml | cat - constraints.txt
 EXAMPLE := rms_norm_residual
 
 .PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench check browser setup clean
@@ -62,8 +64,11 @@ browser:
 
 setup: $(READY)
 
-# Made once, and again when what it installs changes.
-$(READY): pyproject.toml constraints.txt
+# Holds what was installed: made once, and again when something else is wanted.
+ifneq ($(shell $(WANTED) | cmp - $(READY) 2>&1),)
+.PHONY: $(READY)
+endif
+$(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "$(PYTHON) is missing or older than 3.11. Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
@@ -71,7 +76,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV); PyTorch is large, so this takes minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $(READY)
+	@$(WANTED) > $(READY)
 
 clean:
 	rm -rf $(VENV) .tritons build dist converted

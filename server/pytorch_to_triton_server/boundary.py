@@ -35,10 +35,14 @@ class Boundary:
         """The path itself. Raises BadInput where its real path lies elsewhere."""
         return self._inside(path, self.roots)
 
+    def holds(self, path: Path) -> bool:
+        """Whether the path's real path lies in one of the folders."""
+        return _lies_in(path, self.roots)
+
     def _inside(self, path: Path, folders: Iterable[Path]) -> Path:
-        where = real(path)
-        if any(where.is_relative_to(folder) for folder in folders):
+        if _lies_in(path, folders):
             return path
+        where = real(path)
         leads = f" leads to {where}, which" if where != path else ""
         raise BadInput(
             f"{path}{leads} lies outside of the folders that this server may use: {listed(self.roots)}.",
@@ -52,6 +56,11 @@ ANYWHERE = Boundary((Path("/"),))
 def own_folders() -> tuple[Path, ...]:
     """Where this project's own kernels, guides, results and runs lie."""
     return (*(real(places.shipped(name)) for name in _SHIPPED), real(places.results()), real(places.runs()))
+
+
+def _lies_in(path: Path, folders: Iterable[Path]) -> bool:
+    where = real(path)
+    return any(where.is_relative_to(folder) for folder in folders)
 
 
 def real(path: Path) -> Path:

@@ -1,5 +1,6 @@
 """What every command and group does beyond what typer's do: pages of help of our own, `--json` anywhere."""
 
+from difflib import get_close_matches
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -38,5 +39,9 @@ class DocumentedGroup(TyperGroup):
             rest = [*rest, _JSON] if rest and _JSON not in rest else rest
         args = [*options, *rest]
         if WHOLE in self.commands and args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = [WHOLE, *args]
+            args = args if self._is_misspelt(args[0]) else [WHOLE, *args]
         return super().parse_args(ctx, args)
+
+    def _is_misspelt(self, word: str) -> bool:
+        """Whether it is nearly one of the commands, and names no file."""
+        return ".py" not in word and bool(get_close_matches(word, self.commands))

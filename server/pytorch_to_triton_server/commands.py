@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
@@ -87,7 +88,7 @@ def command(tool: Tool) -> Callable[..., None]:
     ]
     as_json = Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")]
     parameters = [
-        *(option(parameter) for parameter in tool.parameters),
+        *(option(tool, parameter) for parameter in tool.parameters),
         inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, annotation=as_json, default=False),
         inspect.Parameter("timings", inspect.Parameter.KEYWORD_ONLY, annotation=with_timings, default=False),
     ]
@@ -95,19 +96,33 @@ def command(tool: Tool) -> Callable[..., None]:
     return run
 
 
-def option(parameter: inspect.Parameter) -> inspect.Parameter:
-    """A tool's parameter as typer reads it; a tuple becomes an option that may be repeated."""
-    kind, field = get_args(parameter.annotation)
+def option(tool: Tool, parameter: inspect.Parameter) -> inspect.Parameter:
+    """A tool's parameter as typer reads it; a tuple becomes an option that may be repeated.
+
+    Raises TypeError for one without a description.
+    """
+    kind, about = kind_and_help(tool, parameter)
     if parameter.default is parameter.empty:
-        meant: Any = Annotated[kind, typer.Argument(help=field.description)]
+        meant: Any = Annotated[kind, typer.Argument(help=about)]
         return parameter.replace(annotation=meant, kind=inspect.Parameter.KEYWORD_ONLY)
     repeated = get_origin(kind) is tuple
     meant = Annotated[
         list[str] if repeated else kind,
-        typer.Option(f"--{parameter.name.replace('_', '-')}", help=field.description),
+        typer.Option(f"--{parameter.name.replace('_', '-')}", help=about),
     ]
     default = list(parameter.default) if repeated else parameter.default
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def kind_and_help(tool: Tool, parameter: inspect.Parameter) -> tuple[Any, str]:
+    """What a parameter takes, and its description. Raises TypeError where the annotation lacks either."""
+    match get_args(parameter.annotation):
+        case kind, FieldInfo(description=str(about)):
+            return kind, about
+    raise TypeError(
+        f"{tool.name}: its parameter {parameter.name} must be annotated as "
+        'Annotated[TYPE, Field(description="...")].'
+    )
 
 
 def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytorch_to_triton.errors import BadInput, TargetNotFound
-from pytorch_to_triton_server.boundary import Boundary
+from pytorch_to_triton_server.boundary import Boundary, listed
 
 if TYPE_CHECKING:
     from pytorch_to_triton.schema.target import Target
@@ -27,7 +27,7 @@ def target_of(text: str, boundary: Boundary) -> "Target":
     path, colon, name = text.rpartition(":")
     if not colon:
         path, name = text, ""
-    elif not name.isidentifier():
+    elif not name.isidentifier() or len(name) > _ECHOED:
         raise BadInput(f"{brief(name)} in {brief(text)} is not the name of a function or class.", _FORM)
     file = boundary.readable(path_of(path))
     if not file.is_file():
@@ -81,14 +81,20 @@ def place_of(text: str, boundary: Boundary) -> "Target":
     return target_of(text, boundary)
 
 
-def folder_of(text: str | None, boundary: Boundary) -> Path | None:
-    """A folder for results, relative to the current one; it need not exist. None: one below the current one.
+def folder_of(text: str | None, boundary: Boundary, usual: str = ".") -> Path | None:
+    """A folder for results, relative to the current one; it need not exist. None: one in the `usual` folder.
 
     Raises BadInput for a file, for a path below a file, and outside of the boundary.
     """
     if text is None:
-        boundary.writable(Path.cwd())
-        return None
+        default = Path(usual).absolute()
+        if boundary.holds(default):
+            return None
+        raise BadInput(
+            f"Without --into the result goes into {default}, which lies outside of the folders that this "
+            f"server may use: {listed(boundary.roots)}.",
+            "Name a folder in one of them with --into; the server's option --allow-dir adds a folder.",
+        )
     folder = boundary.writable(path_of(text))
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():

@@ -20,7 +20,7 @@ from pytorch_to_triton_server.over_mcp.completions import add_completions
 from pytorch_to_triton_server.over_mcp.fit import fitted_text
 from pytorch_to_triton_server.over_mcp.long_calls import LongCalls, open_long_calls
 from pytorch_to_triton_server.over_mcp.prompts import add_prompts
-from pytorch_to_triton_server.over_mcp.resources import add_resources
+from pytorch_to_triton_server.over_mcp.resources import NothingThere, add_resources
 from pytorch_to_triton_server.over_mcp.served_tools import job_tool, served, with_own_names
 from pytorch_to_triton_server.over_mcp.stdio_transport import stdio
 from pytorch_to_triton_server.over_mcp.wording import in_callers_words
@@ -35,6 +35,8 @@ INSTRUCTIONS = (
 )
 MOST_OF_AN_ERROR = 6000
 """Characters."""
+LONGEST_NAMED = 4000
+"""Characters of an address, or of a prompt's argument: nearly as many as a path may have."""
 DISK = "Check that the disk is not full, and that the folder and the cache are writable."
 DEFECT = "The server's log has the traceback. Other calls are not affected."
 
@@ -74,12 +76,17 @@ class ToolServer(MCPServer[LongCalls]):
         unknown = [argument for argument in arguments or {} if argument not in known]
         if unknown:
             raise invalid(f"{name} has no argument {brief(unknown[0])}. It takes {', '.join(known)}.")
+        for argument, value in (arguments or {}).items():
+            refuse_too_long(argument, value)
         return await super().get_prompt(name, arguments, context)
 
     async def read_resource(self, uri: Any, context: Context[LongCalls, Any] | None = None) -> Any:
-        """As the SDK's. Raises ResourceNotFoundError, naming the resources that exist."""
+        """As the SDK's. Raises ResourceNotFoundError, which says why, or names the resources that exist."""
+        refuse_too_long("The address", str(uri))
         try:
             return await super().read_resource(uri, context)
+        except NothingThere as error:
+            raise NothingThere(fitted_text(str(error), MOST_OF_AN_ERROR)) from error
         except ResourceNotFoundError as error:
             known = ", ".join(resource.uri for resource in await self.list_resources())
             text = f"There is no resource {brief(str(uri))}. The resources are {known}."
@@ -109,6 +116,12 @@ def invalid(message: str) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=fitted_text(message, MOST_OF_AN_ERROR))
 
 
+def refuse_too_long(name: str, text: str) -> None:
+    """Raises MCPError, which does not repeat the text."""
+    if len(text) > LONGEST_NAMED:
+        raise invalid(f"{name} has {len(text)} characters: more than {LONGEST_NAMED} are not read.")
+
+
 def build_server(settings: ServerSettings | None = None, **over_http: Any) -> ToolServer:
     """The server, not yet running; `over_http` is what the SDK wants to know of tokens."""
     settings = settings or ServerSettings()
@@ -123,8 +136,8 @@ def build_server(settings: ServerSettings | None = None, **over_http: Any) -> To
         **over_http,
     )
     add_prompts(server)
-    add_resources(server)
-    add_completions(server)
+    add_resources(server, settings)
+    add_completions(server, settings)
     return server
 
 

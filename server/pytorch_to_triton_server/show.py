@@ -144,7 +144,7 @@ def understood_rows(understood: Understanding) -> Iterator[tuple[str, str]]:
     """What is known of a target, a row a kind."""
     for name, lines in (
         ("inputs", understood.inputs),
-        ("frozen", understood.frozen),
+        ("fixed", understood.frozen),
         ("holds where", understood.guards),
         ("computes", understood.steps),
         ("drafted", understood.kernels),

@@ -1,5 +1,6 @@
 """The graph speaks the caller's own words, and what cannot be traced is refused with a way out."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -83,7 +84,7 @@ async def test_writing_to_an_argument_is_refused_with_a_hint(written: Written, t
     with pytest.raises(NotConvertible) as refusal:
         await traced(written(DECLARED + "def f(x):\n    x.add_(1.0)\n    return x * 2.0\n"))
     assert refusal.value.hint == "Return the new value instead of writing to the argument."
-    assert refusal.value.message.endswith("cannot be traced: it writes to x")
+    assert refusal.value.message.endswith("cannot be traced: it writes to x.")
 
 
 async def test_a_size_that_the_target_fixes_is_to_be_declared_as_a_number(
@@ -100,7 +101,7 @@ async def test_a_result_that_is_no_tensor_is_refused_with_a_hint_about_results(
 ) -> None:
     with pytest.raises(NotConvertible) as refusal:
         await traced(written(DECLARED + "def f(x):\n    return x + 1.0, None\n"))
-    assert refusal.value.message.endswith("cannot be traced: out[1] is None, not a tensor")
+    assert refusal.value.message.endswith("cannot be traced: out[1] is None, not a tensor.")
     assert refusal.value.hint == "Return tensors that the function computes, and nothing else."
 
 
@@ -109,7 +110,16 @@ async def test_control_flow_that_depends_on_values_is_refused_with_a_hint(
 ) -> None:
     with pytest.raises(NotConvertible, match="cannot be traced") as refusal:
         await traced(written(DECLARED + "def f(x):\n    return x if x.sum() > 0 else -x\n"))
+    assert re.search(r"cannot be traced: line \d+ needs the values of a tensor\.$", refusal.value.message)
     assert "no data-dependent control flow" in refusal.value.hint
+
+
+async def test_a_size_that_depends_on_values_is_refused_with_a_way_around_it(
+    written: Written, traced: Tracing
+) -> None:
+    with pytest.raises(NotConvertible, match="the size of a result depends on values") as refusal:
+        await traced(written(DECLARED + "def f(x):\n    return x[x > 0].sum()\n"))
+    assert "torch.where" in refusal.value.hint
 
 
 async def test_a_constant_tensor_made_inside_is_refused_with_a_hint(

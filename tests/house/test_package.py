@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -47,6 +48,33 @@ def test_a_requirement_is_pinned_within_its_range(requirement: Requirement) -> N
 
 def test_pins_are_plain_versions_that_every_index_has() -> None:
     assert [name for name, pin in PINS.items() if not re.fullmatch(r"[\d.]+", pin)] == []
+
+
+def steps_of_setup(checkout: Path) -> list[str]:
+    """What `make setup` would do there."""
+    planned = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", "setup"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return planned.stdout.splitlines()
+
+
+def test_a_package_more_sets_the_environment_up_again_and_a_tool_s_setting_does_not(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / ".venv").mkdir()
+    *installing, last = steps_of_setup(tmp_path)
+    assert any("pip install" in step for step in installing)
+    subprocess.run(last, shell=True, cwd=tmp_path, check=True)
+    assert "Nothing to be done" in " ".join(steps_of_setup(tmp_path))
+    asked = tmp_path / "pyproject.toml"
+    asked.write_text(asked.read_text().replace('    "emit",\n', "").replace("line-length = 110", ""))
+    assert "Nothing to be done" in " ".join(steps_of_setup(tmp_path))
+    asked.write_text(asked.read_text().replace("rich>=14.0", "rich>=14.1"))
+    assert steps_of_setup(tmp_path) == [*installing, last]
 
 
 @pytest.mark.parametrize("folder", ["reference_kernels", "references", "docs_cache/guides"])

@@ -42,7 +42,7 @@ def assigned_in(file: Path) -> dict[str, object]:
 
 def test_each_reference_kernel_is_timed_and_each_row_has_a_name_of_its_own() -> None:
     kernels = {file.stem for file in places.shipped("reference_kernels").glob("*.py")}
-    assert {row.kernel for row in ROWS} == kernels
+    assert {row.kernel for row in ROWS} == kernels, "a kernel wants a Row in reference_benchmarks/rows.py"
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 

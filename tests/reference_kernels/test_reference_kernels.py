@@ -164,7 +164,8 @@ def test_each_topic_is_shown_by_a_reference_kernel() -> None:
 
 
 def test_the_index_of_kernels_is_up_to_date() -> None:
-    assert (places.shipped("references") / PAGE).read_text(encoding="utf-8") == index(PAGES)
+    written = (places.shipped("references") / PAGE).read_text(encoding="utf-8")
+    assert written == index(PAGES), "python -m pytorch_to_triton.docs.kernel_pages writes it"
 
 
 def test_there_are_reference_kernels_to_be_found() -> None:

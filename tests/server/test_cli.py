@@ -50,6 +50,8 @@ MISTAKES = (
     Mistake(("validate", KERNEL_FILE, "--dims", "N=1"), 2, "usage", "--dims", "--help"),
     Mistake(("validat",), 2, "usage", "validat", "--help"),
     Mistake(("validate",), 2, "usage", "kernel", "--help"),
+    Mistake(("convert", "strat", "scan.py:f"), 2, "usage", "Did you mean 'start'", "--help"),
+    Mistake(("validate", "scan.py:f"), 2, "target_not_found", "`reference`", "--reference path.py:name"),
 )
 
 

@@ -142,6 +142,16 @@ async def test_a_file_that_cannot_be_loaded_is_answered_with_a_reason(
     assert problem_with(result) == ""
 
 
+@pytest.mark.parametrize(("tool", "argument"), [("validate", "kernel"), ("inspect", "target")])
+async def test_a_long_name_in_a_file_is_not_repeated(
+    hostile_client: Client, tool: str, argument: str
+) -> None:
+    result = await hostile_client.call_tool(tool, {argument: "kernel.py:" + "a" * 5000})
+    assert result.is_error
+    assert problem_with(result) == ""
+    assert len(str(result.content)) < 1000
+
+
 def problem_with(result: Any) -> str:
     """What is wrong with an answer; empty where it is a result, or an error that says what is wrong."""
     content = result.content[0]

@@ -106,6 +106,19 @@ def test_a_second_call_changes_nothing_and_removing_leaves_nothing(name: ClientN
     assert install(name, "--remove") == 0
 
 
+@everyone
+def test_the_next_step_names_the_client_after_a_removal_and_where_it_is_to_be_restarted(
+    name: ClientName, capfd: pytest.CaptureFixture[str]
+) -> None:
+    title = CLIENTS[name].title
+    assert install(name) == 0
+    entered = capfd.readouterr().out.splitlines()[-1]
+    assert install(name, "--remove") == 0
+    removed = capfd.readouterr().out.splitlines()[-1]
+    assert removed == f"{title} lets go of the server when it is started anew, if not before."
+    assert not entered.startswith("Restart") or entered.startswith(f"Restart {title},")
+
+
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_what_the_user_has_stays_as_it_is(name: ClientName) -> None:
     client, file = CLIENTS[name], written(name)
@@ -251,7 +264,10 @@ def test_the_project_s_file_lies_in_the_current_folder(
         assert "no file for one project" in capfd.readouterr().err
     else:
         assert install(name, "--scope", "project") == 0
+        assert "Note: A project's file is usually committed" in capfd.readouterr().out
         assert SERVER in read(client, project / client.project_file)[client.section]
+        assert install(name, "--scope", "project", "--remove") == 0
+        assert "Note:" not in capfd.readouterr().out
 
 
 def test_the_variables_of_clients_move_their_files(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

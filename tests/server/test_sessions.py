@@ -28,13 +28,13 @@ async def test_an_assistant_writes_a_stage_that_cannot_be_drafted(client: Client
     )
     assert list(began)[:2] == ["summary", "next_step"]
     assert "bucketize" in began["understood"]["no_draft"]
-    shut = await called(client, "convert_submit", session=folder)
-    assert shut["verdict"] == "shut"
+    unwritten = await client.call_tool("convert_submit", {"session": folder})
+    assert "it has no kernel yet" in str(unwritten.content)
     Path(began["file"]).write_text(BUCKETS_KERNEL, encoding="utf-8")
     opened = await called(client, "convert_submit", session=folder)
     assert (opened["verdict"], opened["stage"]) == ("opened", 2)
     looked_at = await called(client, "convert_status", session=folder)
-    assert [one["opened"] for one in looked_at["attempts"]] == [False, True]
+    assert [one["opened"] for one in looked_at["attempts"]] == [True]
     (line,) = (await called(client, "convert_list", below=str(tmp_path)))["sessions"]
     assert line["session"] == folder
     assert (await called(client, "convert_drop", session=folder))["sessions"] == []

@@ -1,10 +1,17 @@
-"""What a terminal shows of a verdict."""
+"""What a terminal shows of a result."""
+
+import inspect
+import re
 
 import pytest
 
 from pytorch_to_triton.schema.verdict import Behavior, Decision, Verdict
-from pytorch_to_triton_server.show import closing_lines
+from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server.over_mcp.output_schemas import model_of
+from pytorch_to_triton_server.show import closing_lines, tables_of
 
+SUMMARY_SAYS_ALL = {"Machine", "FetchReport", "PageExcerpt"}
+"""Results without a table; a page's text is printed as it is."""
 AGAIN = "Run it again: pytorch-to-triton validate k.py --seed 7"
 
 
@@ -27,3 +34,9 @@ def test_what_did_not_pass_is_shown_with_the_command_that_runs_it_again(
         provenance="measured",
     )
     assert (AGAIN in closing_lines(verdict)) == shown
+
+
+def test_the_details_of_every_tool_s_result_are_shown_unless_its_summary_says_all() -> None:
+    shown = set(re.findall(r"case (\w+)\(", inspect.getsource(tables_of)))
+    results = {model_of(tool.name).__name__ for tool in TOOLS}
+    assert results - shown == SUMMARY_SAYS_ALL, "give it a case in tables_of, or name it in SUMMARY_SAYS_ALL"

@@ -26,13 +26,19 @@ class McpClient:
     form: Literal["json", "toml"] = "json"
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What an entry has besides `command` and `args`."""
-    restart: str = "Restart it, so that it starts the server."
+    restart: str = "Restart {title}, so that it starts the server."
 
     def file(self, scope: Scope) -> Path | None:
         """The file of a scope; None if the client has none."""
         if scope == "user":
             return self.user_file()
         return Path.cwd() / self.project_file if self.project_file else None
+
+    def next_step(self, *, removed: bool) -> str:
+        """What is left to do once the entry is there, or is gone."""
+        if removed:
+            return f"{self.title} lets go of the server when it is started anew, if not before."
+        return self.restart.format(title=self.title)
 
     def entry(self, command: list[str]) -> dict[str, Any]:
         """The entry that starts a command."""

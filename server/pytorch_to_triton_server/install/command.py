@@ -22,6 +22,10 @@ PLANNED = {
     "updated": "The server's entry in {file} would be brought up to date.",
     "removed": "The server's entry would be removed from {file}.",
 }
+OF_THIS_MACHINE = (
+    "A project's file is usually committed, but this entry starts the program by its path on this machine. "
+    "For others, write a command there that they have too."
+)
 
 
 def install(
@@ -54,7 +58,7 @@ def install(
     except Refusal as refusal:
         print_error(refusal.kind, refusal.message, refusal.hint, as_json=json or bool(context.obj))
         raise typer.Exit(refusal.exit_code) from refusal
-    result = described(client, change, is_planned=dry_run)
+    result = described(client, change, scope, is_planned=dry_run)
     if json or bool(context.obj):
         print(_json.dumps(result, indent=2, ensure_ascii=False))
     else:
@@ -71,12 +75,15 @@ def server_command() -> list[str]:
     return [shutil.which(first) or first, *rest, "serve"]
 
 
-def described(client: ClientName, change: "FileChange", *, is_planned: bool) -> dict[str, object]:
+def described(
+    client: ClientName, change: "FileChange", scope: Scope, *, is_planned: bool
+) -> dict[str, object]:
     """The result, for a program."""
+    gone = change.action in ("removed", "absent")
     planned = is_planned and change.action in PLANNED
     summary = (PLANNED if planned else SUMMARIES)[change.action].format(file=change.file)
     done = change.action in ("unchanged", "absent")
-    next_step = "Run it again without --dry-run." if planned else CLIENTS[client].restart
+    next_step = "Run it again without --dry-run." if planned else CLIENTS[client].next_step(removed=gone)
     return {
         "summary": summary,
         "next_step": "Nothing is left to do." if done else next_step,
@@ -84,11 +91,10 @@ def described(client: ClientName, change: "FileChange", *, is_planned: bool) -> 
         "file": str(change.file),
         "action": change.action,
         "is_dry_run": is_planned,
-        "entry": None
-        if change.action in ("removed", "absent")
-        else {SERVER: CLIENTS[client].entry(server_command())},
+        "entry": None if gone else {SERVER: CLIENTS[client].entry(server_command())},
         "backup": str(change.backup) if change.backup.is_file() else None,
         "diff": change.diff(),
+        "note": OF_THIS_MACHINE if scope == "project" and not gone else None,
     }
 
 
@@ -101,4 +107,6 @@ def show(result: dict[str, object], change: "FileChange", *, is_planned: bool) -
     print(result["summary"])
     if result["backup"] is not None and not is_planned:
         print(f"As it was before: {result['backup']}")
+    if result["note"] is not None:
+        print(f"Note: {result['note']}")
     print(result["next_step"])

@@ -52,6 +52,7 @@ class ListedCall(BaseModel):
     seconds: float
     """Since it began, until its end; 0 of one that runs in another server."""
     doing: str
+    """Empty of one that has ended."""
 
 
 class CallList(BaseModel):
@@ -136,7 +137,7 @@ class LongCall:
             tool=self.tool.name,
             state=self._end if self.done.is_set() else "running",
             seconds=self.seconds,
-            doing=self.doing,
+            doing="" if self.done.is_set() else self.doing,
         )
 
     @property

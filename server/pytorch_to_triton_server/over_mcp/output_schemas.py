@@ -4,33 +4,22 @@ The models would take 0.2 s to import and 100 kB to send: the file has every fie
 and types one level below. `python -m pytorch_to_triton_server.over_mcp.output_schemas` writes it.
 """
 
+import ast
+import inspect
 import json
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton_server.catalogue import TOOLS
+from pytorch_to_triton_server.terminal import DEFECT
+
 Schema = dict[str, Any]
 FILE = Path(__file__).with_name("output_schemas.json")
-MODELS = {
-    "validate": "schema.verdict:Verdict",
-    "convert": "schema.conversion:Conversion",
-    "convert_start": "schema.session:ConversionSession",
-    "convert_submit": "schema.session:ConversionSession",
-    "convert_status": "schema.session:ConversionSession",
-    "convert_list": "schema.session:SessionList",
-    "convert_restore": "schema.session:ConversionSession",
-    "convert_finish": "schema.finished:FinishedConversion",
-    "convert_drop": "schema.session:SessionList",
-    "benchmark": "schema.benchmark:Benchmark",
-    "inspect": "schema.compiled:Inspection",
-    "audit": "schema.finding:AuditReport",
-    "docs_search": "schema.documentation:SearchResult",
-    "docs_read": "schema.documentation:PageExcerpt",
-    "docs_fetch": "schema.fetch:FetchReport",
-    "docs_status": "schema.documentation:DocsStatus",
-}
-"""Tool by tool, where in the package the model of its result is; `device` has the server's own."""
+WRITE = "python -m pytorch_to_triton_server.over_mcp.output_schemas"
+"""What writes the file."""
 _TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
 ADDED: Schema = {
     "passed_cases": {**_TEXTS, "description": "The names of the cases that passed; cases has the others"},
@@ -45,10 +34,15 @@ ADDED: Schema = {
 """What any result may have beside its model's fields."""
 
 
+class MissingSchema(Refusal):
+    """A tool that the file does not have: a defect of this project."""
+
+    exit_code = DEFECT
+
+
 def main() -> None:
     """Write the file."""
-    schemas = {name: schema_of(model_of(name)) for name in [*MODELS, "device"]}
-    lines = [f"{json.dumps(name)}: {json.dumps(schema)}" for name, schema in schemas.items()]
+    lines = [f"{json.dumps(tool.name)}: {json.dumps(schema_of(model_of(tool.name)))}" for tool in TOOLS]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
@@ -59,12 +53,31 @@ def output_schemas() -> dict[str, Schema]:
     return schemas
 
 
+def output_schema(tool: str) -> Schema:
+    """The schema of a tool's structured content. Raises MissingSchema."""
+    if tool not in output_schemas():
+        raise MissingSchema(f"{FILE} has no schema of {tool}.", f"Run {WRITE}, which writes it.")
+    return output_schemas()[tool]
+
+
 def model_of(tool: str) -> Any:
-    """The pydantic model of a tool's result."""
-    if tool == "device":
-        return import_module("pytorch_to_triton_server.machine").Machine
-    module, _, name = MODELS[tool].partition(":")
-    return getattr(import_module(f"pytorch_to_triton.{module}"), name)
+    """The pydantic model of a tool's result: what its function is annotated to return.
+
+    The catalogue loads no model: what the annotation names is imported for type checkers alone, so that the
+    import is read from the function's file. Raises TypeError where there is none.
+    """
+    function = next(each.function for each in TOOLS if each.name == tool)
+    model = inspect.signature(function).return_annotation
+    source = ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8"))
+    imports = (node for node in ast.walk(source) if isinstance(node, ast.ImportFrom))
+    modules = {alias.name: node.module for node in imports for alias in node.names}
+    module = modules.get(model)
+    if module is None:
+        raise TypeError(
+            f'{tool}: {function.__name__} must return "MODEL", and its file import MODEL from its module '
+            "under TYPE_CHECKING."
+        )
+    return getattr(import_module(module), model)
 
 
 def schema_of(model: Any) -> Schema:

@@ -24,7 +24,7 @@ def convert(target: Target = "the function") -> str:
 to try: edit the file that the answer names, and submit it again. Three gates: correct, optimised, \
 tuned.
 4. Where nothing could be drafted, write the kernel into that file: the answer names the nearest \
-reference kernels (resources kernel://NAME) and guides (docs_read).
+reference kernels and guides (docs_read).
 5. `convert_finish` writes the function that takes the place of PyTorch's, with its tests. Make the \
 change that its docstring names.
 6. Report what was validated, what was not tried (`skipped`, `notes`), what stays in PyTorch, and claim \

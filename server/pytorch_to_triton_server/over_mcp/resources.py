@@ -4,19 +4,33 @@ import json
 from pathlib import Path
 from typing import Any
 
+from anyio import to_thread
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import FileResource
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton_server.boundary import Boundary
+from pytorch_to_triton_server.names import brief
+from pytorch_to_triton_server.over_mcp.roots import boundary_of
+from pytorch_to_triton_server.over_mcp.wording import in_callers_words
+from pytorch_to_triton_server.settings import ServerSettings
+from pytorch_to_triton_server.tool_functions.convert_session import SESSIONS, opened_within
 
-SESSIONS = "sessions"
-"""The folder below the current one where convert_start puts sessions."""
+
+class NothingThere(ResourceNotFoundError):
+    """What an address of this server's names does not exist, or cannot be read: the text says why."""
 
 
-def add_resources(server: MCPServer[Any]) -> None:
+def add_resources(server: MCPServer[Any], settings: ServerSettings) -> None:
     """Offer every guide and kernel by itself, and templates for all that has a name."""
+
+    async def session(name: str, ctx: Context[Any, Any]) -> str:
+        """A session in the folder `sessions`, as convert_status shows it."""
+        return await to_thread.run_sync(read_session, name, await boundary_of(ctx, settings))
+
     for file in kernel_files():
         server.add_resource(kernel_resource(file))
     for file in guide_files():
@@ -29,7 +43,7 @@ def add_resources(server: MCPServer[Any]) -> None:
     )
     server.resource(
         "session://{name}", name="session", title="A conversion in steps", mime_type="application/json"
-    )(read_session)
+    )(session)
 
 
 def kernel_files() -> list[Path]:
@@ -76,7 +90,7 @@ def read_page(page: str) -> str:
         return read_rule(name)
     found = {file.stem: file for file in guide_files()}
     if folder not in ("", "guides") or name not in found:
-        raise ResourceNotFoundError(f"There is no guide {page!r}. The guides are {', '.join(found)}.")
+        raise NothingThere(f"There is no guide {brief(page)}. The guides are {', '.join(found)}.")
     return found[name].read_text(encoding="utf-8")
 
 
@@ -87,7 +101,7 @@ def read_rule(name: str) -> str:
 
     found = {rule.name: rule for rule in all_rules()}
     if name not in found:
-        raise ResourceNotFoundError(f"There is no rule {name!r}. docs_search finds rules.")
+        raise NothingThere(f"There is no rule {brief(name)}. docs_search finds rules.")
     return page(found[name])
 
 
@@ -95,25 +109,24 @@ def read_kernel(name: str) -> str:
     """A reference kernel's source."""
     found = {file.stem: file for file in kernel_files()}
     if name not in found:
-        raise ResourceNotFoundError(f"There is no kernel {name!r}. The kernels are {', '.join(found)}.")
+        raise NothingThere(f"There is no kernel {brief(name)}. The kernels are {', '.join(found)}.")
     return found[name].read_text(encoding="utf-8")
 
 
-def read_session(name: str) -> str:
+def read_session(name: str, boundary: Boundary) -> str:
     """A session in the folder `sessions`, as convert_status shows it."""
     from pytorch_to_triton.convert.session.answers import session_of
-    from pytorch_to_triton.convert.session.store import opened
 
-    if name not in session_names():
-        raise ResourceNotFoundError(f"There is no session {name!r} in {Path(SESSIONS).absolute()}.")
     try:
-        answer: dict[str, Any] = session_of(opened(Path(SESSIONS, name).absolute())).model_dump(mode="json")
+        session = session_of(opened_within(f"{SESSIONS}/{name}", boundary))
     except Refusal as refusal:
-        raise ResourceNotFoundError(str(refusal)) from refusal
-    return json.dumps(answer, indent=1)
+        raise NothingThere(in_callers_words(str(refusal))) from refusal
+    return json.dumps(session.model_dump(mode="json"), indent=1)
 
 
-def session_names() -> list[str]:
-    """The folders in `sessions`."""
+def session_names(boundary: Boundary) -> list[str]:
+    """The folders in `sessions` that a call may name."""
     folder = Path(SESSIONS)
-    return sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    if not boundary.holds(folder) or not folder.is_dir():
+        return []
+    return sorted(each.name for each in folder.iterdir() if boundary.holds(each) and each.is_dir())

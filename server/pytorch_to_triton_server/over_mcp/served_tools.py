@@ -13,7 +13,7 @@ from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server.over_mcp.answers import Detail, answered
 from pytorch_to_triton_server.over_mcp.kept_calls import KeptCall
 from pytorch_to_triton_server.over_mcp.long_calls import Calling, LongCalls
-from pytorch_to_triton_server.over_mcp.output_schemas import output_schemas
+from pytorch_to_triton_server.over_mcp.output_schemas import output_schema
 from pytorch_to_triton_server.over_mcp.roots import boundary_of
 from pytorch_to_triton_server.settings import ServerSettings
 from pytorch_to_triton_server.tool import Tool
@@ -51,7 +51,7 @@ def served(tool: Tool, settings: ServerSettings) -> ServedTool:
         open_world_hint=tool.open_world,
     )
     made = strict(call, tool.name, tool.title, inspect.getdoc(tool.function) or "", hints)
-    made.fn_metadata.output_schema = output_schemas()[tool.name]
+    made.fn_metadata.output_schema = output_schema(tool.name)
     return made
 
 

@@ -116,6 +116,7 @@ async def audit(
         into=call.boundary.writable(path_of(into)) if into else None,
         force=force,
         seconds=timeout,
+        within=call.boundary.roots,
     )
     return await auditing.audit(
         call.worker,

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton_server import parameters as shared
-from pytorch_to_triton_server.names import brief, folder_of, path_of, target_of
+from pytorch_to_triton_server.boundary import Boundary
+from pytorch_to_triton_server.names import brief, folder_of, path_of, target_of, why_no_file
 from pytorch_to_triton_server.tool import ToolCall
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytorch_to_triton.convert.session.store import SessionFolder
     from pytorch_to_triton.schema.finished import FinishedConversion
     from pytorch_to_triton.schema.session import ConversionSession, SessionList
 
+SESSIONS = "sessions"
+"""The folder below the current one where sessions are put."""
 SessionPath = Annotated[str, Field(description="The session's folder, as convert start named it")]
 
 
@@ -62,6 +68,7 @@ async def convert_start(
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
     named = target_of(target, call.boundary).constructed_with(init)
+    folder = folder_of(into, call.boundary, SESSIONS)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert.session.start import start  # while the worker starts
     from pytorch_to_triton.convert.session.store import Setting
@@ -84,7 +91,7 @@ async def convert_start(
     )
     runtime = await choose_runtime(call.worker, device, python or call.python)
     called_by = target_of(example, call.boundary) if example else None
-    return await start(call.worker, setting, folder_of(into, call.boundary), runtime, example=called_by)
+    return await start(call.worker, setting, folder, runtime, example=called_by)
 
 
 async def convert_submit(
@@ -110,7 +117,7 @@ async def convert_submit(
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    folder = _opened(call, session)
+    folder = _opened_to_run(call, session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
     from pytorch_to_triton.convert.session.submit import SubmitRequest, submit  # while the worker starts
@@ -128,21 +135,21 @@ async def convert_status(call: ToolCall, session: SessionPath) -> "ConversionSes
     """Show a session: what was understood, every attempt with its conditions, and what is next."""
     from pytorch_to_triton.convert.session.answers import session_of
 
-    return session_of(_opened(call, session))
+    return session_of(opened_within(session, call.boundary))
 
 
 async def convert_list(
     call: ToolCall,
     below: Annotated[
         str, Field(description="The folder to look in; default: sessions in the current folder")
-    ] = "sessions",
+    ] = SESSIONS,
 ) -> "SessionList":
     """List the sessions in a folder."""
-    from pytorch_to_triton.convert.session.answers import list_of
-    from pytorch_to_triton.convert.session.store import sessions_below
-
     folder = call.boundary.readable(path_of(below))
-    return list_of(sessions_below(folder), folder)
+    unused = below == SESSIONS and not folder.exists()
+    if not folder.is_dir() and not unused:
+        raise BadInput(f"{brief(below)} is no folder.", "Name the folder that holds the sessions.")
+    return _listed(call, folder)
 
 
 async def convert_restore(
@@ -153,7 +160,7 @@ async def convert_restore(
     """Go back to an earlier attempt of a session: its file is the stage's again. Later attempts are kept."""
     from pytorch_to_triton.convert.session.restore import restore
 
-    return restore(_opened(call, session), attempt)
+    return restore(opened_within(session, call.boundary), attempt)
 
 
 async def convert_finish(
@@ -180,14 +187,14 @@ async def convert_finish(
     """
     from pytorch_to_triton_server.machine import choose_runtime, warm
 
-    folder = _opened(call, session)
+    folder = _opened_to_run(call, session)
     setting = folder.record().setting
     warm(call.worker, setting.device, setting.python)
     from pytorch_to_triton.convert.session.finish import FinishRequest, finish  # while the worker starts
 
     runtime = await choose_runtime(call.worker, setting.device, setting.python)
     request = FinishRequest(
-        folder_of(into, call.boundary),
+        folder_of(into, call.boundary, "converted"),
         force,
         dry_run,
         tuple(target_of(one, call.boundary) for one in against),
@@ -197,22 +204,51 @@ async def convert_finish(
 
 async def convert_drop(call: ToolCall, session: SessionPath) -> "SessionList":
     """Remove a session with all its attempts. Refuses where its folder holds anything else."""
-    from pytorch_to_triton.convert.session.answers import list_of
-    from pytorch_to_triton.convert.session.store import drop, sessions_below
+    from pytorch_to_triton.convert.session.store import drop
 
-    folder = _opened(call, session)
+    folder = opened_within(session, call.boundary)
     drop(folder)
-    return list_of(sessions_below(folder.path.parent), folder.path.parent)
+    beside = folder.path.parent
+    return _listed(call, beside if call.boundary.holds(beside) else folder.path)
 
 
-def _opened(call: ToolCall, text: str) -> "SessionFolder":
-    """The session in the folder that was named."""
-    from pytorch_to_triton.convert.session.store import opened
-    from pytorch_to_triton.errors import BadInput
+def opened_within(text: str, boundary: Boundary) -> "SessionFolder":
+    """The session in the folder that was named. Raises BadInput, also where it leads out of the boundary."""
+    from pytorch_to_triton.convert.session.store import RECORD, opened
 
-    folder = call.boundary.writable(path_of(text))
+    folder = boundary.writable(path_of(text))
     if not folder.is_dir():
         raise BadInput(
             f"{brief(text)} is no folder.", "`convert list` names the sessions; `convert start` opens one."
         )
-    return opened(folder)
+    boundary.writable(folder / RECORD)
+    session = opened(folder)
+    refuse_what_leads_out(session, boundary)
+    return session
+
+
+def refuse_what_leads_out(session: "SessionFolder", boundary: Boundary) -> None:
+    """Raises BadInput where a part of a session lies elsewhere, or is a pipe: reading it may never end."""
+    for part in session.parts():
+        boundary.writable(part)
+        if part.exists() and not part.is_file() and not part.is_dir():
+            raise BadInput(f"{part} is neither a file nor a folder.", "Move it out of the session.")
+
+
+def _opened_to_run(call: ToolCall, text: str) -> "SessionFolder":
+    """The session in the folder that was named, whose target may be called."""
+    session = opened_within(text, call.boundary)
+    target = call.boundary.readable(path_of(str(session.record().setting.target.path)))
+    if target.exists() and not target.is_file():
+        raise BadInput(f"{target} {why_no_file(target)}.", "Start a new session for its target.")
+    return session
+
+
+def _listed(call: ToolCall, below: "Path") -> "SessionList":
+    """The sessions in a folder, as far as they lie within the boundary."""
+    from pytorch_to_triton.convert.session.answers import list_of
+    from pytorch_to_triton.convert.session.store import sessions_below
+
+    return list_of(
+        sessions_below(below), below, lambda session: refuse_what_leads_out(session, call.boundary)
+    )

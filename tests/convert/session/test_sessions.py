@@ -96,13 +96,47 @@ async def test_what_cannot_be_drafted_starts_with_a_kernel_to_be_written(
     assert "def reference(x, edges):" in blank
     assert "aten.bucketize.Tensor(x, edges)" in blank
     assert 'INPUTS = {"x": "float32[N]", "edges": "float32[K]"}' in blank
-    shut = await submitted(folder)
-    assert shut.verdict == "shut"
-    assert "NotImplementedError" in unmet(shut)["right"]
+    with pytest.raises(BadInput, match="it has no kernel yet"):
+        await submitted(folder)
+    assert folder.attempts() == ()
     assert (await submitted(folder, files.BUCKETS_KERNEL)).verdict == "opened"
     second = folder.file(2).read_text(encoding="utf-8")
     assert second.startswith("# Stage 2 of 3 (optimised) is to bring:")
     assert second.endswith(files.BUCKETS_KERNEL)
+
+
+async def test_a_default_that_was_not_declared_is_said_to_be_fixed(started: Starting) -> None:
+    folder = await started(files.DOUBLED.replace("f(x)", "f(x, scale=2.0)").replace("2.0 * x", "scale * x"))
+    assert folder.record().understood.frozen == (
+        "scale = 2.0, its default; declare it as an input for another value",
+    )
+
+
+async def test_sizes_that_follow_from_the_smaller_of_two_have_their_work_counted(started: Starting) -> None:
+    body = "import torch\n\n" + files.DOUBLED.replace("2.0 * x + 1.0", "torch.diagonal(x).sum()")
+    assert "bytes" in (await started(body)).record().understood.work
+
+
+async def test_a_changed_file_of_a_stage_that_has_passed_is_not_passed_over_in_silence(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    assert (await submitted(folder)).notes == ()
+    folder.file(1).write_text(files.PLANTED_BUG, encoding="utf-8")
+    (note,) = (await submitted(folder)).notes
+    assert note.startswith("stage1_correct.py has changed since it passed; what was submitted is stage2_")
+
+
+async def test_every_condition_that_is_not_met_says_what_to_try(
+    started: Starting, submitted: Submitting
+) -> None:
+    folder = await started(files.DOUBLED)
+    shut = await submitted(folder, files.CHEATING)
+    assert "\nNot met: right. " in shut.summary
+    assert "in a session PyTorch does only what the draft has left to it" in shut.next_step
+    assert "--allow-torch" not in shut.next_step
+    advised = [c.advice for c in shut.attempts[-1].conditions if c.met == "not met"]
+    assert all(advice in shut.next_step for advice in advised)
 
 
 async def test_a_second_stage_is_refused_for_what_is_wrong_with_it_and_the_session_goes_on(

@@ -161,3 +161,47 @@ async def test_devices_and_processes_are_outside(inside: Path) -> None:
     async with kept_to(inside) as client:
         for path in ("/proc/self/environ", "/dev/zero", "/etc/passwd", "/proc/self/root/etc/passwd"):
             assert "outside" in await refused(client, "audit", paths=[path], **AUDIT)
+
+
+def with_baseline(folder: Path, baseline: str) -> Path:
+    """A file of a project whose settings name a baseline."""
+    folder.mkdir(exist_ok=True)
+    (folder / "pyproject.toml").write_text(f'[tool.pytorch-to-triton.audit]\nbaseline = "{baseline}"\n')
+    file = folder / "own.py"
+    file.write_text("import triton\n")
+    return file
+
+
+async def test_a_projects_baseline_outside_is_neither_read_nor_written(inside: Path, secret: Path) -> None:
+    new = secret.parent / "baseline.json"
+    async with kept_to(inside) as client:
+        for name in ("../outside/baseline.json", str(new), "../outside/secret.py"):
+            file = with_baseline(inside, name)
+            for update in (False, True):
+                text = await refused(client, "audit", paths=[str(file)], update_baseline=update, **AUDIT)
+                assert "outside of the folders" in text
+                assert str(inside / "pyproject.toml") in text
+        assert not new.exists()
+        file = with_baseline(inside, "known.json")
+        result = await client.call_tool("audit", {"paths": [str(file)], "update_baseline": True, **AUDIT})
+        assert not result.is_error, result.content
+    assert (inside / "known.json").is_file()
+
+
+async def test_the_settings_of_a_project_around_the_allowed_folder_do_not_count(tmp_path: Path) -> None:
+    project = with_baseline(tmp_path / "project", "known.json").parent
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "own.py").write_text("import triton\n")
+    linked = inner / "linked"
+    linked.mkdir()
+    (linked / "pyproject.toml").symlink_to(project / "pyproject.toml")
+    (linked / "own.py").write_text("import triton\n")
+    async with kept_to(inner) as client:
+        for file in (inner / "own.py", linked / "own.py"):
+            result = await client.call_tool("audit", {"paths": [str(file)], **AUDIT})
+            assert not result.is_error, result.content
+    async with kept_to(project) as client:
+        assert "known.json cannot be read" in await refused(
+            client, "audit", paths=[str(inner / "own.py")], **AUDIT
+        )

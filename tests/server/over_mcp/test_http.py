@@ -5,8 +5,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 
 import httpx
 import pytest
@@ -26,6 +27,7 @@ INITIALIZE = {
     },
 }
 ACCEPT = {"Accept": "application/json, text/event-stream"}
+SECONDS_TO_START = 60.0
 
 
 @contextmanager
@@ -41,16 +43,35 @@ def serving(cache: Path, **environment: str) -> Iterator[tuple[str, list[str]]]:
         text=True,
     )
     try:
-        assert process.stderr is not None
-        printed = [process.stderr.readline().strip() for _ in range(2)]
         address = f"http://127.0.0.1:{port}/mcp"
-        transport = httpx.HTTPTransport(retries=10)
-        with httpx.Client(transport=transport) as client:
-            client.get(address)
-        yield address, printed
+        yield address, printed_at_start(process, address)
     finally:
         process.terminate()
         process.communicate(timeout=20)
+
+
+def printed_at_start(process: subprocess.Popen[str], address: str) -> list[str]:
+    """The two lines of a server that answers; where it does not, the test fails with its stderr."""
+    assert process.stderr is not None
+    limit = Timer(SECONDS_TO_START, process.kill)
+    limit.start()
+    printed = [process.stderr.readline().strip() for _ in range(2)]
+    as_usual = printed[0].startswith("Serving on ") and printed[1].startswith("Authorization: Bearer ")
+    answers = as_usual and answers_while_it_runs(process, address)
+    limit.cancel()
+    if not answers:
+        process.terminate()
+        pytest.fail("\n".join(["The server did not start:", *printed, process.stderr.read()]))
+    return printed
+
+
+def answers_while_it_runs(process: subprocess.Popen[str], address: str) -> bool:
+    while process.poll() is None:
+        # It says where it serves before it listens there.
+        with suppress(httpx.TransportError), httpx.Client(transport=httpx.HTTPTransport(retries=3)) as client:
+            client.get(address)
+            return True
+    return False
 
 
 def status_of(address: str, **headers: str) -> int:

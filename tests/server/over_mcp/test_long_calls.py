@@ -73,6 +73,10 @@ async def test_a_long_call_returns_a_job_id_that_gives_its_result_later(
     assert latest["verdict"] == "passed"
     again = content_of(await impatient.call_tool("job", {"job_id": started["job_id"]}))
     assert again == latest
+    jobs = content_of(await impatient.call_tool("job", {"action": "list"}))["jobs"]
+    assert [(one["state"], one["doing"]) for one in jobs if one["job_id"] == started["job_id"]] == [
+        ("finished", "")
+    ]
 
 
 async def test_a_refusal_of_a_long_call_reaches_whoever_waits(impatient: Client, tmp_path: Path) -> None:

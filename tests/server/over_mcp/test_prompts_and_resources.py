@@ -41,6 +41,34 @@ async def test_an_unknown_prompt_or_argument_is_refused_with_those_there_are(cli
     assert refused.value.code == INVALID_PARAMS
 
 
+async def test_what_a_client_names_is_not_repeated_at_length(client: Client) -> None:
+    long = "x" * 100_000
+    for ask in (
+        lambda: client.read_resource(f"nowhere://{long}"),
+        lambda: client.read_resource(f"rule://{long}"),
+        lambda: client.get_prompt("convert", {"target": long}),
+        lambda: client.get_prompt(long),
+    ):
+        with pytest.raises(MCPError) as error:
+            await ask()
+        assert error.value.code == INVALID_PARAMS
+        assert len(str(error.value.error)) < 1000
+
+
+async def test_an_address_of_nothing_is_answered_with_what_there_is(client: Client) -> None:
+    for uri, reason in (
+        ("rule://no_such", "There is no rule 'no_such'. docs_search finds rules."),
+        ("kernel://no_such", "There is no kernel 'no_such'. The kernels are "),
+        ("docs://no_such", "There is no guide 'no_such'. The guides are "),
+        ("session://no_such", "'sessions/no_such' is no folder.\n`convert_list` names the sessions"),
+        ("nowhere://no_such", "There is no resource 'nowhere://no_such'. The resources are "),
+    ):
+        with pytest.raises(MCPError) as error:
+            await client.read_resource(uri)
+        assert reason in error.value.error.message
+        assert error.value.code == INVALID_PARAMS
+
+
 async def test_a_page_a_rule_and_a_kernel_are_read_at_their_addresses(client: Client) -> None:
     assert "mask" in await text_of(client, "docs://guides/masks")
     rule = await text_of(client, "rule://load_without_mask")

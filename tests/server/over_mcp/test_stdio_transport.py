@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
-from pytorch_to_triton_server.over_mcp.stdio_transport import read_again
+from pytorch_to_triton_server.over_mcp.stdio_transport import read_again, with_id
 
 
 def message_of(line: str) -> Any:
@@ -19,6 +26,17 @@ def message_of(line: str) -> Any:
     read = read_again(refused.value)
     assert isinstance(read, SessionMessage)
     return read.message
+
+
+def answered_as_invalid(line: str, number: int | str | None) -> None:
+    """The line's answer is an error of that id, null where None."""
+    try:
+        read = with_id(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+    except ValidationError as refused:
+        read = read_again(refused)
+    assert isinstance(read, SessionMessage)
+    assert isinstance(read.message, JSONRPCError)
+    assert (read.message.id, read.message.error.code) == (number, INVALID_REQUEST)
 
 
 def request(query: str) -> str:
@@ -53,6 +71,52 @@ def test_a_line_that_is_not_a_message_is_answered_with_its_id() -> None:
     assert (message.id, message.error.code) == (9, INVALID_REQUEST)
 
 
+@pytest.mark.parametrize(
+    ("fields", "number"),
+    [
+        ('"id": 7, "method": "tools/list", "params": []', 7),
+        ('"id": "seven", "method": "tools/list", "params": "x"', "seven"),
+        ('"id": 7, "method": 5', 7),
+        ('"id": 7', 7),
+        ('"method": "notifications/initialized", "params": []', None),
+        ('"id": true, "method": "tools/list", "params": []', None),
+        ('"id": 1, "result": 5', None),
+        ('"id": {}, "method": "tools/list"', None),
+        ('"id": 1.5, "method": "tools/list"', None),
+        ('"id": null, "method": "tools/list"', None),
+        ('"id": true, "method": "tools/list"', None),
+        ('"method": "tools/list"', None),
+    ],
+)
+def test_json_that_is_no_message_is_answered_as_an_invalid_request(
+    fields: str, number: int | str | None
+) -> None:
+    answered_as_invalid(f'{{"jsonrpc": "2.0", {fields}}}', number)
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ('{"id": 7, "method": "tools/list"}', 7),
+        ('{"jsonrpc": "1.0", "id": 7, "method": "tools/list"}', 7),
+        ('[{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}]', None),
+        ("5", None),
+        ('"text \\ud800"', None),
+        ('{"jsonrpc": "1.0", "id": true, "method": "\\ud800"}', None),
+    ],
+)
+def test_a_batch_or_a_line_of_another_protocol_is_answered_as_an_invalid_request(
+    line: str, number: int | str | None
+) -> None:
+    answered_as_invalid(line, number)
+
+
+def test_a_notification_is_passed_on() -> None:
+    message = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+    item = SessionMessage(message)
+    assert with_id(item) is item
+
+
 def test_the_server_answers_such_lines_and_keeps_running() -> None:
     lines = (
         '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
@@ -61,6 +125,8 @@ def test_the_server_answers_such_lines_and_keeps_running() -> None:
         '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "validate", '
         '"arguments": {"kernel": "half \\ud800.py"}}}',
         "{",
+        '{"jsonrpc": "2.0", "id": 4, "method": "tools/list", "params": []}',
+        '{"jsonrpc": "2.0", "id": 1.5, "method": "tools/list"}',
         '{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}',
     )
     command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
@@ -69,10 +135,12 @@ def test_the_server_answers_such_lines_and_keeps_running() -> None:
         assert server.stdout is not None
         server.stdin.write("\n".join(lines) + "\n")
         server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(4)]
+        answers = [json.loads(server.stdout.readline()) for _ in range(6)]
         server.stdin.close()
         assert server.wait(20) == 0
-    by_id = {answer["id"]: answer for answer in answers}
+    by_id = {answer["id"]: answer for answer in answers if answer["id"] is not None}
     assert "does not exist" in by_id[2]["result"]["content"][0]["text"]
-    assert by_id[None]["error"]["code"] == PARSE_ERROR
+    assert by_id[4]["error"]["code"] == INVALID_REQUEST
+    without_id = [answer["error"]["code"] for answer in answers if answer["id"] is None]
+    assert without_id == [PARSE_ERROR, INVALID_REQUEST]
     assert len(by_id[3]["result"]["tools"]) > 5

@@ -59,8 +59,9 @@ def build_report(
     failed = [note for reading in readings for note in reading.notes]
     not_run = tuple(r.file for r in read_ones if r.kernels and not is_decided(r.file, examined, findings))
     alone = frozenset(r.file for r in read_ones if r.is_kernel_file)
+    idle = {file: ran.idle for file, ran in examined.ran.items() if ran.clean and ran.idle}
     scope = AuditScope(
-        kernels, len(read_ones), len(unread), not_run, alone, is_compiled=bool(examined.compiled)
+        kernels, len(read_ones), len(unread), not_run, alone, is_compiled=bool(examined.compiled), idle=idle
     )
     return AuditReport(
         summary=summary_of(found, scope),

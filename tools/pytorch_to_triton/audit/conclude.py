@@ -1,7 +1,7 @@
 """The conclusions from findings: counts, recommendations, the summary and the next step."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,6 +17,7 @@ from pytorch_to_triton.schema.finding import (
     Recommendation,
     Severity,
 )
+from pytorch_to_triton.validate.host_code import is_of_gradients
 
 
 def ranked(findings: Sequence[Finding]) -> list[Finding]:
@@ -89,12 +90,18 @@ class AuditScope:
     run_alone: frozenset[Path]
     """Those of them that hold a reference too."""
     is_compiled: bool
+    idle: Mapping[Path, frozenset[str]]
+    """Of files whose runs were all right, the kernels that no run launched."""
 
     @property
     def proviso(self) -> str:
         """The limits of the verdict; empty where all kernels were run."""
         if not self.not_run:
             return ""
+        if set(self.not_run) <= self.idle.keys():
+            names = sorted(name for file in self.not_run for name in self.idle[file])
+            them = "it" if len(names) == 1 else "they"
+            return f" No run launched {', '.join(names)}: {them} may still be wrong."
         done = "run" if self.is_compiled else "compiled or run"
         if len(self.not_run) == self.files:
             return f" Nothing was {done}: the code may still be wrong."
@@ -127,6 +134,8 @@ def next_step_of(findings: Sequence[Finding], fail_on: Severity, scope: AuditSco
         first_file, *others = scope.not_run
         validate = typed("validate", first_file)
         beside = "" if first_file in scope.run_alone else ":FUNCTION --reference FILE.py:FUNCTION"
+        if any(map(is_of_gradients, scope.idle.get(first_file, ()))):
+            beside += " --backward"
         return f"Run it: {validate}{beside}" + f" (and {len(others)} more)" * bool(others)
     if findings:
         return "No new findings; fix those in the baseline when there is time."

@@ -43,6 +43,7 @@ from typing import Any, get_args, get_type_hints
 
 from pytorch_to_triton.audit import rules
 from pytorch_to_triton.audit.rule import KINDS, Rule, RuleCheck
+from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.schema.finding import SEVERITIES, Category
 
 __all__ = ["KINDS", "PREAMBLE", "MalformedRule", "Rule", "all_rules", "load"]
@@ -65,8 +66,10 @@ _TOGETHER = (
 """What a rule has all of, or nothing."""
 
 
-class MalformedRule(Exception):
-    """A file in rules/ that is no rule: a defect of this project."""
+class MalformedRule(Refusal):
+    """A file in rules/ that is no rule: a defect of this project, and its author needs no traceback."""
+
+    exit_code = 5
 
 
 @cache
@@ -96,7 +99,10 @@ def load(module: ModuleType) -> Rule:
     if not any(paragraph.startswith("Fix: ") for paragraph in about.split("\n\n")):
         missing.insert(0, "a docstring whose last paragraph starts with Fix:")
     if missing:
-        raise MalformedRule(f"{module.__file__ or module.__name__}: missing are {'; '.join(missing)}.")
+        raise MalformedRule(
+            f"{module.__file__ or module.__name__}: missing are {'; '.join(missing)}.",
+            "Complete the rule, or remove its file; until then no audit runs.",
+        )
     return Rule(
         name=module.__name__.rpartition(".")[2],
         about=about,

@@ -9,7 +9,13 @@ from pytorch_to_triton.audit.baseline import Baseline, read_baseline
 from pytorch_to_triton.audit.find_files import FilesToAudit, find_files, root_of
 from pytorch_to_triton.audit.registry import Rule, all_rules
 from pytorch_to_triton.audit.report.render import Format, format_of
-from pytorch_to_triton.audit.settings import AuditSettings, refuse_unknown, settings_for
+from pytorch_to_triton.audit.settings import (
+    EVERYWHERE,
+    AuditSettings,
+    lies_in,
+    refuse_unknown,
+    settings_for,
+)
 from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.architectures import architecture
@@ -66,6 +72,8 @@ class AuditRequest(Value):
     """Whether `into` may be a file that no audit wrote."""
     seconds: Annotated[float, Option("timeout")] = 120.0
     """Time limit of one call."""
+    within: Annotated[tuple[Path, ...], NOT_REPEATED] = EVERYWHERE
+    """Real paths of folders: a project's settings, and the baseline that they name, count only in these."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +98,19 @@ def make_plan(request: AuditRequest) -> AuditPlan:
     """Resolves the defaults. Raises BadInput for unusable settings, and TargetNotFound."""
     refuse_unknown(request.rules, "rule")
     paths = [target.path for target in request.targets]
-    settings = settings_for(paths[0])
+    settings = settings_for(paths[0], request.within)
     archs = request.archs or settings.archs or ARCHS
     for arch in archs:
         architecture(arch)
     if request.into is not None:
         refuse_foreign_file(request.into, TOOL, force=request.force)
     file = request.baseline or settings.baseline
+    if file is not None and not lies_in(file, request.within):
+        raise BadInput(
+            f"The baseline {file}, which {settings.root / 'pyproject.toml'} names, lies outside of the "
+            f"folders that may be used: {', '.join(map(str, request.within))}.",
+            "Name one in them with --baseline, or change that setting.",
+        )
     return AuditPlan(
         request=request,
         settings=settings,

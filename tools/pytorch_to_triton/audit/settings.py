@@ -11,7 +11,9 @@ archs = ["sm_90", "gfx942"]
 offset_may_overflow = "low"
 """
 
+import os
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -24,6 +26,7 @@ from pytorch_to_triton.schema.finding import Severity
 from pytorch_to_triton.schema.value import Value
 
 TABLE = ("tool", "pytorch-to-triton", "audit")
+EVERYWHERE = (Path("/"),)
 
 
 class AuditSettings(Value):
@@ -43,10 +46,15 @@ class AuditSettings(Value):
     """GPUs to compile for."""
 
 
-def settings_for(path: Path) -> AuditSettings:
-    """The settings of the project around a path. Raises BadInput for an unusable table."""
+def settings_for(path: Path, within: Iterable[Path] = EVERYWHERE) -> AuditSettings:
+    """The settings of the project around a path; the usual ones where its file lies in none of `within`.
+
+    Raises BadInput for an unusable table.
+    """
     root = root_of(path.absolute())
     file = root / "pyproject.toml"
+    if not lies_in(file, within):
+        return AuditSettings(root=root)
     try:
         table = tomllib.loads(places.read_regular(file).decode()) if file.exists() else {}
         for name in TABLE:
@@ -70,6 +78,12 @@ def settings_for(path: Path) -> AuditSettings:
     if settings.baseline is not None:
         settings = settings.model_copy(update={"baseline": root / settings.baseline})
     return settings
+
+
+def lies_in(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path, its links followed, lies in one of these folders, which are real paths."""
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(folder) for folder in folders)
 
 
 def refuse_unknown(names: tuple[str, ...], where: str) -> None:

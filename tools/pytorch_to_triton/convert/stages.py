@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -65,14 +65,11 @@ async def validated(
     """The stages' verdicts, found at once, up to the first that is not passed: then the later ones stop."""
     reports: dict[Stage, StageReport] = {}
     scopes = {stage: anyio.CancelScope() for stage in drafted}
+    progress = StagesProgress(work.listener, len(drafted)) if work.listener else None
 
     async def judge(stage: Stage) -> None:
         with scopes[stage]:
-            listener = (
-                StageListener(work.listener, f"stage {stage} ({STAGE_NAMES[stage]})")
-                if work.listener
-                else None
-            )
+            listener = StageListener(progress, stage) if progress else None
             verdict = await validation.verdict(
                 work.request(stage, drafted[stage].calls), f"stage{stage}", listener
             )
@@ -104,15 +101,33 @@ def report_of(work: ConversionWork, stage: Stage, drafted: Drafted, verdict: Ver
     )
 
 
-@dataclass(frozen=True)
-class StageListener:
-    """Adds the stage to progress messages."""
+@dataclass
+class StagesProgress:
+    """Stages that are validated at once, as one piece of work."""
 
     listener: ProgressListener
-    stage: str
+    count: int
+    """Of stages; each has about as many cases as the others."""
+    done: dict[Stage, float] = field(default_factory=dict)
+    most: float = 0.0
+    """Cases of the stage that has most of them."""
+
+    async def progress(self, stage: Stage, done: float, total: float | None, message: str) -> None:
+        self.done[stage] = done
+        self.most = max(self.most, total or done)
+        text = f"stage {stage} ({STAGE_NAMES[stage]}): {message}"
+        await self.listener.progress(sum(self.done.values()), self.count * self.most, text)
+
+
+@dataclass(frozen=True)
+class StageListener:
+    """Of one stage among others."""
+
+    stages: StagesProgress
+    stage: Stage
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
-        await self.listener.progress(done, total, f"{self.stage}: {message}")
+        await self.stages.progress(self.stage, done, total, message)
 
     async def item(self, result: dict[str, Any]) -> None:
-        await self.listener.item(result)
+        await self.stages.listener.item(result)

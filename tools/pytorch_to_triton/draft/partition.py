@@ -24,6 +24,7 @@ from pytorch_to_triton.draft.ir.values import (
     Store,
     Value,
     axes_of,
+    kind_of,
     named,
     walk,
 )
@@ -198,7 +199,7 @@ class _Partition:
                 return None
             return read_through(v, self.steps[name], self._inlined(name, also))
 
-        value = rewrite(step.tensor.value, lambda v: computed(v) or decided(v))
+        value = rewrite(step.tensor.value, lambda v: computed(v) or decided(plain_float(v)))
         return named(step.name, value) if step.node.source_name else value
 
     def _group(self, steps: Sequence[Step]) -> Group:
@@ -254,7 +255,10 @@ class _Partition:
         own = frozenset(s.name for s in group.steps)
         reads = [v for v in walk(self._inlined(step.name)) if isinstance(v, Load)]
         mine = [v for v in reads if v.buffer.name in own]
-        if not mine or (set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)):
+        siblings = step.node is last.node and set(step.tensor.axes) == set(last.tensor.axes)
+        if not (mine or siblings) or (
+            set(last.tensor.axes) - set(step.tensor.axes) and not _narrower(group, step)
+        ):
             return False
         if not all(v.index == self.steps[v.buffer.name].tensor.indices and v.where is None for v in mine):
             return False
@@ -262,7 +266,7 @@ class _Partition:
         if between & self._later(group):
             return False
         together = self._matched((*group.steps, step))
-        if isinstance(together, Mismatch) or _repeats(together) or _is_large(together):
+        if isinstance(together, Mismatch) or _is_large(together) or (not siblings and _repeats(together)):
             return False
         return together.pattern is group.pattern or group.pattern.__name__.endswith("pointwise")
 
@@ -303,6 +307,14 @@ def _is_large(group: Group) -> bool:
 def _is_epilogue(steps: dict[str, Step], anchors: Sequence[str], step: Step) -> bool:
     """Whether the step only goes on with the one result that it reads."""
     return len(anchors) == 1 and set(steps[anchors[0]].tensor.axes) == set(step.tensor.axes)
+
+
+def plain_float(v: Value) -> Value:
+    """A float that is computed where it is read, not loaded, needs no conversion: it is a float32."""
+    match v:
+        case Map(fn="to_float", args=(x,)) if not isinstance(x, Load) and kind_of(x) == "float":
+            return x
+    return v
 
 
 def read_through(v: Load, producer: Step, value: Value) -> Value:

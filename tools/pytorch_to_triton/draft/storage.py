@@ -22,7 +22,10 @@ def with_storage(program: Program, dtypes: TensorDtypes, output_dtypes: Mapping[
 
 
 def _kept(program: Program) -> dict[str, str]:
-    """Results as they are returned; else as all readers take them; else as PyTorch has them."""
+    """Results as they are returned; else as all readers take them; else as PyTorch has them.
+
+    What PyTorch has inside of an operator alone is not rounded to 16 bits: its own kernels do not store it.
+    """
     own = program.dtypes.own
     kept = {name: own[name] for name in program.tensors if name in own}
     for call in program.calls:
@@ -30,13 +33,20 @@ def _kept(program: Program) -> dict[str, str]:
     taken = _taken(program)
     for step in program.steps.values():
         found = taken.get(step.name, set())
-        pytorchs_own = own.get(step.node.name, full(step.tensor.dtype))
+        of_node = {} if is_inner(program, step) else own
+        pytorchs_own = of_node.get(step.node.name, full(step.tensor.dtype))
         kept[step.name] = next(iter(found)) if len(found) == 1 else pytorchs_own
     returned: dict[str, list[str]] = {}
     for result in program.results:
         if is_plain(result.tensor) and buffers_of(result.tensor)[0] in program.steps:
             returned.setdefault(buffers_of(result.tensor)[0], []).append(result.dtype)
     return kept | {name: promoted(found) for name, found in returned.items()}
+
+
+def is_inner(program: Program, step: Step) -> bool:
+    """Whether it is inside of an operator, such as the scores of an attention: no tensor of PyTorch's."""
+    result = program.tensors.get(step.node.name)
+    return result is not None and step.name not in buffers_of(result)
 
 
 def promoted(dtypes: Sequence[str]) -> str:
@@ -79,9 +89,11 @@ def _results_of(program: Program, call: Call) -> list[tuple[str, str]]:
 
 
 def _widened(program: Program, step: Step) -> Step:
-    """Factors that PyTorch multiplies in a wider dtype than they lie in: tl.dot takes others as they lie."""
+    """Factors that PyTorch multiplies in another dtype than they lie in: tl.dot takes others as they lie."""
     taken = taken_by(program, step)
     wider = {b for b, dtype in taken.items() if program.kept.get(b, dtype) != dtype}
+    read = buffers_of(step.tensor)
+    wider |= {b for b in read if b in program.steps and is_inner(program, program.steps[b])}
 
     def factor(v: Value) -> Value:
         return op("to_float", v) if isinstance(v, Load) and v.buffer.name in wider else v

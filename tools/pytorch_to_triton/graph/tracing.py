@@ -41,7 +41,7 @@ from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, refusal_of
+from pytorch_to_triton.targets.describe import EXPORT, refusal_of, sentence
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
@@ -59,6 +59,7 @@ HINTS = {
     "TraceFailed": "The function runs, but torch.export cannot follow it. Convert a part that it can follow.",
     "MutatesArguments": "Return the new value instead of writing to the argument.",
     "NotRepresentable": "Pass the tensor as an argument.",
+    "SizeOfValues": "Keep the shape: torch.where(x > 0, x, 0) in place of x[x > 0].",
     "ReturnsNoTensor": "Return tensors that the function computes, and nothing else.",
 }
 FIXED_SIZE = re.compile(r"size of tensor a \(\w+\) must match the size of tensor b \(\w+\)")
@@ -367,7 +368,7 @@ def _constants(declaration: Declaration) -> dict[str, JsonValue]:
 def _refusal(outcome: Outcome, target: Target) -> Refusal:
     failure = outcome.failure
     if failure is not None and failure.type == "TraceFailed" and FIXED_SIZE.search(failure.message):
-        return NotConvertible(f"{target} cannot be traced: {failure.message}", FIXED_SIZE_HINT)
+        return NotConvertible(sentence(f"{target} cannot be traced: {failure.message}"), FIXED_SIZE_HINT)
     if failure is not None and failure.type in HINTS:
-        return NotConvertible(f"{target} cannot be traced: {failure.message}", HINTS[failure.type])
+        return NotConvertible(sentence(f"{target} cannot be traced: {failure.message}"), HINTS[failure.type])
     return refusal_of(outcome, target)

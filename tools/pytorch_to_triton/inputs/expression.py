@@ -207,4 +207,7 @@ def _compute(node: ast.expr, dims: Mapping[str, int]) -> Number:
             sides = [_compute(side, dims) for side in (left, *comparators)]
             pairs = zip(ops, sides, sides[1:], strict=False)
             return all(_COMPARISONS[type(op)](one, other) for op, one, other in pairs)
+        case ast.Call(func=ast.Name(id="min" | "max" as name), args=args):
+            # Written by torch.export too.
+            return {"min": min, "max": max}[name](_compute(each, dims) for each in args)
     raise TypeError(f"{ast.unparse(node)} was never checked")

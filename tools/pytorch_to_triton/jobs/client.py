@@ -185,8 +185,10 @@ async def _wait(running: RunningJob, progress: Progress, listener: ProgressListe
 
 
 def _cannot_work(server: ForkServer, why: str) -> MissingRequirement:
-    log = server.log_end or "(nothing)"
+    log = server.log_end
+    printed = log.splitlines()[-1] if log else "it ended and printed nothing, as no Python does"
+    output = f" Its output:\n{log}" if log else ""
     return MissingRequirement(
-        f"{server.runtime.python} cannot run the worker: {why or log.splitlines()[-1]}",
-        f"Install torch and triton there, or name a Python (3.11 or newer) that has them. Its output:\n{log}",
+        f"{server.runtime.python} cannot run the worker: {why or printed}",
+        f"Install torch and triton there, or name a Python (3.11 or newer) that has them.{output}",
     )

@@ -101,9 +101,18 @@ class SessionLine(Value):
     best: Path | None
 
 
+class UnreadableSession(Value):
+    """One of which nothing can be said."""
+
+    session: Path
+    why: str
+
+
 class SessionList(Value):
     """The sessions below a folder."""
 
     summary: str
     next_step: str
     sessions: tuple[SessionLine, ...]
+    unreadable: tuple[UnreadableSession, ...] = ()
+    """Those that are damaged, or lead out of the folders that may be used."""

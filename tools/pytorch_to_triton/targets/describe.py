@@ -23,12 +23,16 @@ DESCRIBE_SECONDS = 120.0
 HINTS = {
     "TargetMissing": "Check the path; a target is `path.py` or `path.py:name`.",
     "NameMissing": "Name a function or an nn.Module class of the file: `path.py:name`.",
+    "ReferenceMissing": "Name the PyTorch function beside the kernel: --reference path.py:name.",
     "TargetSyntax": "Correct the file; `python -m py_compile FILE` shows the same error.",
-    "ModuleUnconstructed": "Pass the constructor's arguments: --init dim=512, once for each.",
-    "TargetLoadFailed": "Import the file with the Python that runs the worker, and correct what it says.",
+    "ModuleUnconstructed": "Pass what the constructor needs: --init NAME=VALUE, once for each.",
+    "TargetLoadFailed": "Import it with the same Python (--python names another), and correct what it says.",
     "TargetExits": 'Guard what ends the program with `if __name__ == "__main__":`.',
     "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",
-    "ArityMismatch": "Make INPUTS (or --input) and the signature agree, name by name.",
+    "ArityMismatch": (
+        "Declare each parameter: --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33 for a tensor, "
+        "--input eps=1e-5 for a number; or INPUTS and DIMS in the file."
+    ),
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
     "ExampleFailed": "Name a function that calls the target on arguments that it takes.",
     "ExamplesFailed": "Make get_inputs() return one value for each parameter of forward.",
@@ -36,7 +40,7 @@ HINTS = {
     "DeclarationUnusable": "Declare inputs as text: INPUTS = {'x': 'float32[M, N]'}.",
 }
 """By the exceptions of worker/loading/target.py and worker/jobs/describe.py."""
-ABSENT = ("TargetMissing", "NameMissing")
+ABSENT = ("TargetMissing", "NameMissing", "ReferenceMissing")
 EXAMPLES_CASE = "get_inputs()"
 EXPORT = ("torch.export._trace",)
 """What torch.export.export imports at its first call: over a second."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS, Group
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, Limit, Skip, Violation, Where
+from pytorch_to_triton.validate.host_code import is_of_gradients
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
 from pytorch_to_triton.validate.phrases import cut, sentence, times
@@ -78,8 +79,7 @@ def summary_of(
 def unseen(never_launched: Sequence[str]) -> str:
     """That nothing was seen of these kernels."""
     what = "was" if len(never_launched) == 1 else "were"
-    trained = any(part in name for name in never_launched for part in ("backward", "bwd", "grad"))
-    how = " (--backward compares gradients)" if trained else ""
+    how = " (--backward compares gradients)" if any(map(is_of_gradients, never_launched)) else ""
     return f"{', '.join(never_launched)} {what} never launched: not validated{how}."
 
 

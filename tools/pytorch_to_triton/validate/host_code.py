@@ -62,6 +62,11 @@ def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
     return tuple(Switch(size, tuple(found[size])) for size in sorted(found))
 
 
+def is_of_gradients(kernel: str) -> bool:
+    """Whether a kernel's name says that it computes gradients."""
+    return any(part in kernel for part in ("backward", "bwd", "grad"))
+
+
 def parsed(source: str) -> ast.Module:
     """Empty for what is not Python: that is said elsewhere."""
     try:

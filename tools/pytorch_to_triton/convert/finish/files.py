@@ -118,14 +118,21 @@ def docstring(recipe: Recipe, names: Mapping[str, str], measured: str, shapes: s
         "",
         *use,
         "",
-        f"Stands for {recipe.origin}. What the kernels do not take (another dtype or shape, no GPU), PyTorch",
-        "computes, and a warning says so once. "
+        f"Stands for {recipe.origin}. What the kernels do not take ({not_taken(recipe)}),",
+        "PyTorch computes, and a warning says so once. "
         + ("torch.compile takes it whole." if recipe.structure else "torch.compile breaks its graph here."),
         *([measured] if measured else []),
         *(["", shapes] if shapes else []),
         '"""',
     ]
     return "\n".join(lines)
+
+
+def not_taken(recipe: Recipe) -> str:
+    """What goes to PyTorch."""
+    fixed = [name for name in recipe.inputs if name in recipe.fixed]
+    values = f", another value of {' or '.join(fixed)}" if fixed else ""
+    return f"another dtype or shape{values}, no GPU"
 
 
 def operands(recipe: Recipe) -> str:

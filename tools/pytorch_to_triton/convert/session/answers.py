@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 from pytorch_to_triton.convert.session.state import LAST, best_of, stage_of
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
-from pytorch_to_triton.schema.session import Attempt, ConversionSession, Outcome, SessionLine, SessionList
+from pytorch_to_triton.errors import BadInput
+from pytorch_to_triton.schema.session import (
+    Attempt,
+    ConversionSession,
+    Outcome,
+    SessionLine,
+    SessionList,
+    UnreadableSession,
+)
 
 
 def session_of(
@@ -43,8 +52,8 @@ def summary_of(record: SessionRecord, attempts: tuple[Attempt, ...], verdict: Ou
     last = attempts[-1]
     if verdict == "shut":
         unmet = [one for one in last.conditions if one.met == "not met"]
-        reasons = "; ".join(f"{one.name}: {one.evidence}" for one in unmet)
-        return f"{name}: the gate of stage {last.stage} ({STAGE_NAMES[last.stage]}) stays shut. {reasons}"
+        reasons = "".join(f"\nNot met: {one.name}. {sentence(one.evidence)}" for one in unmet)
+        return f"{name}: the gate of stage {last.stage} ({STAGE_NAMES[last.stage]}) stays shut.{reasons}"
     where = f"stage {best.stage} ({STAGE_NAMES[best.stage]}) has passed" if best else "no gate has opened yet"
     return (
         f"{name}: {where} after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}; {speed_of(best)}."
@@ -59,6 +68,11 @@ def start_text(record: SessionRecord) -> str:
     left, kernels = len(understood.calls), len(understood.kernels)
     calls = f"; {left} operator{'s stay calls' if left > 1 else ' stays a call'} of PyTorch" if left else ""
     return f"stage 1 is drafted with {kernels} kernel{'s' if kernels > 1 else ''}{calls}"
+
+
+def sentence(text: str) -> str:
+    """As a sentence of its own."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def speed_of(best: Attempt | None) -> str:
@@ -78,8 +92,8 @@ def next_step_of(
     session = shlex.quote(str(folder.path))
     submit = f"convert submit {session}"
     if verdict == "shut":
-        first = next(one for one in attempts[-1].conditions if one.met == "not met")
-        return f"{first.advice.strip()} Then submit again: {submit}".strip()
+        advice = dict.fromkeys(one.advice.strip() for one in attempts[-1].conditions if one.met == "not met")
+        return " ".join([*filter(None, advice), f"Then submit again: {submit}"])
     if best and best.stage == LAST:
         return f"convert finish {session} writes it as a function, or change {folder.file(LAST)} and submit."
     if not attempts and record.understood.no_draft:
@@ -89,7 +103,7 @@ def next_step_of(
 
 
 def line_of(folder: SessionFolder) -> SessionLine:
-    """One session among others."""
+    """One session among others. Raises BadInput where it is damaged."""
     record, attempts = folder.record(), folder.attempts()
     best = best_of(attempts)
     return SessionLine(
@@ -101,12 +115,24 @@ def line_of(folder: SessionFolder) -> SessionLine:
     )
 
 
-def list_of(folders: list[SessionFolder], below: Path) -> SessionList:
-    """The sessions below a folder."""
-    lines = tuple(line_of(folder) for folder in folders)
+def list_of(
+    folders: list[SessionFolder], below: Path, check: Callable[[SessionFolder], None] = lambda folder: None
+) -> SessionList:
+    """The sessions below a folder; apart from them what is damaged, and what `check` refuses by BadInput."""
+    lines: list[SessionLine] = []
+    unreadable: list[UnreadableSession] = []
+    for folder in folders:
+        try:
+            check(folder)
+            lines.append(line_of(folder))
+        except BadInput as refusal:
+            unreadable.append(UnreadableSession(session=folder.path, why=refusal.message))
     count = len(lines)
+    more = f" ({len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
+    others = f" Not readable: {unreadable[0].why}{more}" if unreadable else ""
     return SessionList(
-        summary=f"{count} session{'' if count == 1 else 's'} in {below}.",
+        summary=f"{count} session{'' if count == 1 else 's'} in {below}.{others}",
         next_step="convert status FOLDER shows one." if lines else "convert start TARGET opens one.",
-        sessions=lines,
+        sessions=tuple(lines),
+        unreadable=tuple(unreadable),
     )

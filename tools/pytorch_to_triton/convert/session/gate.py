@@ -31,6 +31,8 @@ UNTUNED = frozenset(
     {"autotune_missing", "single_configuration", "autotune_key_misses_size", "autotune_key_unknown"}
 )
 """Rules of the audit that each condition of a gate is about."""
+LEFT_TO_PYTORCH = frozenset({"torch_operator", "no_triton_kernel", "output_without_kernel"})
+IN_KERNELS = "Compute it in a kernel: in a session PyTorch does only what the draft has left to it."
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,21 @@ def right(verdict: Verdict | None, refusal: BadInput | None = None) -> Condition
         return Condition(name="right", met="not met", evidence=refusal.message, advice=refusal.hint)
     if verdict is None:
         return Condition(
-            name="right", met="not met", evidence="it was not run", advice="Fix the names first."
+            name="right", met="not met", evidence="it was not run", advice="Fix what stands above first."
         )
     met = verdict.verdict == "passed"
     return Condition(
         name="right",
         met="met" if met else "not met",
         evidence=verdict.summary,
-        advice="" if met else verdict.next_step,
+        advice="" if met else advice_of(verdict),
     )
+
+
+def advice_of(verdict: Verdict) -> str:
+    """What to do about a verdict; a session has no option that leaves more to PyTorch."""
+    kinds = {one.kind for case in verdict.cases for one in case.violations}
+    return IN_KERNELS if kinds & LEFT_TO_PYTORCH else verdict.next_step
 
 
 def without(name: str, audit: AuditReport, rules: frozenset[str], clean: str) -> Condition:

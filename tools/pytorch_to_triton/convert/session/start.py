@@ -117,7 +117,9 @@ async def start(
     except NotConvertible as refusal:
         drafted, why = None, refusal.message
     understood = (
-        understanding_of(found.declaration, found.traced, drafted, why, backward=setting.backward)
+        understanding_of(
+            found.description, found.declaration, found.traced, drafted, why, backward=setting.backward
+        )
         if found.traced
         else untraced(found.description, found.declaration, why)
     )

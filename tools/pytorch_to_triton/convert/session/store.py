@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
@@ -39,6 +39,9 @@ BENCHMARK = "benchmark"
 """The folder of the sweep over sizes that `convert finish` measures."""
 DEFAULT = Path("sessions")
 """Below the current folder."""
+RECORD_BYTES = 64 << 20
+"""More than any file of a session has that this program wrote."""
+Kept = TypeVar("Kept", bound=Value)
 
 
 class Setting(Value):
@@ -85,18 +88,16 @@ class SessionFolder:
 
     def record(self) -> SessionRecord:
         """Raises BadInput where this is no session, or one of another version of this program."""
-        file = self.path / RECORD
         try:
-            return SessionRecord.model_validate_json(file.read_bytes())
+            return kept_value(
+                SessionRecord,
+                self.path / RECORD,
+                "It may be of another version of this program: start again; attempts stay where they are.",
+            )
         except FileNotFoundError as problem:
             raise BadInput(
                 f"{self.path} holds no session.",
                 "`convert list` names the sessions here; `convert start` opens one.",
-            ) from problem
-        except (OSError, ValidationError) as problem:
-            raise BadInput(
-                f"{file} cannot be read as a session: {str(problem).splitlines()[0]}.",
-                "It may be of another version of this program: start again; attempts stay where they are.",
             ) from problem
 
     def write(self, record: SessionRecord) -> None:
@@ -104,9 +105,14 @@ class SessionFolder:
         places.write_atomically(self.path / RECORD, record.model_dump_json(indent=2))
 
     def attempts(self) -> tuple[Attempt, ...]:
-        """All attempts, in order."""
+        """All attempts, in order. Raises BadInput where one is damaged."""
         files = sorted((self.path / ATTEMPTS).glob(f"[0-9]*/{VERDICT}"))
-        return tuple(Attempt.model_validate_json(file.read_bytes()) for file in files)
+        return tuple(map(kept_attempt, files))
+
+    def parts(self) -> Iterator[Path]:
+        """What lies in it, down to the files of the attempts."""
+        for pattern in ("*", f"{ATTEMPTS}/*", f"{ATTEMPTS}/*/*"):
+            yield from self.path.glob(pattern)
 
     def file(self, stage: Stage) -> Path:
         """What is edited and submitted for a stage."""
@@ -128,14 +134,14 @@ class SessionFolder:
         return 1 + max((attempt.number for attempt in self.attempts()), default=0)
 
     def validation(self, attempt: Attempt) -> Verdict | None:
-        """What validate said of an attempt; None where it was not asked."""
+        """What validate said of an attempt; None where it was not asked. Raises BadInput where damaged."""
         file = self.kernel(attempt).with_name(VALIDATION)
-        return Verdict.model_validate_json(file.read_bytes()) if file.is_file() else None
+        return kept_value(Verdict, file, without_it(file)) if file.is_file() else None
 
     def audit(self, attempt: Attempt) -> AuditReport | None:
-        """What audit said of an attempt; None where it was not asked."""
+        """What audit said of an attempt; None where it was not asked. Raises BadInput where damaged."""
         file = self.kernel(attempt).with_name(AUDIT)
-        return AuditReport.model_validate_json(file.read_bytes()) if file.is_file() else None
+        return kept_value(AuditReport, file, without_it(file)) if file.is_file() else None
 
     def keep(
         self,
@@ -175,6 +181,36 @@ class SessionFolder:
 def kept_as(number: int) -> Path:
     """Where an attempt's file is kept, relative to the session's folder."""
     return Path(ATTEMPTS) / f"{number:04}" / KERNEL
+
+
+def kept_attempt(file: Path) -> Attempt:
+    """The attempt that a folder keeps. Raises BadInput for what was not written for that folder."""
+    attempt = kept_value(Attempt, file, without_it(file))
+    own = Path(ATTEMPTS) / file.parent.name / KERNEL
+    if not attempt.file == own == kept_as(attempt.number):
+        raise BadInput(
+            f"{file} is of another attempt, or names a file that is not its own.", without_it(file)
+        )
+    return attempt
+
+
+def kept_value(model: type[Kept], file: Path, hint: str) -> Kept:
+    """A value from its file. Raises FileNotFoundError, and BadInput for what is no such value."""
+    try:
+        return model.model_validate_json(places.read_regular(file, RECORD_BYTES))
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        raise BadInput(f"{file} cannot be read: {problem.strerror}.", hint) from problem
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        what = ": ".join([*map(str, first["loc"]), first["msg"]])
+        raise BadInput(f"{file} is damaged: {what}.", hint) from problem
+
+
+def without_it(file: Path) -> str:
+    """What to do about a damaged file of an attempt."""
+    return f"Move {file.parent} elsewhere: the session goes on without that attempt."
 
 
 def opened(path: Path) -> SessionFolder:

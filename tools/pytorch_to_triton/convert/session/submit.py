@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,14 +11,14 @@ from pytorch_to_triton.convert.session import gate
 from pytorch_to_triton.convert.session.answers import session_of
 from pytorch_to_triton.convert.session.evidence import Submission
 from pytorch_to_triton.convert.session.next_stage import put_next
-from pytorch_to_triton.convert.session.start import digest_of_file
+from pytorch_to_triton.convert.session.start import digest, digest_of_file
 from pytorch_to_triton.convert.session.state import LAST, opens, stage_of
 from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, kept_as, now
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.session import Attempt, ConversionSession
+from pytorch_to_triton.schema.session import Attempt, ConversionSession, Stage
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
 
@@ -51,6 +52,7 @@ async def submit(
         stage = stage_of(folder.attempts())
         path = request.file or folder.file(stage)
         text = read(path)
+        refuse_unwritten(record, stage, path, text)
         submission = Submission(worker, runtime, listener, folder, record, stage, path, text, request.against)
         seen = await submission.evidence()
         if read(path) != text:
@@ -72,18 +74,43 @@ async def submit(
         )
         if not attempt.opened:
             folder.keep(attempt, text, seen.verdict, seen.audit)
-            return session_of(folder, "shut", again(seen.verdict))
+            return session_of(folder, "shut", (*changed_since(folder, stage, path), *again(seen.verdict)))
         # The next file first: once the attempt is there, the session stands at the next stage.
-        notes = await put_next(submission, text, (2, 3)[stage - 1]) if stage != LAST else ()
+        notes = changed_since(folder, stage, path)
+        if stage != LAST:
+            notes += await put_next(submission, text, (2, 3)[stage - 1])
         folder.keep(attempt, text, seen.verdict, seen.audit)
         return session_of(folder, "finished" if stage == LAST else "opened", notes)
+
+
+def refuse_unwritten(record: SessionRecord, stage: Stage, path: Path, text: str) -> None:
+    """Raises BadInput for the file that was put there for somebody to write a kernel into."""
+    if stage == 1 and stage not in record.drafted and digest(text) == record.put.get(stage):
+        raise BadInput(f"{path} is as it was put there: it has no kernel yet.", "Write one, then submit it.")
+
+
+def changed_since(folder: SessionFolder, stage: Stage, submitted: Path) -> tuple[str, ...]:
+    """That the file of a stage behind was changed after it had passed, which this submission did not take."""
+    passed = [one for one in folder.attempts() if one.opened and one.stage < stage]
+    found = []
+    for number in sorted({one.stage for one in passed}):
+        latest = next(one for one in reversed(passed) if one.stage == number)
+        own = folder.file(number)
+        with suppress(OSError, BadInput):
+            if own != submitted and read(own) != read(folder.kernel(latest)):
+                found.append(
+                    f"{own.name} has changed since it passed; what was submitted is {submitted.name}. "
+                    "`convert submit --file` takes another file."
+                )
+    return tuple(found)
 
 
 def again(verdict: Verdict | None) -> tuple[str, ...]:
     """How the telling case is run again, where a case is wrong."""
     if verdict is None or verdict.verdict == "passed":
         return ()
-    return (f"Run the telling case alone: {verdict.replay}",)
+    smallest = f"smallest case with this mistake, {verdict.smallest}," if verdict.smallest else "telling case"
+    return (f"Run the {smallest} alone: {verdict.replay}",)
 
 
 def refuse_changed_target(record: SessionRecord) -> None:
@@ -104,4 +131,5 @@ def read(path: Path) -> str:
         return places.read_regular(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-        raise BadInput(f"{path} cannot be read: {why}.", "Name the file with --file.") from problem
+        hint = "Name a Python file, or the stage's own."
+        raise BadInput(f"{path} cannot be read: {why}.", hint) from problem

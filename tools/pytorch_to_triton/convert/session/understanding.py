@@ -54,16 +54,21 @@ MOST_READ = 6
 
 
 def understanding_of(
-    declaration: Declaration, traced: Traced, drafted: Drafted | None, why: str, *, backward: bool
+    description: Description,
+    declaration: Declaration,
+    traced: Traced,
+    drafted: Drafted | None,
+    why: str,
+    *,
+    backward: bool,
 ) -> Understanding:
     """Of a target that was traced; `why` there is no draft."""
     graph = traced.graph
+    constants = (f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants)
     return Understanding(
         function=graph.function,
         inputs=tuple(inputs_of(declaration, graph)),
-        frozen=tuple(
-            f"{name} = {graph.constants[name]!r}" for name in graph.fixed if name in graph.constants
-        ),
+        frozen=(*constants, *defaults_of(description, declaration)),
         steps=tuple(step_of(node) for node in graph.nodes),
         guards=graph.guards,
         kernels=tuple(described_kernels(drafted.text)) if drafted else (),
@@ -85,6 +90,13 @@ def untraced(description: Description, declaration: Declaration, why: str) -> Un
         no_draft=why,
         read=read_first([]),
     )
+
+
+def defaults_of(description: Description, declaration: Declaration) -> Iterator[str]:
+    """The parameters that were not declared: the trace holds for their defaults."""
+    for one in description.parameters:
+        if one.default and one.name not in declaration.inputs:
+            yield f"{one.name} = {one.default}, its default; declare it as an input for another value"
 
 
 def inputs_of(declaration: Declaration, graph: Graph) -> Iterator[str]:
@@ -139,7 +151,8 @@ def work_text(declaration: Declaration, graph: Graph, gpu: str = "H100 SXM") -> 
     if work is None:
         return ""
     count = sum(work.flops.values())
-    text = f"at {point_name(dims)}: {work.bytes_moved:,} bytes, {count:,} floating-point operations"
+    where = f"at {point_name(dims)}, large enough to be timed"
+    text = f"{where}: {work.bytes_moved:,} bytes, {count:,} floating-point operations"
     sheet = datasheet(gpu)
     limit = limit_of(work, sheet.ceilings, tf32=False)
     if limit is None:
@@ -152,7 +165,10 @@ def gradients_of(graph: Graph, *, backward: bool) -> str:
     if backward:
         return "the backward pass is part of the session, and validated in every stage"
     trained = f"; the module's {', '.join(graph.state)} may be trained" if graph.state else ""
-    return f"no backward pass: the result raises for inputs that require grad{trained}; --backward adds one"
+    return (
+        "no backward pass: the finished function leaves calls that want gradients to PyTorch"
+        f"{trained}; a session that is started with backward has one"
+    )
 
 
 def read_first(operators: Sequence[str]) -> tuple[str, ...]:

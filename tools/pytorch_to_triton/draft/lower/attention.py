@@ -11,7 +11,11 @@ from pytorch_to_triton.draft.ir.sizes import FloorDiv, equal, text
 from pytorch_to_triton.draft.ir.values import Argument, Reduce, Value, named, op
 from pytorch_to_triton.draft.lower.contractions import contracted
 from pytorch_to_triton.draft.lower.row import Context, Operand, Refused, number, row
+from pytorch_to_triton.draft.lower.spread import statistic
 from pytorch_to_triton.draft.lower.tensor import Tensor
+
+WITH_HEADS = 4
+"""Dimensions of what PyTorch's own kernels for attention take."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,12 @@ def attention(
         scores = causal(scores)
     if mask is not None:
         scores = masked(ctx, scores, mask)
-    scores = ctx.stored("scores", scores)
+    # What of them is in memory is not rounded to 16 bits: PyTorch's own kernels never store them.
+    scores = ctx.stored("scores", statistic(scores))
     weights, logsumexp = softmax(scores, sees_all=mask is None)
     weights = ctx.stored("weights", weights)
-    return Attention(contracted(ctx, weights, value), weights, logsumexp)
+    output = contracted(ctx, weights, value)
+    return Attention(output, replace(weights, dtype=query.dtype), logsumexp)
 
 
 def softmax(scores: Tensor, sees_all: bool) -> tuple[Tensor, Tensor]:
@@ -127,9 +133,15 @@ def softmax(scores: Tensor, sees_all: bool) -> tuple[Tensor, Tensor]:
 
 
 def causal(scores: Tensor) -> Tensor:
-    """A query sees the keys up to its own position, counted from the first of each."""
+    """A query sees the keys up to its own position, counted from the first of each.
+
+    Without heads PyTorch has no kernel of its own and adds -inf: a NaN that is not seen stays one.
+    """
     query, key = scores.indices[-2:]
-    return replace(scores, value=op("where", op("le", key, query), scores.value, -inf, name="scores"))
+    seen = op("le", key, query)
+    if len(scores.dims) != WITH_HEADS:
+        return replace(scores, value=op("add", scores.value, op("where", seen, 0.0, -inf), name="scores"))
+    return replace(scores, value=op("where", seen, scores.value, -inf, name="scores"))
 
 
 def masked(ctx: Context, scores: Tensor, mask: Tensor) -> Tensor:

@@ -2,9 +2,11 @@
 
 import contextlib
 import math
+import traceback
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -239,9 +241,18 @@ class ExportTracer:
             without_lines(with_gradients)
             return Exported(with_gradients, updated, saved_by(with_gradients))
         except Exception as problem:
+            if type(problem).__name__ in OF_VALUES and (line := line_in(self.loaded.file, problem)):
+                raise DependsOnValues(f"line {line} needs the values of a tensor") from problem
             text = str(problem).strip().splitlines() or [type(problem).__name__]
             kind = DependsOnValues if type(problem).__name__ in OF_VALUES else TraceFailed
             raise kind(text[0]) from problem
+
+
+def line_in(file: Path, problem: Exception) -> int | None:
+    """The last line of the file on the way to where it was raised."""
+    frames = traceback.walk_tb(problem.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == str(file)]
+    return lines[-1] if lines else None
 
 
 def described(name: str, tensor: torch.Tensor) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class NameMissing(TargetError):
     """The file has no such name; the nearest ones are listed."""
 
 
+class ReferenceMissing(NameMissing):
+    """Nothing in the file is to be compared with."""
+
+
 class TargetSyntax(TargetError):
     """The file is not valid Python: file, line and caret."""
 
@@ -196,7 +200,8 @@ def load_role(found: Found, name: str | None, role: Role) -> Loaded:
         return dataclasses.replace(loaded(found, function_name), kind="kernel_file")
     if hasattr(contents, class_name):
         return dataclasses.replace(loaded(found, class_name), kind="model_file")
-    raise NameMissing(
+    kind = ReferenceMissing if role == "reference" else NameMissing
+    raise kind(
         f"{path} has neither `{function_name}` (kernel file) nor `{class_name}` to serve as the {role}; "
         f"it defines {listed(public_names(contents))}"
     )

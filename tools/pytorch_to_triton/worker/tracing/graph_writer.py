@@ -24,6 +24,10 @@ class NotRepresentable(Exception):
     """The program holds something that plain data cannot express, such as a constant tensor."""
 
 
+class SizeOfValues(NotRepresentable):
+    """A size, or a number that is computed with, depends on the values of tensors."""
+
+
 class ReturnsNoTensor(NotRepresentable):
     """The function returns something else than tensors that it computes."""
 
@@ -76,7 +80,7 @@ class Sizes:
             return size
         hint = size.node.hint
         if not isinstance(hint, int):
-            raise NotRepresentable(f"the size {size} depends on values, not on shapes")
+            raise SizeOfValues("the size of a result depends on values, not on shapes")
         return hint
 
     def number(self, value: float | torch.SymInt | torch.SymFloat) -> Number:
@@ -85,7 +89,7 @@ class Sizes:
             return Number.of(value)
         hint = value.node.hint
         if hint is None:
-            raise NotRepresentable(f"the number {value} depends on values, not on shapes")
+            raise SizeOfValues("a number depends on values, not on shapes")
         text = tidy(self._text(value))
         return Number(text, hint, literal=False)
 

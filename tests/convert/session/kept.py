@@ -1,0 +1,50 @@
+"""Sessions on disk that nothing was traced for: what is made of their files."""
+
+import os
+from pathlib import Path
+
+from pytorch_to_triton.convert.session.store import SessionFolder, SessionRecord, Setting, kept_as
+from pytorch_to_triton.schema.session import Attempt, Understanding
+from pytorch_to_triton.schema.target import Target
+
+SUBMITTED = "# what was submitted\n"
+
+
+def kept_session(folder: Path) -> SessionFolder:
+    """A session for a target beside it, with one attempt whose gate opened."""
+    folder.mkdir(parents=True)
+    target = folder.parent / "target.py"
+    target.write_text("def f(x):\n    return x\n", encoding="utf-8")
+    setting = Setting(
+        target=Target(path=target, name="f"),
+        seed=7,
+        seconds=60.0,
+        backward=False,
+        pure=False,
+        device="interpreter",
+        python=None,
+    )
+    session = SessionFolder(folder)
+    understood = Understanding(function="f", inputs=("x: float32[N]",))
+    session.write(SessionRecord(setting=setting, target_digest="", understood=understood))
+    session.file(1).write_text("# edited\n", encoding="utf-8")
+    session.keep(opened_attempt(1), SUBMITTED)
+    return session
+
+
+def opened_attempt(number: int) -> Attempt:
+    """One of stage 1 whose gate opened."""
+    return Attempt(
+        number=number,
+        stage=1,
+        opened=True,
+        file=kept_as(number),
+        conditions=(),
+        when="2026-01-01T00:00:00+00:00",
+    )
+
+
+def replace_by_pipe(file: Path) -> None:
+    """Put a named pipe in the place of a file: whoever opens it to read waits for a writer."""
+    file.unlink()
+    os.mkfifo(file)
