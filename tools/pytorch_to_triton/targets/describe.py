@@ -30,8 +30,8 @@ HINTS = {
     "TargetExits": 'Guard what ends the program with `if __name__ == "__main__":`.',
     "NotCallable": "Name a function or an nn.Module class of the file: `path.py:name`.",
     "ArityMismatch": (
-        "Declare each parameter: --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33 for a tensor, "
-        "--input eps=1e-5 for a number; or INPUTS and DIMS in the file."
+        "Declare the parameters, name by name: --input 'x=float32[M,N]' --dim M=1,7,64 --dim N=1,33 for a "
+        "tensor, --input eps=1e-5 for a number; or INPUTS and DIMS in the file."
     ),
     "StateMismatch": "Give the candidate's parameters and buffers the names and shapes of the reference's.",
     "ExampleFailed": "Name a function that calls the target on arguments that it takes.",

@@ -53,9 +53,10 @@ def leave_gpu_memory_to_others() -> None:
     with contextlib.suppress(ValueError):
         given = float(os.environ.get(GPU_SHARE_VARIABLE, ""))
         share = given if 0 < given <= 1 else share
-    cuda = importlib.import_module("torch").cuda
-    # Called now, it would take hold of the GPU.
-    cuda._lazy_call(lambda: cuda.set_per_process_memory_fraction(share))
+    with contextlib.suppress(AttributeError):
+        cuda = importlib.import_module("torch").cuda
+        # Called now, it would take hold of the GPU.
+        cuda._lazy_call(lambda: cuda.set_per_process_memory_fraction(share))
 
 
 def as_on_a_gpu() -> AbstractContextManager[None]:
