@@ -71,8 +71,9 @@ def start_text(record: SessionRecord) -> str:
 
 
 def sentence(text: str) -> str:
-    """As a sentence of its own."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    """As a sentence of its own; a file's name stays as it is."""
+    first = text if "." in text.partition(" ")[0].rstrip(".") else text[:1].upper() + text[1:]
+    return first + ("" if text.endswith(".") else ".")
 
 
 def speed_of(best: Attempt | None) -> str:
