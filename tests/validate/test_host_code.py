@@ -21,6 +21,19 @@ SWITCHES = {
         "if M > 1 and N > 100 and torch.cuda.is_available():\n    pass",
         {100: ("N",)},
     ),
+    "a condition that has a name": ("long = N > 5000\nif not long:\n    pass", {5000: ("N",)}),
+    "a limit by the size of an element": (
+        "most = 65536 // x.element_size()\nif x.shape[1] <= most:\n    pass",
+        {65536: ("N",)},
+    ),
+    "a block of at most some size": (
+        "block = min(8192, triton.next_power_of_2(N))\nif block >= N:\n    pass",
+        {8192: ("N",)},
+    ),
+    "a function that decides": (
+        "if fits(N):\n    pass\n\n\ndef fits(n):\n    return n * 4 <= 32768",
+        {32768: ("N",)},
+    ),
     "several": ("if N > 100:\n    pass\nif M >= 64:\n    pass", {64: ("M",), 100: ("N",)}),
     "a refusal": ("if N > 4096:\n    raise ValueError(N)", {}),
     "an assertion": ("assert N <= 4096", {}),
@@ -33,14 +46,14 @@ SWITCHES = {
 @pytest.mark.parametrize("name", SWITCHES)
 def test_a_size_that_the_code_compares_with_belongs_to_its_dimension(name: str) -> None:
     body, found = SWITCHES[name]
-    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    lines = "\n".join(f"    {line}" for line in body.splitlines()).replace("    def fits", "def fits")
     source = f"LIMIT = 3 * 100\n\n\ndef run(x, w):\n{lines}\n"
     assert switches_in(source, DECLARED) == tuple(Switch(size, dims) for size, dims in found.items())
 
 
-def test_sizes_inside_of_a_kernel_are_its_own_business() -> None:
+def test_a_kernel_that_takes_another_way_does_so_too() -> None:
     source = "@triton.jit\ndef kernel(x_ptr, N):\n    if N > 1000:\n        pass\n"
-    assert switches_in(source, DECLARED) == ()
+    assert switches_in(source, DECLARED) == (Switch(1000, ("N",)),)
 
 
 def test_kernels_are_those_that_the_code_around_them_names() -> None:

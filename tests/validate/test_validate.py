@@ -58,6 +58,7 @@ async def test_a_kernel_that_no_case_launched_is_named_in_the_summary(judge: Jud
     assert verdict.verdict == "passed"
     assert verdict.never_launched == ("row_sum_long_rows_kernel",)
     assert "row_sum_long_rows_kernel was never launched: not validated." in verdict.summary
+    assert verdict.next_step.startswith("Declare sizes at which row_sum_long_rows_kernel is launched")
 
 
 async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(judge: Judge) -> None:

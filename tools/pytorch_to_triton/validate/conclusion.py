@@ -164,9 +164,17 @@ def is_or_are(count: int) -> str:
 
 
 def next_step_of(
-    decision: Decision, results: Sequence[CaseResult], violations: Sequence[Violation] = ()
+    decision: Decision,
+    results: Sequence[CaseResult],
+    violations: Sequence[Violation] = (),
+    never_launched: Sequence[str] = (),
 ) -> str:
     """What to do about it."""
+    unseen = [name for name in never_launched if not is_of_gradients(name)]
+    if decision == "passed" and unseen:
+        return (
+            f"Declare sizes at which {' and '.join(unseen)} is launched, or remove it; then validate again."
+        )
     if decision == "passed":
         fixes = list(dict.fromkeys(limit.fix for limit in limits_in(results)))
         if not fixes:

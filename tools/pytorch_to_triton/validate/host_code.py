@@ -45,20 +45,21 @@ def kernels_in(source: str) -> frozenset[str]:
 
 
 def switches_in(source: str, declaration: Declaration) -> tuple[Switch, ...]:
-    """The sizes that code outside of kernels compares with, the smaller ones first.
+    """The sizes that the code compares with, in kernels and around them, the smaller ones first.
 
     Where the code only refuses what is beyond, there is no other way.
     """
     tree = parsed(source)
-    host = [one for one in functions(tree) if not is_kernel(one)]
+    own = functions(tree)
     numbers = constants(tree)
-    meant = dims_by_name(host, declaration)
+    shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
+    meant = dims_by_name(own, shapes, declaration.dims)
     found: dict[int, dict[str, None]] = {}
-    for test in tests(host):
-        for compared, size in comparisons(test, numbers):
-            dims = dims_of(compared, meant)
-            if LEAST <= size <= MOST and dims:
-                found.setdefault(size, {}).update(dict.fromkeys(dims))
+    for compared, size in comparisons(own, numbers):
+        read = shape_read(compared, shapes) or dims_of(compared, meant)
+        dims = [dim for dim in read if dim in declaration.dims]
+        if LEAST <= size <= MOST and dims:
+            found.setdefault(size, {}).update(dict.fromkeys(dims))
     return tuple(Switch(size, tuple(found[size])) for size in sorted(found))
 
 
@@ -85,9 +86,9 @@ def is_kernel(function: ast.FunctionDef) -> bool:
 
 
 def constants(tree: ast.Module) -> dict[str, int]:
-    """Numbers that have a name of the module's own."""
+    """Numbers that have a name, of the module's own or in a function."""
     found: dict[str, int] = {}
-    for node in tree.body:
+    for node in ast.walk(tree):
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -100,7 +101,7 @@ def constants(tree: ast.Module) -> dict[str, int]:
 
 
 def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
-    """A whole number written out: `1024`, `2**20`, `4 * BLOCK`."""
+    """A whole number written out: `1024`, `2**20`, `4 * BLOCK`; of `65536 // x.element_size()` the most."""
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
@@ -108,6 +109,11 @@ def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
             return known.get(name)
         case ast.Call(func=ast.Attribute(attr="constexpr"), args=[value]):
             return number_of(value, known)
+        case ast.Call(func=ast.Name(id="min"), args=args):
+            return min((n for each in args if (n := number_of(each, known)) is not None), default=None)
+        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
+            one, other = number_of(left, known), number_of(right, known)
+            return one if one is None or not other else one // other
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             one, other = number_of(left, known), number_of(right, known)
             if one is None or other is None:
@@ -118,37 +124,43 @@ def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
     return None
 
 
-def tests(host: Functions) -> Iterator[ast.expr]:
-    """The conditions of branches that go on in another way."""
-    for node in (node for one in host for node in ast.walk(one)):
+def refusals(own: Functions) -> Iterator[ast.expr]:
+    """The conditions under which the code only raises."""
+    for node in (node for one in own for node in ast.walk(one)):
         match node:
-            case ast.If(test=test, body=[ast.Raise()], orelse=[]):
-                continue
-            case ast.If(test=test) | ast.IfExp(test=test):
+            case ast.If(test=test, body=[ast.Raise()], orelse=[]) | ast.Assert(test=test):
                 yield test
 
 
-def comparisons(test: ast.expr, known: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
-    """What is compared with which number, in any part of a condition."""
-    for node in ast.walk(test):
-        if not isinstance(node, ast.Compare) or not all(isinstance(op, _ORDERED) for op in node.ops):
+def comparisons(own: Functions, known: Mapping[str, int]) -> Iterator[tuple[ast.expr, int]]:
+    """What is compared with which number, but where that is refused."""
+    refused = {id(node) for test in refusals(own) for node in ast.walk(test)}
+    for node in (node for one in own for node in ast.walk(one)):
+        if not isinstance(node, ast.Compare) or id(node) in refused:
             continue
-        sides = [node.left, *node.comparators]
-        for one, other in pairwise(sides):
+        if not all(isinstance(op, _ORDERED) for op in node.ops):
+            continue
+        for one, other in pairwise([node.left, *node.comparators]):
             for expression, number in ((one, number_of(other, known)), (other, number_of(one, known))):
                 if number is not None and number_of(expression, known) is None:
                     yield expression, number
 
 
-def dims_by_name(host: Functions, declaration: Declaration) -> dict[str, tuple[str, ...]]:
+def dims_by_name(
+    own: Functions, shapes: Mapping[str, tuple[str, ...]], dims: Collection[str]
+) -> dict[str, tuple[str, ...]]:
     """The declared dimensions that variables hold, or are computed from: `n_rows, n_cols = x.shape`."""
-    shapes = {name: tensor.shape for name, tensor in declaration.tensors().items()}
-    found: dict[str, tuple[str, ...]] = {name: (name,) for name in declaration.dims}
+    found: dict[str, tuple[str, ...]] = {name: (name,) for name in dims}
+    parameters = {one.name: [a.arg for a in (*one.args.posonlyargs, *one.args.args)] for one in own}
     for _ in range(2):  # a function may stand above the one whose variables it is given
-        for node in (node for one in host for node in ast.walk(one)):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                assign(node.targets[0], node.value, shapes, found)
-    return {name: tuple(d for d in dims if d in declaration.dims) for name, dims in found.items()}
+        for node in (node for one in own for node in ast.walk(one)):
+            match node:
+                case ast.Assign(targets=[target], value=value):
+                    assign(target, value, shapes, found)
+                case ast.Call(func=ast.Name(id=called), args=given) if called in parameters:
+                    for name, value in zip(parameters[called], given, strict=False):
+                        assign(ast.Name(name), value, shapes, found)
+    return found
 
 
 def assign(

@@ -305,7 +305,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     )
     return Verdict(
         summary=summary_of(decision, results, violations, found.plan.skipped, never_launched),
-        next_step=next_step_of(decision, results, violations),
+        next_step=next_step_of(decision, results, violations, never_launched),
         verdict=decision,
         candidate=str(found.request.candidate),
         reference=str(trial.reference.target),
