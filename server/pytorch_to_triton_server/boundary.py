@@ -37,10 +37,10 @@ class Boundary:
 
     def holds(self, path: Path) -> bool:
         """Whether the path's real path lies in one of the folders."""
-        return _lies_in(path, self.roots)
+        return places.lies_in(path, self.roots)
 
     def _inside(self, path: Path, folders: Iterable[Path]) -> Path:
-        if _lies_in(path, folders):
+        if places.lies_in(path, folders):
             return path
         where = real(path)
         leads = f" leads to {where}, which" if where != path else ""
@@ -56,11 +56,6 @@ ANYWHERE = Boundary((Path("/"),))
 def own_folders() -> tuple[Path, ...]:
     """Where this project's own kernels, guides, results and runs lie."""
     return (*(real(places.shipped(name)) for name in _SHIPPED), real(places.results()), real(places.runs()))
-
-
-def _lies_in(path: Path, folders: Iterable[Path]) -> bool:
-    where = real(path)
-    return any(where.is_relative_to(folder) for folder in folders)
 
 
 def real(path: Path) -> Path:

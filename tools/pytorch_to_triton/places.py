@@ -4,6 +4,7 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -84,6 +85,12 @@ def version() -> str:
         text = (PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
         found: str = tomllib.loads(text)["project"]["version"]
         return found
+
+
+def lies_in(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path, its links followed, lies in one of these folders, which are real paths."""
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(folder) for folder in folders)
 
 
 def read_regular(path: Path, most: int = SOURCE_BYTES) -> bytes:

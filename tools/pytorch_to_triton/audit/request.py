@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from pytorch_to_triton import places
 from pytorch_to_triton.audit.baseline import Baseline, read_baseline
 from pytorch_to_triton.audit.find_files import FilesToAudit, find_files, root_of
 from pytorch_to_triton.audit.registry import Rule, all_rules
@@ -12,7 +13,6 @@ from pytorch_to_triton.audit.report.render import Format, format_of
 from pytorch_to_triton.audit.settings import (
     EVERYWHERE,
     AuditSettings,
-    lies_in,
     refuse_unknown,
     settings_for,
 )
@@ -105,7 +105,7 @@ def make_plan(request: AuditRequest) -> AuditPlan:
     if request.into is not None:
         refuse_foreign_file(request.into, TOOL, force=request.force)
     file = request.baseline or settings.baseline
-    if file is not None and not lies_in(file, request.within):
+    if file is not None and not places.lies_in(file, request.within):
         raise BadInput(
             f"The baseline {file}, which {settings.root / 'pyproject.toml'} names, lies outside of the "
             f"folders that may be used: {', '.join(map(str, request.within))}.",

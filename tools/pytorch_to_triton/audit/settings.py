@@ -11,7 +11,6 @@ archs = ["sm_90", "gfx942"]
 offset_may_overflow = "low"
 """
 
-import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,7 +52,7 @@ def settings_for(path: Path, within: Iterable[Path] = EVERYWHERE) -> AuditSettin
     """
     root = root_of(path.absolute())
     file = root / "pyproject.toml"
-    if not lies_in(file, within):
+    if not places.lies_in(file, within):
         return AuditSettings(root=root)
     try:
         table = tomllib.loads(places.read_regular(file).decode()) if file.exists() else {}
@@ -78,12 +77,6 @@ def settings_for(path: Path, within: Iterable[Path] = EVERYWHERE) -> AuditSettin
     if settings.baseline is not None:
         settings = settings.model_copy(update={"baseline": root / settings.baseline})
     return settings
-
-
-def lies_in(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, its links followed, lies in one of these folders, which are real paths."""
-    real = Path(os.path.realpath(path))
-    return any(real.is_relative_to(folder) for folder in folders)
 
 
 def refuse_unknown(names: tuple[str, ...], where: str) -> None:

@@ -118,7 +118,7 @@ def number_of(node: ast.expr, known: Mapping[str, int]) -> int | None:
             one, other = number_of(left, known), number_of(right, known)
             if one is None or other is None:
                 return None
-            if isinstance(op, ast.Pow | ast.LShift) and not 0 <= other <= _LARGEST_EXPONENT:
+            if isinstance(op, ast.Pow | ast.LShift) and not (0 <= other <= _LARGEST_EXPONENT and one <= MOST):
                 return None
             return int(_ARITHMETIC[type(op)](one, other))
     return None
