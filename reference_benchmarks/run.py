@@ -1,6 +1,6 @@
 """Times every reference kernel beside its peers: `python -m reference_benchmarks.run`, on a GPU.
 
-Each row is a call of `benchmark`, whose whole result is kept. Run again, it goes on where it ended.
+Each row is what `benchmark` measures, and its whole result is kept. Run again, it goes on where it ended.
 """
 
 from __future__ import annotations
@@ -8,17 +8,23 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import importlib.util
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import anyio
 
 from pytorch_to_triton import places
-from pytorch_to_triton.command_line import program
-from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.benchmark.benchmark import benchmark
+from pytorch_to_triton.benchmark.request import BenchmarkRequest
+from pytorch_to_triton.errors import MissingRequirement, Refusal
+from pytorch_to_triton.inputs.declaration import parse_options
+from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.schema.benchmark import Baseline, Benchmark
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton_server.machine import choose_runtime
 from reference_benchmarks.rows import Row, rows
 from reference_benchmarks.table import table_of
 
@@ -29,7 +35,7 @@ PACKAGES = {"liger": "liger_kernel", "flag_gems": "flag_gems"}
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Time what has no result yet, and write the table."""
+    """Time what has no result yet, and write the table. The exit status: 3 where nothing can be timed."""
     parser = argparse.ArgumentParser(prog="reference_benchmarks", description=__doc__.partition("\n")[0])
     parser.add_argument("only", nargs="*", default=["*"], help="patterns of rows, such as softmax-*")
     parser.add_argument("--out", type=Path, default=RESULTS, help=f"the results' folder; default: {RESULTS}")
@@ -40,49 +46,64 @@ def main(given: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(row.name for row in chosen))
         return 0
-    began = time.monotonic()
-    for number, row in enumerate(chosen, 1):
-        if options.deadline and time.monotonic() - began > options.deadline:
-            break
-        if not result_file(options.out, row).exists():
-            print(f"{number} of {len(chosen)}: {row.name}", file=sys.stderr, flush=True)
-            keep(options.out, row)
+    try:
+        anyio.run(time_missing, chosen, options.out, options.deadline)
+    except MissingRequirement as refusal:
+        print(refusal.message, refusal.hint, file=sys.stderr)
+        return 3
     text = table_of(results_in(options.out, chosen))
-    (options.out / "table.md").write_text(text, encoding="utf-8")
+    places.write_atomically(options.out / "table.md", text)
     print(text)
     return 0
 
 
-def command_of(row: Row, out: Path) -> list[str]:
-    """The call of `benchmark` that times a row."""
-    words = [*program(), "benchmark", str(places.shipped(f"reference_kernels/{row.kernel}.py"))]
-    for text in row.inputs:
-        words += ["--input", text]
-    for name, size in row.dims:
-        words += ["--dim", f"{name}={size}"]
-    for peer in installed(row.peers):
-        words += ["--against", f"{PEERS / peer}.py:{row.kernel}"]
-    for baseline in ("eager", "compile", *["max-autotune"] * row.is_product):
-        words += ["--baseline", baseline]
-    return [*words, "--passes", row.passes, "--into", str(out / row.name), "--force", "--json"]
+async def time_missing(chosen: Sequence[Row], out: Path, deadline: float | None) -> None:
+    """Time the rows without a result one after the other; one worker imports what they need once.
+
+    Raises MissingRequirement without a GPU.
+    """
+    began = time.monotonic()
+    missing = [row for row in chosen if not result_file(out, row).exists()]
+    if not missing:
+        return
+    async with open_client() as worker:
+        runtime = await choose_runtime(worker, "cuda")
+        for number, row in enumerate(missing, 1):
+            spent = time.monotonic() - began
+            if deadline is not None and spent > deadline:
+                break
+            print(f"{spent:6.1f} s  {number} of {len(missing)}: {row.name}", file=sys.stderr, flush=True)
+            if why := await keep(worker, runtime, row, out):
+                print(f"  {why}", file=sys.stderr, flush=True)
+
+
+async def keep(worker: WorkerClient, runtime: Runtime, row: Row, out: Path) -> str:
+    """Time one row and keep its result. Returns why there is none, or nothing."""
+    try:
+        result = await benchmark(worker, request_of(row, out), runtime)
+    except Refusal as refusal:
+        return f"{refusal.message} {refusal.hint}"
+    places.write_atomically(result_file(out, row), result.model_dump_json())
+    return ""
+
+
+def request_of(row: Row, out: Path) -> BenchmarkRequest:
+    """What is asked of `benchmark` for a row."""
+    baselines: tuple[Baseline, ...] = ("eager", "compile")
+    return BenchmarkRequest(
+        candidate=Target(path=places.shipped(f"reference_kernels/{row.kernel}.py")),
+        against=tuple(Target(path=PEERS / f"{peer}.py", name=row.kernel) for peer in installed(row.peers)),
+        options=parse_options(row.inputs, [f"{name}={size}" for name, size in row.dims]),
+        baselines=(*baselines, "max-autotune") if row.is_product else baselines,
+        passes=row.passes,
+        into=out / row.name,
+        force=True,
+    )
 
 
 def installed(peers: Sequence[str]) -> list[str]:
     """Those whose package can be imported."""
     return [peer for peer in peers if importlib.util.find_spec(PACKAGES[peer]) is not None]
-
-
-def keep(out: Path, row: Row) -> None:
-    """Time one row and keep its result, or what was said in its place."""
-    done = subprocess.run(command_of(row, out), capture_output=True, text=True, check=False)
-    try:
-        answer: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
-        answer = {"error": {"message": done.stderr[-2000:]}}
-    if "error" in answer:
-        print(f"  {answer['error']['message']}", file=sys.stderr, flush=True)
-        return
-    places.write_atomically(result_file(out, row), json.dumps(answer))
 
 
 def result_file(out: Path, row: Row) -> Path:

@@ -4,13 +4,14 @@ import ast
 from pathlib import Path
 
 import pytest
+import torch
 
 from pytorch_to_triton import places
 from pytorch_to_triton.inputs.declaration import parse_declaration, parse_options
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from reference_benchmarks.rows import Row, rows
-from reference_benchmarks.run import PEERS, command_of, keep, main, result_file, results_in
+from reference_benchmarks.run import PEERS, installed, main, request_of
 from reference_benchmarks.table import table_of
 
 ROWS = rows()
@@ -97,15 +98,23 @@ def test_the_table_compares_with_the_best_of_all_others() -> None:
     assert "forward: 1.20 times as fast" in text
 
 
+def test_a_row_asks_for_what_it_names_and_for_peers_that_are_installed(tmp_path: Path) -> None:
+    row = next(row for row in ROWS if row.name == "softmax-backward-8192x4096-bfloat16")
+    request = request_of(row, tmp_path)
+    assert request.passes == "backward"
+    assert request.options.dims == {"M": "8192", "N": "4096"}
+    assert len(request.against) == len(installed(row.peers))
+    assert request.into == tmp_path / row.name
+
+
 def test_without_a_gpu_nothing_is_kept_and_the_reason_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], cache: Path
 ) -> None:
-    row = ROWS[0]
-    assert "--against" not in command_of(row, tmp_path)
-    keep(tmp_path, row)
-    if not result_file(tmp_path, row).exists():
-        assert "GPU" in capfd.readouterr().err
-    assert len(results_in(tmp_path, [row])) == result_file(tmp_path, row).exists()
+    if torch.cuda.is_available():
+        pytest.skip("with a GPU, this would be a benchmark")
+    assert main(["softmax-*", "--out", str(tmp_path)]) == 3
+    assert "no GPU" in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_rows_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
