@@ -5,11 +5,16 @@ rows are split among several programs, and their partial sums meet in one of two
 calls, is two-phase: the programs store partial sums, and a second, small launch of the same kernel adds them.
 The split depends on nothing but the sizes, so every run gives the same bits. column_sum_atomic adds them
 atomically: no partial sums in memory, but zeros to begin with, and float32 sums whose last bits depend on the
-order in which programs finish. Both add in float32 and round once, to x's dtype.
+order in which programs finish. Both add in float32 and round once, to x's dtype. On Hopper and newer the
+second launch is a dependent one: its programs start while the last of the first phase end, and wait for them.
 
-Technique: rows split among programs, joined in two phases (deterministic) or by float32 atomics.
+Technique: rows split among programs, joined in two phases (deterministic, overlapped by
+programmatic dependent launch) or by float32 atomics.
 Topics: grids, tiles, masks, reductions, pipelining and persistence.
 """
+
+import functools
+from typing import Any
 
 import torch
 import triton
@@ -68,11 +73,17 @@ def column_sum_kernel(
     x_col_stride,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
     """Program (i, split) adds up rows_per_split rows of the i-th BLOCK_N columns.
 
-    x_ptr: [n_rows, n_cols], any strides. out_ptr: [n_splits, n_cols], contiguous.
+    x_ptr: [n_rows, n_cols], any strides. out_ptr: [n_splits, n_cols], contiguous. OVERLAPS is "next" where
+    the kernel after this one may start before it ends, "previous" where this one has, else None.
     """
+    if OVERLAPS == "next":
+        tl.extra.cuda.gdc_launch_dependents()
+    if OVERLAPS == "previous":
+        tl.extra.cuda.gdc_wait()
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     total = sum_of_share(
         x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, BLOCK_M, BLOCK_N
@@ -113,12 +124,22 @@ def column_sum(x: torch.Tensor) -> torch.Tensor:
     BLOCK_N, n_splits = blocks(n_rows, n_cols)
     if n_splits > 1:
         partial = torch.empty((n_splits, n_cols), dtype=torch.float32, device=x.device)
-        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N)
+        overlap = launches_overlap(triton.runtime.driver.active.get_current_device())
+        first, second = ("next", "previous") if overlap else (None, None)
+        launch = {"launch_pdl": True} if overlap else {}
+        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N, OVERLAPS=first)
         # A few rows are left: narrower blocks make more programs.
-        add_rows(column_sum_kernel, partial, out, 1, min(32, BLOCK_N))
+        add_rows(column_sum_kernel, partial, out, 1, min(32, BLOCK_N), OVERLAPS=second, num_warps=8, **launch)
     else:
-        add_rows(column_sum_kernel, x, out, 1, BLOCK_N)
+        add_rows(column_sum_kernel, x, out, 1, BLOCK_N, OVERLAPS=None)
     return out
+
+
+@functools.cache
+def launches_overlap(device: int) -> bool:
+    """Whether a kernel may start while the one before it ends; asked once for each device."""
+    target = triton.runtime.driver.active.get_current_target()
+    return target.backend == "cuda" and target.arch >= 90
 
 
 def column_sum_atomic(x: torch.Tensor) -> torch.Tensor:
@@ -133,20 +154,27 @@ def column_sum_atomic(x: torch.Tensor) -> torch.Tensor:
 
 def blocks(n_rows: int, n_cols: int) -> tuple[int, int]:
     """Columns for each program, and shares of the rows: PROGRAMS programs, or fewer of a whole tile."""
-    BLOCK_N = min(128, triton.next_power_of_2(n_cols))
+    BLOCK_N = min(256, triton.next_power_of_2(n_cols))
     n_splits = min(triton.cdiv(n_rows * BLOCK_N, TILE), PROGRAMS // triton.cdiv(n_cols, BLOCK_N))
     return BLOCK_N, max(1, n_splits)
 
 
 def add_rows(
-    kernel: triton.JITFunction, x: torch.Tensor, out: torch.Tensor, n_splits: int, BLOCK_N: int
+    kernel: triton.JITFunction,
+    x: torch.Tensor,
+    out: torch.Tensor,
+    n_splits: int,
+    BLOCK_N: int,
+    **options: Any,
 ) -> None:
     """Launches the kernel on x [M, N], whose rows it adds up in n_splits equal shares."""
     n_rows, n_cols = x.shape
     grid = (triton.cdiv(n_cols, BLOCK_N), n_splits)
     rows_per_split = triton.cdiv(n_rows, n_splits)
     BLOCK_M = TILE // BLOCK_N
-    kernel[grid](x, out, n_rows, n_cols, rows_per_split, *x.stride(), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N)
+    kernel[grid](
+        x, out, n_rows, n_cols, rows_per_split, *x.stride(), BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, **options
+    )
 
 
 library = torch.library.Library("reference_kernels", "FRAGMENT")

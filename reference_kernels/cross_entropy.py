@@ -339,6 +339,19 @@ def backward(ctx, dout, *_):
     return dlogits, None, None, None
 
 
+class CrossEntropy(torch.autograd.Function):
+    """cross_entropy without the dispatcher, which takes longer than the launch."""
+
+    @staticmethod
+    def forward(ctx, logits, target, ignore_index, label_smoothing):
+        """What cross_entropy returns."""
+        output = cross_entropy(logits, target, ignore_index, label_smoothing)
+        save_for_backward(ctx, (logits, target, ignore_index, label_smoothing), output)
+        return output
+
+    backward = staticmethod(backward)
+
+
 library = torch.library.Library("reference_kernels", "FRAGMENT")
 library.define(
     "cross_entropy(Tensor logits, Tensor target, int ignore_index, float label_smoothing)"
@@ -370,8 +383,15 @@ torch.library.register_autograd(
 )
 
 
+def is_traced(logits: torch.Tensor) -> bool:
+    """Whether logits have no data to run on, as under torch.compile, or are of a class of their own."""
+    return torch.compiler.is_compiling() or logits.is_meta or type(logits) is not torch.Tensor
+
+
 def run(
     logits: torch.Tensor, target: torch.Tensor, ignore_index: int, label_smoothing: float
 ) -> torch.Tensor:
     """logits: [M, V]; target: [M], int64, any strides. Returns [] in logits' dtype."""
+    if not is_traced(logits):
+        return CrossEntropy.apply(logits, target, ignore_index, label_smoothing)[0]
     return torch.ops.reference_kernels.cross_entropy(logits, target, ignore_index, label_smoothing)[0]

@@ -64,6 +64,39 @@ def normalised_rows_kernel(
     out_row_stride,
     BLOCK_N: tl.constexpr,
 ):
+    """One program normalises one row; BLOCK_N >= n_cols.
+
+    x_ptr: [n_rows, n_cols], any strides. g_ptr, b_ptr: [n_cols], elements g_stride and b_stride apart.
+    out_ptr: [n_rows, n_cols], rows out_row_stride apart.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_N).to(tl.int64)
+    mask = cols < n_cols
+    x = tl.load(x_ptr + row * x_row_stride + cols * x_col_stride, mask=mask, other=0.0).to(tl.float32)
+    g = tl.load(g_ptr + cols * g_stride, mask=mask).to(tl.float32)
+    b = tl.load(b_ptr + cols * b_stride, mask=mask).to(tl.float32)
+    centred = tl.where(mask, x - tl.sum(x, axis=0) / n_cols, 0.0)
+    # A large mean is rounded coarsely: what it left behind is taken out as well.
+    centred = tl.where(mask, centred - tl.sum(centred, axis=0) / n_cols, 0.0)
+    rstd = tl.rsqrt(tl.sum(centred * centred, axis=0) / n_cols + eps)
+    tl.store(out_ptr + row * out_row_stride + cols, centred * rstd * g + b, mask=mask)
+
+
+@triton.jit
+def normalised_long_rows_kernel(
+    x_ptr,
+    g_ptr,
+    b_ptr,
+    out_ptr,
+    n_cols,
+    eps,
+    x_row_stride,
+    x_col_stride,
+    g_stride,
+    b_stride,
+    out_row_stride,
+    BLOCK_N: tl.constexpr,
+):
     """One program normalises one row, BLOCK_N columns at a time.
 
     x_ptr: [n_rows, n_cols], any strides. g_ptr, b_ptr: [n_cols], elements g_stride and b_stride apart.
@@ -127,7 +160,8 @@ CONFIGS = [
         (64, 128, 4, 4),
         (128, 128, 8, 4),
         (128, 256, 8, 3),
-        (128, 256, 8, 4),
+        (256, 128, 8, 3),
+        (256, 128, 8, 4),
     ]
 ]
 
@@ -206,7 +240,8 @@ def layer_norm_linear(
         return out.copy_(bias)
     normalised = aligned_rows(M, K, x)
     BLOCK_N = min(triton.next_power_of_2(K), LONGEST_BLOCK)
-    normalised_rows_kernel[(M,)](
+    normalise = normalised_rows_kernel if K <= BLOCK_N else normalised_long_rows_kernel
+    normalise[(M,)](
         x,
         g,
         b,
@@ -218,7 +253,7 @@ def layer_norm_linear(
         b.stride(0),
         normalised.stride(0),
         BLOCK_N=BLOCK_N,
-        num_warps=max(BLOCK_N // 512, 4),
+        num_warps=max(BLOCK_N // 1024, 4),
     )
     if not is_describable(w):
         w = aligned_rows(N, K, w).copy_(w)

@@ -285,7 +285,7 @@ def logsumexp_backward(dout: torch.Tensor, x: torch.Tensor, lse: torch.Tensor) -
     dx = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
     if dx.numel() == 0:
         return dx
-    blocks = one_pass_blocks(min(n_cols, 4096))
+    blocks = one_pass_blocks(min(n_cols, 8192))
     grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]), triton.cdiv(n_cols, blocks["BLOCK_N"]))
     logsumexp_backward_kernel[grid](dout, x, lse, dx, n_rows, n_cols, dout.stride(0), *x.stride(), **blocks)
     return dx

@@ -3,7 +3,7 @@
 x and out are [M, N], of any row length, w is [N]; Zhang and Sennrich, 2019, arXiv:1910.07467. With a
 residual [M, N], x + residual, rounded to x's dtype, takes the place of x, and is returned as well: the
 residual stream of a transformer and its normalisation in one kernel. residual may also be None. A row of up
-to ONE_PASS_COLS columns stays in registers: each input is read once, each result written once. A longer row
+to ONE_PASS_BYTES stays in registers: each input is read once, each result written once. A longer row
 is read twice, the second time from the end backwards, while its tail is still in the L2 cache. Everything is
 computed in float32 and rounded once, to x's dtype. As in PyTorch, a row that holds NaN becomes NaN.
 
@@ -11,9 +11,9 @@ The gradient needs x (or the sum), w and each row's reciprocal root mean square,
 z[m, n] = x[m, n] * rrms[m] and g[m, n] = dout[m, n] * w[n] it is
 dx[m, n] = rrms[m] * (g[m, n] - z[m, n] * mean_n g[m, n] * z[m, n]) and dw[n] = sum_m dout[m, n] * z[m, n].
 The gradient that arrives at the sum is added to dx in the same kernel; dx is residual's gradient, too. One
-kernel reads x and dout once; of rows longer than ONE_PASS_COLS one kernel takes the mean and another all the
-rest. Sums over rows are first those of a program, then of all programs, in an order that only the sizes
-decide: every run gives the same bits.
+kernel reads x and dout once; of rows longer than BACKWARD_ONE_PASS_COLS one kernel takes the mean and another
+all the rest. Sums over rows are first those of a program, then of all programs, in an order that only the
+sizes decide: every run gives the same bits.
 
 Technique: one kernel for two forms, of which a pointer that is None leaves one out; a backward pass in which
 every program adds up its own rows for dw while the next rows are loaded, and a small kernel for the rest.
@@ -32,7 +32,9 @@ INPUTS = {
 }
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
 
-ONE_PASS_COLS = 8192
+ONE_PASS_BYTES = 65_536
+# The gradient's kernel has three rows in registers.
+BACKWARD_ONE_PASS_COLS = 8192
 # Programs that add up rows for dw: two for each of an H200's 132 multiprocessors.
 PROGRAMS = 264
 # Elements that such a program takes at a time, or one row.
@@ -303,14 +305,16 @@ def normalise(
         return
     tensors = (x, residual, w, out, total, rrms)
     strides = (*x.stride(), *strides_of(residual), w.stride(0))
-    if n_cols > ONE_PASS_COLS:
+    if n_cols * x.element_size() > ONE_PASS_BYTES:
+        # 32 bytes for each lane and tensor.
+        VECTOR = 32 // x.element_size()
         rms_norm_long_rows_kernel[(n_rows,)](
-            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=8, num_warps=16
+            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=VECTOR, num_warps=16
         )
         return
     BLOCK_N = triton.next_power_of_2(n_cols)
     BLOCK_M = max(1, 2048 // BLOCK_N)
-    num_warps = max(BLOCK_N // 512, 4)
+    num_warps = min(max(BLOCK_N // 512, 4), 16)
     grid = (triton.cdiv(n_rows, BLOCK_M),)
     rms_norm_kernel[grid](
         *tensors, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
@@ -336,7 +340,7 @@ def rms_norm_backward(
         return dx, dw
     means = None
     BLOCK_N = triton.next_power_of_2(n_cols)
-    if n_cols > ONE_PASS_COLS:
+    if n_cols > BACKWARD_ONE_PASS_COLS:
         means = torch.empty_like(rrms)
         BLOCK_N = 512
     BLOCK_M = max(1, TILE // BLOCK_N)
@@ -417,6 +421,32 @@ def backward_of_sum(ctx, dout, dtotal, _):
     return dx, dx, dw, None
 
 
+class RmsNorm(torch.autograd.Function):
+    """rms_norm without the dispatcher, which takes longer than the launch."""
+
+    @staticmethod
+    def forward(ctx, x, w, eps):
+        """What rms_norm returns."""
+        output = rms_norm(x, w, eps)
+        save_for_backward(ctx, (x, w, eps), output)
+        return output
+
+    backward = staticmethod(backward)
+
+
+class AddRmsNorm(torch.autograd.Function):
+    """add_rms_norm without the dispatcher, which takes longer than the launch."""
+
+    @staticmethod
+    def forward(ctx, x, residual, w, eps):
+        """What add_rms_norm returns."""
+        output = add_rms_norm(x, residual, w, eps)
+        save_sum_for_backward(ctx, (x, residual, w, eps), output)
+        return output
+
+    backward = staticmethod(backward_of_sum)
+
+
 def fake_add_rms_norm(x, residual, w, eps):
     """Tensors of the shapes and dtypes that add_rms_norm returns."""
     out, rrms = empty_results(x)
@@ -448,6 +478,11 @@ torch.library.register_autograd(
 )
 
 
+def is_traced(x: torch.Tensor) -> bool:
+    """Whether x has no data to run on, as under torch.compile, or is of a class with rules of its own."""
+    return torch.compiler.is_compiling() or x.is_meta or type(x) is not torch.Tensor
+
+
 def run(
     x: torch.Tensor, residual: torch.Tensor | None, w: torch.Tensor, eps: float
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
@@ -455,6 +490,8 @@ def run(
 
     Returns out [M, N], contiguous, in x's dtype; with a residual also x + residual, likewise.
     """
+    if not is_traced(x):
+        return RmsNorm.apply(x, w, eps)[0] if residual is None else AddRmsNorm.apply(x, residual, w, eps)[:2]
     if residual is None:
         return torch.ops.reference_kernels.rms_norm(x, w, eps)[0]
     return torch.ops.reference_kernels.add_rms_norm(x, residual, w, eps)[:2]
