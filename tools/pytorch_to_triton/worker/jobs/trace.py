@@ -29,7 +29,7 @@ from ..tracing.graph_writer import (
 )
 from ..tracing.joint import grad_names, halves, joint, saved_by, without_lines
 from ..tracing.source_names import SourceNames, name_nodes
-from ..tracing.symbolic import sizes_stay_symbolic
+from ..tracing.symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
 # A float argument is recognised in the graph by tracing again with other values: of either sign, small and
 # large, so that a branch on it shows.
@@ -220,32 +220,36 @@ class ExportTracer:
 
     def _export(self, constants: Mapping[str, Any]) -> "Exported":
         """The program in core operators, with its gradients where they are wanted."""
-        names = [spec["name"] for spec in self.inputs]
-        module = ExportedCall(self.loaded, names, constants, self.buffers)
-        shapes = tuple(
-            {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
-            for spec in self.inputs
-        )
         try:
-            with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
-                program = torch.export.export(
-                    module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
-                )
-            table = torch.export.default_decompositions()
-            for op in [op for op in table if str(op) in self.keep]:
-                del table[op]
-            updated = [names[place] for place in written_copies(program)]
-            if not self.backward:
-                return Exported(program.run_decompositions(table), updated)
-            with_gradients = joint(program, table)
-            without_lines(with_gradients)
-            return Exported(with_gradients, updated, saved_by(with_gradients))
+            with pools_stay_symbolic():
+                return self._exported(constants)
         except Exception as problem:
             if type(problem).__name__ in OF_VALUES and (line := line_in(self.loaded.file, problem)):
                 raise DependsOnValues(f"line {line} needs the values of a tensor") from problem
             text = str(problem).strip().splitlines() or [type(problem).__name__]
             kind = DependsOnValues if type(problem).__name__ in OF_VALUES else TraceFailed
             raise kind(text[0]) from problem
+
+    def _exported(self, constants: Mapping[str, Any]) -> "Exported":
+        names = [spec["name"] for spec in self.inputs]
+        module = ExportedCall(self.loaded, names, constants, self.buffers)
+        shapes = tuple(
+            {i: Dim.STATIC if size.isdigit() else Dim.AUTO for i, size in enumerate(spec["shape"])}
+            for spec in self.inputs
+        )
+        with sizes_stay_symbolic(self.loaded.contents, self.loaded.file):
+            program = torch.export.export(
+                module, tuple(self.examples), dynamic_shapes=(shapes,), strict=False
+            )
+        table = torch.export.default_decompositions()
+        for op in [op for op in table if str(op) in self.keep]:
+            del table[op]
+        updated = [names[place] for place in written_copies(program)]
+        if not self.backward:
+            return Exported(program.run_decompositions(table), updated)
+        with_gradients = joint(program, table)
+        without_lines(with_gradients)
+        return Exported(with_gradients, updated, saved_by(with_gradients))
 
 
 def line_in(file: Path, problem: Exception) -> int | None:

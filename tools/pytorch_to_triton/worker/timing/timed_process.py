@@ -1,6 +1,7 @@
 """One callable's process, in which nothing else runs; and a process that calls nothing."""
 
 import dataclasses
+import importlib
 import os
 import time
 from collections.abc import Mapping
@@ -70,6 +71,10 @@ class TimedImplementation:
         self.loaded = load(target, role)
         self.loaded.take_state(read_values(self.exchange.state, "cpu"))
         self.loaded.to_gpu()
+        if compiled == "default":
+            # A pool of compiling processes takes longer to start than these few kernels to compile.
+            inductor: Any = importlib.import_module("torch._inductor.config")
+            inductor.compile_threads = 1
         if compiled:
             self.loaded = in_one_graph(self.loaded, compiled)
         self.flush = Flush()

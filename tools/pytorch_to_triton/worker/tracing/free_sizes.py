@@ -21,7 +21,7 @@ from .exported_call import ExportedCall
 from .fake import fake_of, tensors_of
 from .graph_writer import Sizes
 from .least_sizes import LeastSizes, Probe
-from .symbolic import sizes_stay_symbolic
+from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
 PLAIN = re.compile(r"(?!.*\w\()[\w\s+*/%()<>!=-]+")
 """Conditions that REQUIRES can say."""
@@ -121,7 +121,8 @@ def exported(
         *(dict.fromkeys(range(tensor.dim()), Dim.STATIC) for tensor in state.values()),
     )
     # Fused attention does not check the sizes of fake operands; the operators that it consists of do.
-    with sizes_stay_symbolic(loaded.contents, loaded.file), sdpa_kernel(SDPBackend.MATH):
+    symbolic = sizes_stay_symbolic(loaded.contents, loaded.file)
+    with symbolic, pools_stay_symbolic(), sdpa_kernel(SDPBackend.MATH):
         return torch.export.export(
             module, (*tensors.values(), *state.values()), dynamic_shapes=(shapes,), strict=False
         )

@@ -7,12 +7,14 @@ import ast
 import builtins
 import contextlib
 import math
+import operator
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import torch
+from torch import _meta_registrations
 
 Function = Callable[..., Any]
 SIZES = (torch.SymInt, torch.SymFloat)
@@ -56,6 +58,18 @@ def following(plain: Function, symbolic: Function, of: tuple[type, ...] = SIZES)
         return plain(*args, **kwargs)
 
     return function
+
+
+@contextlib.contextmanager
+def pools_stay_symbolic() -> Iterator[None]:
+    """Inside, the lengths of pools are rounded down without asking whether there is a remainder.
+
+    torch 2.11 asks, which makes the answer at the traced sizes a condition on all.
+    """
+    with contextlib.ExitStack() as stack:
+        if hasattr(_meta_registrations, "div_rtn"):
+            swap(stack, _meta_registrations, "div_rtn", operator.floordiv)
+        yield
 
 
 @contextlib.contextmanager

@@ -111,7 +111,9 @@ def power_of_two_over(size: int) -> int:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON; what JSON cannot hold as {"repr": text}."""
+    """The value as JSON; what JSON cannot hold as {"repr": text}, the same in every process."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return int(value) if isinstance(value, Integral) else {"repr": repr(value)}
+    if isinstance(value, Integral):
+        return int(value)
+    return {"repr": getattr(value, "__qualname__", "") or repr(value)}
