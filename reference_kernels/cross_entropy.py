@@ -384,7 +384,7 @@ torch.library.register_autograd(
 
 
 def is_traced(logits: torch.Tensor) -> bool:
-    """Whether logits have no data to run on, as under torch.compile, or are of a class of their own."""
+    """Whether logits have no data to run on, as under torch.compile, or the rules of a class of its own."""
     return torch.compiler.is_compiling() or logits.is_meta or type(logits) is not torch.Tensor
 
 

@@ -424,7 +424,7 @@ torch.library.register_autograd(LAYER_NORM, backward, setup_context=save_for_bac
 
 
 def is_traced(x: torch.Tensor) -> bool:
-    """Whether x has no data to run on, as under torch.compile, or is of a class with rules of its own."""
+    """Whether x has no data to run on, as under torch.compile, or the rules of a class of its own."""
     return torch.compiler.is_compiling() or x.is_meta or type(x) is not torch.Tensor
 
 

@@ -174,7 +174,7 @@ torch.library.register_autograd(SWIGLU, backward, setup_context=save_for_backwar
 
 
 def is_traced(a: torch.Tensor) -> bool:
-    """Whether a has no data to run on, as under torch.compile, or is of a class with rules of its own."""
+    """Whether a has no data to run on, as under torch.compile, or the rules of a class of its own."""
     return torch.compiler.is_compiling() or a.is_meta or type(a) is not torch.Tensor
 
 

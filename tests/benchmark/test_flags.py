@@ -115,6 +115,10 @@ def test_a_throttled_and_shared_device_is_flagged_for_the_whole_run() -> None:
     assert "(SwPowerCap). It ran at 1,335 to 1,980 of at most 1,980 MHz." in throttled.message
     assert "process 4711 (512 MiB)" in shared.message
     assert list(of_conditions(Conditions(driver=None, provenance="not available"))) == []
+    hardly = conditions.model_copy(update={"sm_clock_mhz": (1965, 1980), "other_processes": ()})
+    assert list(of_conditions(hardly)) == [], "one step of the clock, at the power limit, is no doubt"
+    unknown = hardly.model_copy(update={"sm_clock_mhz": None})
+    assert [flag.kind for flag in of_conditions(unknown)] == ["throttled"]
 
 
 def test_figures_of_a_cheating_kernel_are_void_and_its_flag_comes_first() -> None:

@@ -17,6 +17,8 @@ PAST_CACHES_BYTES = 2**28
 """What is moved by calls that no cache of today's GPUs holds."""
 FASTER_THAN_WORK = 1.3
 """Times may grow by this much more than the work does."""
+REDUCED = 0.97
+"""Of the highest clock: a GPU at its power limit loses a step or two now and then, which changes nothing."""
 NOISY = 0.1
 """Interquartile range over the median."""
 
@@ -105,7 +107,7 @@ def _is_large(table: TimingTable) -> bool:
 
 def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
     """What in the state of the device casts doubt on the whole run."""
-    if conditions.throttled_by:
+    if conditions.throttled_by and not _kept_its_clock(conditions):
         yield RedFlag(kind="throttled", label="", message=_throttled(conditions))
     if conditions.other_processes:
         others = ", ".join(conditions.other_processes)
@@ -114,6 +116,13 @@ def of_conditions(conditions: Conditions) -> Iterator[RedFlag]:
             label="",
             message=f"Other processes used the GPU: {others}. Their work may be included in these times.",
         )
+
+
+def _kept_its_clock(conditions: Conditions) -> bool:
+    """Whether the clock is known never to have been much below the highest."""
+    low = conditions.sm_clock_mhz[0] if conditions.sm_clock_mhz else 0
+    most = conditions.max_sm_clock_mhz
+    return most is not None and low >= REDUCED * most
 
 
 def _throttled(conditions: Conditions) -> str:
