@@ -8,7 +8,7 @@ from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.inputs.declaration import parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
+from pytorch_to_triton.schema.benchmark import EAGER, KERNEL, Benchmark
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
@@ -68,3 +68,16 @@ async def test_an_autotuned_kernel_reports_what_it_chose(
     found = await timed(worker, device, tmp_path, "autotuned_softmax")
     assert [config.kernel for config in found.tuned] == ["softmax_kernel"]
     assert "num_warps" in found.tuned[0].config
+
+
+async def test_what_pytorch_computes_is_told_from_what_the_kernels_do(
+    worker: WorkerClient, device: Runtime, tmp_path: Path
+) -> None:
+    for name in ("many_small_operations", "honest_softmax"):
+        found = await timed(worker, device, tmp_path / name, name)
+        kernel, eager = (found.tables[0].of(label) for label in (KERNEL, EAGER))
+        assert kernel is not None
+        assert eager is not None
+        assert eager.library_ms == eager.busy_ms
+        assert kernel.library_ms is not None
+        assert (kernel.library_ms > 0) == (name == "many_small_operations")

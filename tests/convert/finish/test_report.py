@@ -5,11 +5,19 @@ from pathlib import Path
 
 from pytorch_to_triton.benchmark.pictures import draw
 from pytorch_to_triton.convert.finish.files import page
-from pytorch_to_triton.convert.finish.report import Dossier, changed, markdown, report_of, tuning_in
+from pytorch_to_triton.convert.finish.report import (
+    Dossier,
+    changed,
+    left_section,
+    markdown,
+    report_of,
+    tuning_in,
+)
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.session import Attempt, Condition, Understanding
+from pytorch_to_triton.schema.timing import TimingTable
 
-from ...benchmark.sweeps import benchmark, softmax_sweep
+from ...benchmark.sweeps import benchmark, softmax, softmax_sweep
 
 STAGE_1 = '''
 @triton.jit
@@ -84,6 +92,25 @@ def test_what_was_not_measured_is_called_so() -> None:
     assert "Speed: not measured, for want of a GPU." in text
     assert "## Speed" not in text
     assert "ms" not in text.partition("## The three stages")[0]
+
+
+def test_what_is_left_to_pytorch_has_its_share_of_the_time() -> None:
+    calls = ("topk: no kernel of a draft sorts",)
+    sizes = [with_library(softmax(rows, 4096, kernel=0.5), ms) for rows, ms in ((64, 0.3), (8192, 0.1))]
+    timed = benchmark("gates.py", sizes)
+    assert left_section(calls, timed).lines == (
+        *calls,
+        "Share of the GPU's time that is not the kernels': 75 % at M=64 N=4096, 25 % at M=8192 N=4096.",
+    )
+    assert left_section((), timed).lines == ()
+    assert left_section(calls, None).lines == calls
+
+
+def with_library(table: TimingTable, milliseconds: float) -> TimingTable:
+    """The table of a kernel that keeps the device busy for 0.4 ms, so much of it outside of Triton."""
+    (kernel,) = table.timings
+    seen = kernel.model_copy(update={"busy_ms": 0.4, "library_ms": milliseconds})
+    return table.model_copy(update={"timings": (seen,)})
 
 
 def test_every_attempt_is_there_with_what_kept_its_gate_shut_and_why_one_was_accepted() -> None:

@@ -49,6 +49,8 @@ class MeasuredCallable(Value):
     graph_note: str = ""
     busy_ms: float | None = None
     """The device's busy time over all streams during a call, the cache warm."""
+    library_ms: float | None = None
+    """Of that, what was not compiled by Triton."""
     kernels: float | None = None
     profile_note: str = ""
     tuned: tuple[TunedConfig, ...] = ()

@@ -160,6 +160,7 @@ def timing_of(seen: TimedSamples, roof: Roof) -> Timing:
         peak_bytes=found.peak_bytes,
         outside_ms=seen.outside_ms,
         busy_ms=found.busy_ms,
+        library_ms=found.library_ms,
         kernels=found.kernels,
         gbytes_per_s=roof.work.bytes_moved / centre / 1e6 if roof.work else None,
         tflops=flops / centre / 1e9 if flops else None,

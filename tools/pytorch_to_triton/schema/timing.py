@@ -68,6 +68,8 @@ class Timing(Value):
     """The same calls by the clock of another process that loads no user code."""
     busy_ms: float | None = None
     """The device's busy time over all streams during a call, by the driver's record, the L2 cache warm."""
+    library_ms: float | None = None
+    """Of that, kernels, copies and fills that Triton did not compile: PyTorch's and its libraries'."""
     kernels: float | None = None
     """How many kernels, copies and fills a call runs on the device."""
     gbytes_per_s: float | None = None

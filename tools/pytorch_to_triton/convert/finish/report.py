@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytorch_to_triton.benchmark.figures import percent, size_of
 from pytorch_to_triton.benchmark.speed_report import brief_table
 from pytorch_to_triton.convert.finish.kernel_text import described_kernels
 from pytorch_to_triton.draft.file.module import STAGE_NAMES
-from pytorch_to_triton.schema.benchmark import Benchmark
+from pytorch_to_triton.schema.benchmark import KERNEL, Benchmark
 from pytorch_to_triton.schema.finding import AuditReport
 from pytorch_to_triton.schema.session import Attempt, Understanding
 from pytorch_to_triton.schema.verdict import CaseResult, Verdict
@@ -86,7 +87,7 @@ def report_of(dossier: Dossier) -> Report:
         ReportPart(
             "Gradients", lines=(dossier.understood.gradients, *([dossier.saved] if dossier.saved else []))
         ),
-        ReportPart("Left to PyTorch", lines=dossier.understood.calls),
+        left_section(dossier.understood.calls, dossier.benchmark),
         tried_section(dossier.validation),
         not_tried_section(dossier.validation),
         findings_section(dossier.audit),
@@ -129,6 +130,18 @@ def speed_section(benchmark: Benchmark | None) -> ReportPart:
         table=Rows(tuple(headings), tuple(tuple(row) for row in rows)),
         pictures=benchmark.pictures,
     )
+
+
+def left_section(calls: Sequence[str], benchmark: Benchmark | None) -> ReportPart:
+    """The calls of PyTorch that are left, and how much of the GPU's time they take."""
+    timed = [(table, table.of(KERNEL)) for table in benchmark.tables] if benchmark and calls else []
+    shares = [
+        f"{percent(kernel.library_ms / kernel.busy_ms)} at {size_of(table)}"
+        for table, kernel in timed
+        if kernel and kernel.busy_ms and kernel.library_ms is not None
+    ]
+    cost = [f"Share of the GPU's time that is not the kernels': {', '.join(shares)}."] if shares else []
+    return ReportPart("Left to PyTorch", lines=(*calls, *cost))
 
 
 def stages_section(stages: Sequence[tuple[Attempt, str]]) -> ReportPart:

@@ -1,6 +1,7 @@
 """One callable's process, in which nothing else runs; and a process that calls nothing."""
 
 import dataclasses
+import gc
 import importlib
 import os
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
+from triton.runtime.jit import JITFunction
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.tensors import read_values, write_outputs
@@ -197,8 +199,8 @@ class TimedImplementation:
         return times
 
     def profile(self, count: int) -> dict[str, Any]:
-        """`busy_ms`: the device's busy time over all streams during a call, the cache warm; `kernels`: how
-        many it ran."""
+        """`busy_ms`: the device's busy time over all streams during a call, the cache warm; `library_ms`: of
+        that, what Triton did not compile; `kernels`: how many it ran."""
         self.fill(list(range(count)))
         try:
             with profile(activities=[ProfilerActivity.CUDA]) as seen:
@@ -206,11 +208,18 @@ class TimedImplementation:
         except RuntimeError as error:  # the machine's owner may have forbidden it
             return {"profile_note": str(error)}
         spans = sorted(
-            (found.time_range.start, found.time_range.end)
+            (found.time_range.start, found.time_range.end, found.name)
             for found in seen.events() or ()
             if found.device_type == DeviceType.CUDA
         )
-        return {"busy_ms": union(spans) / 1e3 / count, "kernels": len(spans) / count}
+        compiled = {each.__name__ for each in gc.get_objects() if issubclass(type(each), JITFunction)}
+        busy = union([(start, end) for start, end, _ in spans])
+        library = union([(start, end) for start, end, name in spans if name not in compiled])
+        return {
+            "busy_ms": busy / 1e3 / count,
+            "library_ms": library / 1e3 / count,
+            "kernels": len(spans) / count,
+        }
 
     def keep(self, index: int, name: str) -> None:
         """Write what one of the last timed calls returned, and the arguments that it wrote to."""
