@@ -2,13 +2,19 @@
 
 import ast
 import os
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from pytorch_to_triton.draft.file.launches import Stage
+from pytorch_to_triton.draft.file.module import draft
+from pytorch_to_triton.draft.library import ways_of
+from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration
+from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.sizes import middle_point
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
@@ -30,6 +36,12 @@ DRAFTED = [
 ]
 """Each is traced in every combination of its dtypes, which takes seconds: the last drafts of a ninth of the
 functions for every change, all drafts of another ninth with the corpora, of all with ALL_REAL_FUNCTIONS=1."""
+IN_EVERY_WAY = [
+    pytest.param(file, id=file.stem, marks=() if file.stem == "causal_attention" else pytest.mark.corpora)
+    for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[5::9])
+]
+"""One whose products read parts of a projection for every change, the others as above."""
+LARGEST_LOOP = 32768
 CALLS_LEFT: Mapping[str, tuple[str, ...]] = {
     "conv_bn_relu": ("aten.convolution.default",),
     "patch_embedding": ("aten.convolution.default",),
@@ -86,3 +98,36 @@ async def test_drafts_compute_what_eager_pytorch_does(
     assert await differences(worker, interpreter, [draft]) == {file.stem: []}
     left = {call for d in drafted.values() for call in d.calls}
     assert left == set(CALLS_LEFT.get(file.stem, ()))
+
+
+@pytest.mark.parametrize("file", IN_EVERY_WAY)
+async def test_every_way_computes_what_eager_pytorch_does(
+    file: Path, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    """Or is refused: on a GPU all of them are drafted and timed."""
+    target = target_in(file)
+    declaration = await declared(worker, interpreter, target)
+    traced, source = await sourced(worker, interpreter, target)
+    files = []
+    for number, ways in enumerate(ways_of(traced.graph)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with suppress(NotConvertible):
+            files.append(written(draft(traced.graph, source, 2, ways=ways), target, folder, 2))
+    given = draft_of(file.stem, target, files, calls(declaration, sizes(declaration)))
+    assert await differences(worker, interpreter, [given]) == {file.stem: []}
+
+
+@pytest.mark.parametrize("name", ["label_smoothing", "huber_loss", "dice_loss", "top_k_gates"])
+async def test_no_program_walks_all_of_a_large_tensor(
+    name: str, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    """At the timed sizes: what is reduced to few numbers is reduced in chunks."""
+    (file,) = (f for f in FILES if f.stem == name)
+    traced, source = await sourced(worker, interpreter, target_in(file))
+    drafted = draft(traced.graph, source, 3)
+    for kernel in drafted.kernels:
+        if all(holds(v.condition, source.timed) for v in kernel.variants):
+            for length in re.findall(r"in range\((?:0, )?(\w+)", "\n".join(kernel.lines)):
+                text = kernel.printed.size_sources.get(length, length)
+                assert holds(f"({text}) <= {LARGEST_LOOP}", source.timed), f"{kernel.name}: {length}"

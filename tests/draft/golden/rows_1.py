@@ -16,8 +16,8 @@ def out_in_passes_0_kernel(x_ptr, out_ptr, n_cols, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
-def out_staged_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
-    """Taken where M * N > 32768."""
+def out_split_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: tl.constexpr):
+    """Taken at any size."""
     tl.static_assert(16384 % BLOCK_N == 0)
     part = tl.program_id(0).to(INDEX)
     total_acc = tl.zeros([BLOCK_N], tl.float32)
@@ -31,8 +31,8 @@ def out_staged_0_kernel(x_ptr, partial_ptr, M_N, BLOCK_N: tl.constexpr, INDEX: t
 
 
 @triton.jit
-def out_staged_1_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
-    """Taken where M * N > 32768."""
+def out_split_1_kernel(partial_ptr, out_ptr, n_parts, BLOCK_N: tl.constexpr):
+    """Taken at any size."""
     total_acc = tl.zeros([BLOCK_N], tl.float32)
     for start in range(0, n_parts, BLOCK_N):
         part = start + tl.arange(0, BLOCK_N)

@@ -6,7 +6,7 @@ from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.evaluate import evaluate
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.values import Axis, Buffer, Cluster, Index, Load, Reduce, Store, op
-from pytorch_to_triton.draft.schedule.split import split
+from pytorch_to_triton.draft.schedule.split import can_split_at_once, split, staged
 
 
 def test_only_what_lies_along_the_split_axis_is_read_within_bounds() -> None:
@@ -33,3 +33,45 @@ def test_a_padded_operand_that_does_not_vary_along_the_split_axis_is_not_added_p
         evaluate(part, in_parts, dims)
     np.testing.assert_array_equal(in_parts["y"], at_once["y"])
     np.testing.assert_array_equal(at_once["y"], [10.0, 85.0, 160.0])
+
+
+def whole_of(x: Load, n: Axis) -> Cluster:
+    """A sum, and beside it what is summed."""
+    doubled = op("mul", x, 2.0)
+    total = Reduce(SUM, (doubled,), (n,))
+    stores = (
+        Store(Buffer("doubled", (n.size,), "float32"), (Index(n),), doubled),
+        Store(Buffer("total", (), "float32"), (), op("sqrt", total)),
+    )
+    return Cluster("total", stores)
+
+
+def test_what_is_stored_along_the_split_axis_is_stored_with_the_partial_results() -> None:
+    n = Axis("n", sizes.size("N"))
+    cluster = whole_of(Load(Buffer("x", (n.size,), "float32"), (Index(n),)), n)
+    assert can_split_at_once(cluster)
+    partial, final = split(cluster, n, 4)
+    assert [s.buffer.name for s in partial.stores] == ["doubled", "partial"]
+    assert [s.buffer.name for s in final.stores] == ["total"]
+    arrays = {"x": np.arange(6.0)}
+    for part in (partial, final):
+        evaluate(part, arrays, {"N": 6})
+    np.testing.assert_array_equal(arrays["doubled"], 2 * np.arange(6.0))
+    np.testing.assert_allclose(arrays["total"], 30.0**0.5)
+
+
+def test_what_is_made_of_a_sum_along_its_own_axis_takes_kernels_of_their_own() -> None:
+    n = Axis("n", sizes.size("N"))
+    x = Load(Buffer("x", (n.size,), "float32"), (Index(n),))
+    norm = op("sqrt", Reduce(SUM, (op("square", x),), (n,)))
+    stores = (
+        Store(Buffer("norm", (), "float32"), (), norm),
+        Store(Buffer("y", (n.size,), "float32"), (Index(n),), op("div", x, norm)),
+    )
+    cluster = Cluster("y", stores)
+    assert not can_split_at_once(cluster)
+    assert [[s.buffer.name for s in part.stores] for part in staged(cluster)] == [
+        ["y_sum_0"],
+        ["norm"],
+        ["y"],
+    ]

@@ -11,7 +11,7 @@ from pytorch_to_triton.convert.finish.converted import Converted, module_name
 from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.gates import gated
 from pytorch_to_triton.convert.stages import Staged, stages_of
-from pytorch_to_triton.convert.work import LAST, ConversionWork
+from pytorch_to_triton.convert.work import LAST, ConversionWork, timing_case
 from pytorch_to_triton.convert.write_results import delivered, destination_of
 from pytorch_to_triton.draft.file.module import Source
 from pytorch_to_triton.draft.file.reference import Reference, function_reference, module_reference
@@ -174,6 +174,7 @@ def source_of(target: Target, description: Description, declaration: Declaration
         target=str(target),
         reference=reference_of(target, description, traced),
         declared=declared(declaration, traced),
+        timed=timing_case(declaration).dims,
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,

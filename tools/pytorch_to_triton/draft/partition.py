@@ -165,9 +165,16 @@ class _Partition:
         """Whether each window is computed just once: for the one element that goes on with it."""
         if group.pattern is not window or self._reduces(step):
             return False
+        if not all(self._is_window(n) for n in anchors):
+            return False
         reads = [v for v in walk(step.tensor.value) if isinstance(v, Load) and v.buffer.name in anchors]
         plain = all(v.where is None and all(isinstance(i, Index | Const) for i in v.index) for v in reads)
         return plain and all(set(step.tensor.axes) <= axes_of(v) for v in reads)
+
+    def _is_window(self, name: str) -> bool:
+        """Whether no pattern would compute the step better in a kernel of its own."""
+        matched = self._matched((self.steps[name],))
+        return isinstance(matched, Group) and matched.pattern is window
 
     def _keep(self, names: Sequence[str]) -> None:
         self.kept |= set(names)

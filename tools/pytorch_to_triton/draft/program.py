@@ -92,8 +92,11 @@ class Program:
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether it is a buffer as it lies."""
-    return isinstance(tensor.value, Load) and tensor.value.index == tensor.indices
+    """Whether it is a buffer as it lies, and all of it."""
+    match tensor.value:
+        case Load(buffer=buffer, index=index, where=None):
+            return index == tensor.indices and all(map(sizes.equal, buffer.shape, tensor.shape))
+    return False
 
 
 def buffers_of(tensor: Tensor) -> list[str]:

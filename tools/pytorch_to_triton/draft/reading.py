@@ -95,7 +95,7 @@ class _Reading:
             self._convolve(node, way)
             return
         if node.op not in ROWS:
-            raise Refused("no row lowers it")
+            raise Refused("no pattern drafts this operator")
         shape = shape_of(node.shape) if node.shape is not None else ()
         context = Context(self.axes, shape, node.dtype or "", self.named[node.name], self._storing(node))
         arguments = [self._argument(a) for a in node.args]

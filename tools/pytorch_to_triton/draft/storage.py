@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewrite
 from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Value, op
-from pytorch_to_triton.draft.program import Call, Program, Step, buffers_of, is_plain
+from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, Step, buffers_of, is_plain
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
 
 
@@ -76,8 +76,12 @@ def _taken(program: Program) -> dict[str, set[str]]:
 
 def taken_by(program: Program, item: Step | Call) -> dict[str, str]:
     """The tensors in memory that it reads, itself or through views, with the dtypes that PyTorch takes."""
-    operands = ((n, d) for n, d in program.dtypes.taken_by(item.node) if d and n in program.tensors)
-    return {buffer: dtype for name, dtype in operands for buffer in buffers_of(program.tensors[name])}
+    operands = [(n, d) for n, d in program.dtypes.taken_by(item.node) if d and n in program.tensors]
+    found = {buffer: dtype for name, dtype in operands for buffer in buffers_of(program.tensors[name])}
+    if operands and isinstance(item, ConvolutionCall) and item.order:
+        # What is convolved lies there in the call's order.
+        found[item.reads[0]] = operands[0][1]
+    return found
 
 
 def _results_of(program: Program, call: Call) -> list[tuple[str, str]]:

@@ -141,10 +141,12 @@ def no_grave_finding(audit: AuditReport) -> Condition:
 
 
 def lesser(audit: AuditReport) -> str:
-    """How many findings of each other severity there are, in brackets; empty where there are none."""
-    counts = Counter(f.severity for f in audit.findings)
-    text = ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s])
-    return f" ({text})" if text else ""
+    """How many other findings there are, in brackets; empty where there are none."""
+    counts = Counter(f.severity for f in audit.findings if f.severity not in GRAVE)
+    parts = [f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity]]
+    suspected = sum(f.severity in GRAVE and f.suspected for f in audit.findings)
+    parts += [f"{suspected} suspected"] * bool(suspected)
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def of_findings(name: str, found: Sequence[Finding], clean: str) -> Condition:

@@ -22,6 +22,7 @@ METHODS: Mapping[str, str] = {
     "permute": "permute", "transpose": "transpose", "t": "t", "unsqueeze": "unsqueeze", "squeeze": "squeeze",
     "expand": "expand", "view": "reshape", "_unsafe_view": "reshape", "reshape": "reshape", "flip": "flip",
     "clone": "clone", "contiguous": "contiguous", "detach": "detach", "select": "select",
+    "unbind": "unbind",
 }  # fmt: skip
 """Operators that a person writes as a method of the tensor."""
 Operand = Callable[[str], str]
@@ -54,14 +55,15 @@ def tensor_text(program: Program, name: str) -> str:
 
 
 def _part_of(program: Program, node: Node) -> str:
-    """One of several results: a step's tensor, or a call's."""
+    """One of several results: a step's tensor, a call's, or one of the views of another tensor."""
     if is_plain(program.tensors[node.name]):
         return buffers_of(program.tensors[node.name])[0]
     of, index = node.args
     assert isinstance(of, NodeRef)
     assert isinstance(index, Literal_)
-    call = next(c for c in program.calls if c.node.name == of.name)
-    return call.names[int(index.value)]  # type: ignore[arg-type]
+    at = int(index.value)  # type: ignore[arg-type]
+    call = next((c for c in program.calls if c.node.name == of.name), None)
+    return f"{tensor_text(program, of.name)}[{at}]" if call is None else call.names[at]
 
 
 def in_dtype(program: Program, name: str, dtype: str) -> str:
@@ -97,8 +99,8 @@ def call_text(program: Program, call: Call) -> str:
 
 def _written(node: Node, operand: Operand) -> str:
     operator = node.op.split(".")[1]
-    if operator in PRETTY and (found := PRETTY[operator](node, operand)):
-        return found
+    if operator in PRETTY:
+        return PRETTY[operator](node, operand)
     arguments = [argument_text(a, operand) for a in node.args]
     keywords = [
         f"{n}={'device' if n == 'device' else argument_text(a, operand)}"
@@ -174,6 +176,11 @@ def _convolution(node: Node, given: Sequence[str]) -> str:
     return f"torch.nn.functional.{name}({', '.join([*given, *keywords])})"
 
 
+def _split(node: Node, operand: Operand) -> str:
+    x, *sizes = (argument_text(a, operand) for a in node.args)
+    return f"{x}.split({', '.join(sizes)})"
+
+
 def _numbers(argument: NodeArgument) -> list[int]:
     assert isinstance(argument, ArgumentList)
     return [int(i.value) for i in argument.items if isinstance(i, Literal_)]  # type: ignore[arg-type]
@@ -183,5 +190,7 @@ def _size(values: Sequence[int]) -> str:
     return str(values[0]) if len(set(values)) == 1 else f"({', '.join(map(str, values))})"
 
 
-PRETTY: Mapping[str, Callable[[Node, Operand], str | None]] = {"convolution": _biased_convolution}
-"""Operators with a name of their own in torch.nn.functional."""
+PRETTY: Mapping[str, Callable[[Node, Operand], str]] = {
+    "convolution": _biased_convolution, "split": _split, "split_with_sizes": _split,
+}  # fmt: skip
+"""Operators that a person writes in a way of their own."""

@@ -11,7 +11,7 @@ from pytorch_to_triton.draft.emit.kernel import PrintedKernel, printed
 from pytorch_to_triton.draft.file.choices import Lines
 from pytorch_to_triton.draft.file.lines import INDENT, WIDTH, listed, statements
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.values import Buffer, Cluster
+from pytorch_to_triton.draft.ir.values import Buffer
 from pytorch_to_triton.draft.partition import Group
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Config
 from pytorch_to_triton.inputs.expression import holds
@@ -62,8 +62,8 @@ def choices(
 ) -> tuple[Choice, ...]:
     """The group's kernels, the choice that always holds last.
 
-    `points` are the declared sizes: what is better at none of them is left out. `twins` says how many other
-    groups take the same kernels.
+    `points` are the declared sizes and the timed ones: what is better at none of them is left out. `twins`
+    says how many other groups take the same kernels.
     """
     found = chosen(group, stage, points)
     names = [base, *(f"{base}_{alternative.name}" for alternative in found[1:])]
@@ -134,7 +134,7 @@ def decided(branches: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
 def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, taken: str) -> list[Kernel]:
     made = []
     for number, (cluster, schedule) in enumerate(alternative.kernels):
-        own = name if len(alternative.kernels) == 1 else f"{name}_{_part(cluster, number)}"
+        own = name if len(alternative.kernels) == 1 else f"{name}_{_part(alternative, number)}"
         result = printed(replace(cluster, name=own), schedule, "DOC")
         passes = max(1, result.loops)
         doc = documented(result, cluster.name, twins)
@@ -150,11 +150,13 @@ def _kernels(alternative: Alternative, name: str, stage: Stage, twins: int, take
     return made
 
 
-def _part(cluster: Cluster, number: int) -> str:
+def _part(alternative: Alternative, number: int) -> str:
+    cluster, _ = alternative.kernels[number]
     for ending in ("partial", "final"):
         if cluster.name.endswith(f"_{ending}"):
             return ending if number < 2 else f"{ending}_{number // 2 + 1}"
-    return f"part_{number + 1}" if cluster.reduces() else "apply"
+    is_last = number == len(alternative.kernels) - 1
+    return "apply" if is_last and not cluster.reduces() else f"part_{number + 1}"
 
 
 def documented(kernel: PrintedKernel, part: str, twins: int) -> str:

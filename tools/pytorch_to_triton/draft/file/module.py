@@ -69,6 +69,8 @@ class Source:
     """INPUTS, DIMS and REQUIRES, in the grammar."""
     output_dtypes: Mapping[str, str]
     """Result path -> dtype as source, e.g. `x.dtype` or `torch.float32`."""
+    timed: Mapping[str, int] = field(default_factory=dict)
+    """The sizes at which the drafts are timed, which may be far larger than the declared ones."""
     tensor_dtypes: TensorDtypes = UNKNOWN
     """Those of all tensors of the graph."""
     note: str = ""
@@ -127,7 +129,7 @@ def refuse_nested(graph: Graph) -> None:
 
 
 def _draft(graph: Graph, source: Source, stage: Stage, tuned: Mapping[str, Config], ways: Ways) -> Drafted:
-    points = declared_points(source.declared)
+    points = [*declared_points(source.declared), *([source.timed] if source.timed else [])]
     gradients: list[Halves] = []
     if source.backward:
         gradients = [

@@ -53,7 +53,7 @@ def column(cluster: Cluster) -> Axis | None:
     """The kept axis along which most operands are contiguous."""
     axes = cluster.reduces()[0].axes
     for load in sorted(cluster.loads(), key=lambda v: -len(axes_of(v))):
-        inner = innermost(load.index)
+        inner = innermost(load)
         if set(axes_of(load)) & set(axes) and inner in cluster.free() and inner not in axes:
             return inner
     return None

@@ -49,7 +49,7 @@ def turned(cluster: Cluster) -> tuple[tuple[Axis, ...], tuple[Axis, ...]] | None
     if last is None:
         return None
     for load in cluster.loads():
-        inner = innermost(load.index)
+        inner = innermost(load)
         if inner not in (None, last) and last in axes_of(load) and inner in cluster.free():
             return behind(load.index, last) or (inner,), behind(index, inner)
     return None

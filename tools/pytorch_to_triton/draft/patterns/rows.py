@@ -1,7 +1,8 @@
 """Reductions along the axes in which neighbours lie in memory: softmax, norms, losses, sums of rows.
 
 `in_passes`: a loop for each statistic. `online`: one loop for those that belong together. `in_registers`: no
-loop, for rows that fit. `staged`: for few and very long rows, each statistic by two kernels over chunks.
+loop, for rows that fit. For few and very long rows, and for all that is reduced to one number: `split`, the
+partial results of chunks first; `staged`, the same for each of several statistics.
 """
 
 from pytorch_to_triton.draft.ir.rewriting import repeated
@@ -13,7 +14,7 @@ from pytorch_to_triton.draft.schedule.blocks import covering
 from pytorch_to_triton.draft.schedule.conditions import always, at_most, more_than, together
 from pytorch_to_triton.draft.schedule.online import is_online, online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
-from pytorch_to_triton.draft.schedule.split import can_split, split, staged
+from pytorch_to_triton.draft.schedule.split import can_split_at_once, split, staged
 
 EXAMPLES = (
     "def softmax(x: 'float32[M, N]'):\n    return torch.softmax(x, dim=-1)",
@@ -50,8 +51,8 @@ def match(cluster: Cluster) -> Mismatch | None:
     # The largest operands decide: what lacks an axis, such as a mask, is little beside them.
     reduced_loads = [load for load in cluster.loads() if set(axes) & set(axes_of(load))]
     most = max((len(axes_of(load)) for load in reduced_loads), default=0)
-    inner = {innermost(load.index) for load in reduced_loads if len(axes_of(load)) == most}
-    if inner and not inner & set(axes):
+    inner = {innermost(load) for load in reduced_loads if len(axes_of(load)) == most}
+    if inner and not inner & set(axes) and set(cluster.free()) - set(axes):
         return Mismatch("neighbours in memory are not reduced together")
     return None
 
@@ -80,9 +81,9 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     found = [looped("in_passes")]
     if is_online(online(Schedule(loop, ("col",), LOOPS, rewrites).applied(cluster))):
         found.append(looped("online", online))
-    few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW))
+    few_and_long = together(at_most(n_rows, FEW_ROWS - 1), more_than(length, LONG_ROW)) if rows else ""
     if few_and_long is not None:
-        found.append(Alternative("staged", kernels_of(cluster), few_and_long))
+        found.append(chunked(cluster, few_and_long))
     if (fits := at_most(length, LARGEST_IN_REGISTERS)) is not None:
         found.append(Alternative("in_registers", ((cluster, whole(rewrites, grid, length)),), fits))
     return tuple(found)
@@ -99,25 +100,14 @@ def whole(rewrites: tuple[object, ...], grid: dict[str, Walk], length: Size) -> 
     return Schedule(walks, order, configs, rewrites, {"BLOCK_N": covering(length)}, untuned)  # type: ignore[arg-type]
 
 
-def kernels_of(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
-    """Each reduction by partial results of chunks; last what is computed of them."""
+def chunked(cluster: Cluster, condition: str) -> Alternative:
+    """All reductions by partial results of chunks; else one after the other, then what they are for."""
+    if can_split_at_once(cluster):
+        return Alternative("split", tuple(in_chunks(cluster)), condition)
     found: list[tuple[Cluster, Schedule]] = []
     for stage in staged(cluster):
-        if not stage.reduces():
-            found += always(pointwise.alternatives(stage)).kernels
-        elif can_split(stage):
-            found += in_chunks(stage)
-        else:
-            found += _plain(stage)
-    return tuple(found)
-
-
-def _plain(cluster: Cluster) -> tuple[tuple[Cluster, Schedule], ...]:
-    reduced = in_memory_order(cluster.reduces()[0].axes, cluster)
-    rows = tuple(a for a in cluster.free() if a not in reduced)
-    rewrites = (*((fuse("row", rows),) if rows else ()), fuse("col", reduced))
-    walks = {**({"row": Walk("grid")} if rows else {}), "col": Walk("loop", "BLOCK_N")}
-    return ((cluster, Schedule(walks, ("col",), LOOPS, rewrites)),)
+        found += in_chunks(stage) if stage.reduces() else always(pointwise.alternatives(stage)).kernels
+    return Alternative("staged", tuple(found), condition)
 
 
 def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
@@ -126,7 +116,7 @@ def in_chunks(cluster: Cluster) -> list[tuple[Cluster, Schedule]]:
     cluster = fuse("col", reduced)(cluster)
     (over,) = cluster.reduces()[0].axes
     first, rest = split(cluster, over, CHUNK)
-    rows = tuple(a for a in first.free() if a.name != "part")
+    rows = tuple(a for a in first.free() if a.name not in ("part", "i"))
     fused = (fuse("row", rows),) if rows else ()
     grid = {"row": Walk("grid")} if rows else {}
     partial = Schedule(

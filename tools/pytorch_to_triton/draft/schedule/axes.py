@@ -7,7 +7,18 @@ from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.rewriting import rewrite, substitute
 from pytorch_to_triton.draft.ir.sizes import product
-from pytorch_to_triton.draft.ir.values import Axis, Cluster, Index, Map, Reduce, Scan, Value, axes_of, named
+from pytorch_to_triton.draft.ir.values import (
+    Axis,
+    Cluster,
+    Index,
+    Load,
+    Map,
+    Reduce,
+    Scan,
+    Value,
+    axes_of,
+    named,
+)
 from pytorch_to_triton.draft.lower.tensor import positions
 from pytorch_to_triton.draft.schedule.schedule import Rewrite
 
@@ -64,15 +75,18 @@ def in_memory_order(axes: Sequence[Axis], cluster: Cluster) -> tuple[Axis, ...]:
     return tuple(sorted(axes, key=lambda a: dims[a]))
 
 
-def innermost(index: Sequence[Value]) -> Axis | None:
+def innermost(load: Load) -> Axis | None:
     """The axis along which neighbours in memory lie."""
-    if not index:
-        return None
-    match index[-1]:
+    places = [i for i, size in zip(load.index, load.buffer.shape, strict=True) if size != 1]
+    return _next_along(places[-1]) if places else None
+
+
+def _next_along(place: Value) -> Axis | None:
+    match place:
         case Index(axis=a):
             return a
         case Map(fn="add", args=(_, Index(axis=a))) | Map(fn="add", args=(Index(axis=a), _)):
             return a
         case Map(fn="sub" | "add" | "mod", args=(x, _)):
-            return innermost((x,))
+            return _next_along(x)
     return None

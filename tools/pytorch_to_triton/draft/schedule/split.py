@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir import sizes
@@ -19,6 +20,7 @@ from pytorch_to_triton.draft.ir.values import (
     Store,
     Value,
     axes_in_order,
+    axes_of,
     kind_of,
     named,
     op,
@@ -37,7 +39,7 @@ def _dtype(cluster: Cluster, v: Value) -> str:
 
 
 def staged(cluster: Cluster) -> tuple[Cluster, ...]:
-    """One cluster for each reduction, which stores it, and one for the rest: inner reductions first."""
+    """One cluster for each reduction, which stores it, inner ones first; then the rest, by its axes."""
     clusters: list[Cluster] = []
     while found := cluster.reduces():
         if len(cluster.stores) == 1 and cluster.stores[0].value in (found[0], Get(found[0], 1)):
@@ -49,7 +51,15 @@ def staged(cluster: Cluster) -> tuple[Cluster, ...]:
         clusters.append(Cluster(f"{cluster.name}_{next(iter(buffers.values())).name}", stores))
         loads = {v: Load(b, index, name=b.name) for v, b in buffers.items()}
         cluster = cluster.map(lambda root: rewrite(root, lambda v: loads.get(v)))  # noqa: B023 (used at once)
-    return (*clusters, cluster)
+    return (*clusters, *_by_axes(cluster))
+
+
+def _by_axes(cluster: Cluster) -> list[Cluster]:
+    """Stores that do not run over the same axes, apart: each program would write the smaller ones again."""
+    found: dict[frozenset[Axis], list[Store]] = {}
+    for store in cluster.stores:
+        found.setdefault(frozenset().union(*map(axes_of, store.index)), []).append(store)
+    return [replace(cluster, stores=tuple(stores)) for stores in found.values()]
 
 
 def _kept(r: Reduce) -> tuple[Axis, ...]:
@@ -74,7 +84,8 @@ def _stored(cluster: Cluster, r: Reduce, number: int) -> dict[Value, Buffer]:
 def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     """Partial results of chunks of `chunk` elements along `over`; then those of all chunks.
 
-    Every reduction of the cluster is over that one axis, and none is inside another.
+    Every reduction of the cluster is over that one axis, and none is inside another. What is stored along
+    that axis is stored chunk by chunk.
     """
     length = sizes.size(chunk)
     parts = sizes.FloorDiv(over.size + length - 1, length)
@@ -84,7 +95,8 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
     inside = (
         None if sizes.equal(parts * length, over.size) else op("lt", at, extent(over.size), name="inside")
     )
-    stores: list[Store] = []
+    along = [s for s in cluster.stores if _varies(s, {over})]
+    stores = [_bounded(s.map(lambda v: substitute(v, {over: at})), inside) for s in along]
     gathered: dict[Value, Value] = {}
     for number, r in enumerate(cluster.reduces()):
         identity = identities(r.monoid, kind_of(r.args[0]))
@@ -103,11 +115,32 @@ def split(cluster: Cluster, over: Axis, chunk: int) -> Kernels:
             stores.append(Store(buffer, place, value))
             loads.append(Load(buffer, place, name=buffer.name))
         gathered[r] = replace(r, args=tuple(loads), axes=(part,))
-    rest = cluster.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
+    others = replace(cluster, stores=tuple(s for s in cluster.stores if s not in along))
+    rest = others.map(lambda root: rewrite(root, lambda v: gathered.get(v)))
     return (
         Cluster(f"{cluster.name}_partial", tuple(stores)),
         replace(rest, name=f"{cluster.name}_final"),
     )
+
+
+def _bounded(store: Store, inside: Value | None) -> Store:
+    """The store where `inside` alone; nothing outside is read."""
+    if inside is None:
+        return store
+    store = store.map(lambda v: guarded(v, inside))
+    return replace(store, where=inside if store.where is None else op("and", store.where, inside))
+
+
+def _varies(store: Store, axes: Set[Axis]) -> bool:
+    return any(axes_of(v) & axes for v in store.roots)
+
+
+def can_split_at_once(cluster: Cluster) -> bool:
+    """Whether all reductions can be split in the same two kernels: nothing of them is stored along what they
+    run over."""
+    axes = {a for r in cluster.reduces() for a in r.axes}
+    reducing = (s for s in cluster.stores if any(isinstance(v, Reduce) for v in walk(*s.roots)))
+    return can_split(cluster) and not any(_varies(s, axes) for s in reducing)
 
 
 def can_split(cluster: Cluster) -> bool:
