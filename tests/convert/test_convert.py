@@ -113,11 +113,11 @@ async def test_a_project_with_tools_and_server_packages_of_its_own_is_converted(
 REFUSED = {
     "an operator without a row": (
         "def f(x):\n    return torch.sort(x, dim=-1).values\n",
-        r"`aten.sort` \(line 9\): no row lowers it",
+        r"`aten.sort` \(line 9\): no pattern drafts this operator",
     ),
     "several operators": (
         "def f(x):\n    y = torch.sort(x, dim=-1).values\n    return torch.topk(y, 2).values\n",
-        r"`aten.sort` \(line 9\): no row lowers it; `aten.topk` \(line 10\): no row lowers it",
+        r"`aten.sort` \(line 9\): no pattern drafts this operator; `aten.topk` \(line 10\): no pattern",
     ),
 }
 
@@ -143,6 +143,6 @@ async def test_strict_refuses_what_would_leave_a_call_to_pytorch(
     with pytest.raises(NotConvertible) as refusal:
         await convert(worker, request, interpreter)
     assert str(refusal.value).startswith("f would leave calls to PyTorch: `aten.sort` (line ")
-    assert "no row lowers it" in str(refusal.value)
+    assert "no pattern drafts this operator" in str(refusal.value)
     assert "--strict" in (refusal.value.hint or "")
     assert not into.exists()

@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from pytorch_to_triton.errors import NotConvertible
-from pytorch_to_triton.graph.tracing import Traced, trace_dims
-from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.graph.tracing import Traced, trace, trace_dims
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS, parse_declaration
+from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.graph import Graph, Literal_, NonFinite, ScalarRef
+from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 pytestmark = pytest.mark.anyio
 
@@ -18,6 +21,19 @@ Written = Callable[[str], Target]
 
 DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [5], "N": [9]}\n\n\n'
 WITH_EPS = DECLARED.replace('"}', '", "eps": 1e-5}', 1)
+DIVISION_OF_TORCH_2_11 = """def div_rtn(x, y):
+    q = x // y
+    r = x % y
+    if r != 0 and (bool(r < 0) != bool(y < 0)):
+        q -= 1
+    return q
+
+
+torch._meta_registrations.div_rtn = div_rtn
+
+
+"""
+"""By which it computes the sizes of pools."""
 
 
 def arguments_of(graph: Graph, op: str) -> list[object]:
@@ -134,6 +150,17 @@ async def test_a_dim_that_export_fixed_is_a_guard(written: Written, traced: Trac
     body = "def f(x):\n    assert x.shape[1] == 13\n    return x * 2.0\n"
     graph = (await traced(written(DECLARED + body))).graph
     assert graph.guards == ("N == 13",)
+
+
+async def test_the_sizes_of_a_pool_are_free_where_torch_asks_for_a_remainder(
+    written: Written, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    declared = DECLARED.replace("[M", "[2, 3, M") + DIVISION_OF_TORCH_2_11
+    target = written(declared + "def f(x):\n    return F.silu(F.max_pool2d(x, 3, 2, 1))\n")
+    description = await describe(worker, target, "reference", interpreter)
+    declaration = declaration_of(description, description, NO_OPTIONS)
+    found = await trace(worker, target, declaration, interpreter, backward=True)
+    assert found.graph.guards == ()
 
 
 async def test_an_output_follows_the_dtype_of_its_input(written: Written, traced: Tracing) -> None:

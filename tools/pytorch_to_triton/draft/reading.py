@@ -113,11 +113,18 @@ class _Reading:
 
     def _part_names(self, node: Node, count: int) -> list[str]:
         """A name for each of several results: the caller's variable for it, or `out`, or its number."""
-        names = [f"{self.named[node.name]}_{i}" for i in range(count)]
+        names = self._numbered(node, count)
         returned = returned_by(self.graph)
         for index, item in self._parts_of(node):
             if wanted := item.source_name or ("out" if item.name in returned else None):
                 names[index] = self._free(wanted, names)
+        return names
+
+    def _numbered(self, node: Node, count: int) -> list[str]:
+        """A name for each of several results: the node's with the result's number."""
+        names: list[str] = []
+        for i in range(count):
+            names.append(self._free(f"{self.named[node.name]}_{i}", names))
         return names
 
     def _parts_of(self, node: Node) -> list[tuple[int, Node]]:
@@ -130,7 +137,7 @@ class _Reading:
 
     def _free(self, name: str, others: Collection[str] = ()) -> str:
         taken = {*self.named.values(), *(i.name for i in self.graph.inputs), *others}
-        taken |= {*self.graph.parameters, *self.graph.dims, *self.reserved}
+        taken |= {*self.graph.parameters, *self.graph.dims, *self.reserved, *self.numbers.values()}
         taken |= {n for i in self.items for n in ((i.name,) if isinstance(i, Step) else i.names)}
         return fresh(name, taken)
 
@@ -186,7 +193,7 @@ class _Reading:
         else:
             items = self._parts_of(node)
             count = 1 + max((at for at, _ in items), default=-1)
-            names = tuple(f"{name}_{i}" for i in range(count))
+            names = tuple(self._numbered(node, count))
             parts: list[Any] = [None] * count
             for at, n in items:
                 assert n.shape is not None
@@ -232,8 +239,7 @@ class _Reading:
             call = re.fullmatch(r"math\.(\w+)\((\w+)\)", size.expression)
             word = "scale" if isinstance(size.traced, float) else "count"
             wanted = size.label or (f"{call[1]}_{call[2].lower()}" if call else word)
-            taken = {*self.named.values(), *self.graph.dims, *self.graph.parameters, *self.numbers.values()}
-            self.numbers[size.expression] = fresh(wanted, taken)
+            self.numbers[size.expression] = self._free(wanted)
         return self.numbers[size.expression]
 
 
