@@ -97,7 +97,8 @@ def products() -> Iterator[Row]:
     square = (("M", 4096), ("N", 4096), ("K", 4096))
     single = ("x=float32[M,K]", "w=float32[K,N]")
     yield Row("matmul_bias_activation", square, (*single, "b=float32[N]"), is_product=True)
-    yield Row("layer_norm_linear", (("M", 8192), ("N", 4096), ("K", 4096)), is_product=True)
+    norm = ("x=bfloat16[M,K]", "g=bfloat16[K]", "b=bfloat16[K]", "w=bfloat16[N,K]", "bias=bfloat16[N]")
+    yield Row("layer_norm_linear", (("M", 8192), ("N", 4096), ("K", 4096)), norm, is_product=True)
 
 
 def attentions() -> Iterator[Row]:

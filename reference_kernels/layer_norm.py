@@ -303,7 +303,7 @@ def layer_norm(
         return out, mean, rstd
     BLOCK_N = triton.next_power_of_2(n_cols)
     BLOCK_M = max(1, 2048 // BLOCK_N)
-    num_warps = max(BLOCK_N // 1024, 4)
+    num_warps = max(BLOCK_N // 1024, 2)
     grid = (triton.cdiv(n_rows, BLOCK_M),)
     layer_norm_kernel[grid](
         *tensors, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps

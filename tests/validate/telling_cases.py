@@ -77,6 +77,7 @@ CASES = {
     "honest/dict_of_row_stats": "M=6 N=9; M=7 N=11; M=7 N=11 all strided",
     "honest/float16_clamped": "N=8; N=9; N=9 all strided",
     "honest/float_atomics_segment_sum": "M=20 N=16 S=4; M=21 N=17 S=5; M=21 N=17 S=5 all strided",
+    "honest/group_norm_textbook": "B=3 C=5 L=4; B=3 C=5 L=4 inf in weight; B=5 C=7 L=9 all strided",
     "honest/heuristics_int8_linear": "M=40 N=33 K=32; M=41 N=35 K=33; M=41 N=35 K=33 all strided",
     "honest/in_place_momentum": "M=7 N=32; M=9 N=33; M=9 N=33 all strided",
     "honest/last_block_reduces": "M=30 N=64; M=31 N=65; M=31 N=65 all strided",

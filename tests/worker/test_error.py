@@ -2,7 +2,11 @@
 
 import torch
 
-from pytorch_to_triton.worker.truth.compare import with_one_infinity
+from pytorch_to_triton.worker.truth.compare import (
+    has_infinities_alone,
+    with_one_infinity,
+    with_the_infinities_of_another_order,
+)
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
 from pytorch_to_triton.worker.truth.error import (
     ErrorBudget,
@@ -221,6 +225,17 @@ def test_nan_and_infinity_are_one_in_a_gradient_and_neither_is_a_number() -> Non
     truth = torch.tensor([nan, inf, -inf, 1.0, nan], dtype=torch.float64)
     candidate = with_one_infinity(torch.tensor([inf, nan, inf, nan, 1.0]), truth)
     assert errors(candidate, truth).failing.tolist() == [False, False, False, True, True]
+
+
+def test_infinite_is_as_good_as_nan_where_an_infinite_input_may_meet_its_opposite() -> None:
+    nan, inf = float("nan"), float("inf")
+    truth = torch.tensor([nan, nan, inf, inf, 1.0], dtype=torch.float64)
+    given = torch.tensor([inf, 1.0, nan, -inf, inf])
+    candidate = with_the_infinities_of_another_order(given, truth)
+    assert errors(candidate, truth).failing.tolist() == [False, True, True, True, True]
+    assert has_infinities_alone([torch.tensor([inf, 1.0]), torch.tensor([1])])
+    assert not has_infinities_alone([torch.tensor([inf]), torch.tensor([nan])])
+    assert not has_infinities_alone([torch.tensor([1.0])])
 
 
 def test_where_everything_cancels_pytorchs_own_rounding_is_the_measure() -> None:

@@ -4,7 +4,7 @@ No case is judged here: what exceeds the given budget is counted and described.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,23 @@ def with_one_infinity(candidate: torch.Tensor, truth: torch.Tensor) -> torch.Ten
     """
     both = ~(candidate.isfinite() | truth.isfinite())
     return torch.where(both, truth.to(candidate.dtype), candidate)
+
+
+def with_the_infinities_of_another_order(candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """The candidate, with NaN where it is infinite and the truth NaN.
+
+    Whether an infinite input meets its opposite follows from the order of operations: group norm's
+    x * (rstd * w) + (b - mean * rstd * w) does for an infinite w, (x - mean) * rstd * w + b does not.
+    """
+    return torch.where(candidate.isinf() & truth.isnan(), truth.to(candidate.dtype), candidate)
+
+
+def has_infinities_alone(inputs: Iterable[torch.Tensor]) -> bool:
+    """Whether an input is infinite somewhere, and none is NaN."""
+    floats = [values for values in inputs if values.is_floating_point()]
+    return any(bool(values.isinf().any()) for values in floats) and not any(
+        bool(values.isnan().any()) for values in floats
+    )
 
 
 class Comparison:
@@ -167,6 +184,10 @@ class Comparison:
         outputs = {side: real(output) for side, output in sides.items()}
         if path.startswith(GRADIENT_OF):
             outputs["candidate"] = with_one_infinity(outputs["candidate"], outputs["truth"])
+        elif outputs["candidate"].is_floating_point() and has_infinities_alone(self.inputs.values()):
+            outputs["candidate"] = with_the_infinities_of_another_order(
+                outputs["candidate"], outputs["truth"]
+            )
         inputs_rms = rms(self.inputs.values())
         parts = [self.measured(block, inputs_rms) for block in blocks(outputs)]
         total = merged([part.figures for part in parts])
