@@ -5,6 +5,7 @@ import torch
 from pytorch_to_triton.worker.truth.compare import (
     has_infinities_alone,
     with_one_infinity,
+    with_sums_of_nothing,
     with_the_infinities_of_another_order,
 )
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
@@ -225,6 +226,13 @@ def test_nan_and_infinity_are_one_in_a_gradient_and_neither_is_a_number() -> Non
     truth = torch.tensor([nan, inf, -inf, 1.0, nan], dtype=torch.float64)
     candidate = with_one_infinity(torch.tensor([inf, nan, inf, nan, 1.0]), truth)
     assert errors(candidate, truth).failing.tolist() == [False, False, False, True, True]
+
+
+def test_the_gradient_of_what_met_no_element_may_be_zero() -> None:
+    nan = float("nan")
+    truth = torch.tensor([nan, nan, 1.0], dtype=torch.float64)
+    candidate = with_sums_of_nothing(torch.tensor([0.0, 2.0, 0.0]), truth)
+    assert errors(candidate, truth).failing.tolist() == [False, True, True]
 
 
 def test_infinite_is_as_good_as_nan_where_an_infinite_input_may_meet_its_opposite() -> None:

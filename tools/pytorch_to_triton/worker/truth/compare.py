@@ -90,6 +90,14 @@ def with_the_infinities_of_another_order(candidate: torch.Tensor, truth: torch.T
     return torch.where(candidate.isinf() & truth.isnan(), truth.to(candidate.dtype), candidate)
 
 
+def with_sums_of_nothing(candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """The candidate, with NaN where it is zero and the truth NaN.
+
+    The gradient of a weight that met no element is zero; PyTorch's own group norm divides by their count.
+    """
+    return torch.where((candidate == 0) & truth.isnan(), truth.to(candidate.dtype), candidate)
+
+
 def has_infinities_alone(inputs: Iterable[torch.Tensor]) -> bool:
     """Whether an input is infinite somewhere, and none is NaN."""
     floats = [values for values in inputs if values.is_floating_point()]
@@ -184,6 +192,8 @@ class Comparison:
         outputs = {side: real(output) for side, output in sides.items()}
         if path.startswith(GRADIENT_OF):
             outputs["candidate"] = with_one_infinity(outputs["candidate"], outputs["truth"])
+            if any(values.numel() == 0 for values in self.inputs.values()):
+                outputs["candidate"] = with_sums_of_nothing(outputs["candidate"], outputs["truth"])
         elif outputs["candidate"].is_floating_point() and has_infinities_alone(self.inputs.values()):
             outputs["candidate"] = with_the_infinities_of_another_order(
                 outputs["candidate"], outputs["truth"]
