@@ -156,6 +156,28 @@ async def test_options_are_shown_where_they_differ_from_tritons_defaults(chosen:
 
 
 @pytest.mark.anyio
+async def test_a_tuner_that_keeps_its_choices_in_a_way_of_its_own_is_passed_over(chosen: Chosen) -> None:
+    shelf = """
+class Shelf:
+    def __init__(self):
+        self.kept = []
+
+    def __contains__(self, key):
+        return any(known == key for known, _ in self.kept)
+
+    def __getitem__(self, key):
+        return next(config for known, config in self.kept if known == key)
+
+    def __setitem__(self, key, config):
+        self.kept.append((key, config))
+
+
+copy_kernel.cache = Shelf()
+"""
+    assert await chosen(KERNEL + shelf, [7, 40]) == []
+
+
+@pytest.mark.anyio
 async def test_names_of_tensors_are_those_of_the_compiled_signature(chosen: Chosen) -> None:
     source = KERNEL.replace("x_ptr", "source").replace("out_ptr", "copy")
     (unknown,) = await chosen(source, [7])

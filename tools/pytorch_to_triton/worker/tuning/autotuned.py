@@ -63,7 +63,9 @@ def is_foreign(name: str, module: Any) -> bool:
 
 
 def choices_of(tuner: Autotuner) -> Iterator[dict[str, Any]]:
-    """One tuner's entries; none where it was never launched."""
+    """One tuner's entries; none where it was never launched, or where a library keeps them its own way."""
+    if not isinstance(tuner.cache, dict):
+        return
     code = tuner.base_fn.__code__
     used = [(named_key(tuner, key), config) for key, config in tuner.cache.items()]
     if len(tuner.configs) == 1 and hasattr(tuner, "best_config"):
