@@ -155,6 +155,7 @@ CASES = {
     "wrong/ignores_strides": "M=5 N=9 all strided",
     "wrong/logsumexp_of_masked_row": "M=2 N=1 bfloat16",
     "wrong/long_rows_forgotten": "M=3 N=1025",
+    "wrong/long_rows_ignore_strides": "M=3 N=1025 all strided",
     "wrong/matmul_k_tail_unmasked": "M=33 N=40 K=50",
     "wrong/max_pads_with_zero": "M=37 N=5",
     "wrong/mean_counts_ignored_labels": "M=8 V=10",

@@ -89,13 +89,17 @@ def test_what_is_not_python_says_nothing() -> None:
 
 def test_past_each_such_size_there_is_a_case_with_the_other_sizes_small_enough() -> None:
     plan = plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(16384, ("N",))])
-    (past,) = (case for case in plan.cases if case.dims["N"] > 16384)
+    past, strided = (case for case in plan.cases if case.dims["N"] > 16384)
     assert (past.dims["N"], past.group) == (16385, "beyond")
+    assert (strided.dims, strided.group, strided.label) == (past.dims, "layout", "all strided")
 
 
 def test_a_size_that_a_case_is_past_already_needs_no_other() -> None:
     plain = plan_cases(DECLARED, limit_elements=2**21, seed=7)
-    assert plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(60, ("N",))]) == plain
+    found = plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(60, ("N",))])
+    (added,) = (case for case in found.cases if case not in plain.cases)
+    assert added.label == "all strided", "but no case has its other layouts there"
+    assert any(case.dims == added.dims for case in plain.cases)
 
 
 def test_where_sizes_must_be_multiples_the_next_multiple_is_tried() -> None:

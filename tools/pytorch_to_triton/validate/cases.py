@@ -132,6 +132,7 @@ def _planned(
         _add_mixed(plan, detail, all_of_them=all_mixtures)
         _add_layouts(plan, detail)
         _add_all_strided(plan, detail, further)
+        _add_strided_past(plan, switches)
         _add_large_strides(plan, detail)
         add_specials(plan, detail)
         _add_options(plan, detail)
@@ -299,7 +300,7 @@ def _add_beyond(plan: PlanBuilder, base: Point) -> None:
 
 def _add_switches(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) -> None:
     """Each dimension past a size at which the candidate takes another way, where no case is yet."""
-    pairs = [(switch.size, name) for switch in switches for name in switch.dims]
+    pairs = _ways_taken(switches)
     for size, name in pairs[:MOST_SWITCHES]:
         if any(case.dims[name] > size for case in plan.cases.values()):
             continue
@@ -370,16 +371,36 @@ def _add_layouts(plan: PlanBuilder, base: Point) -> None:
 
 def _add_all_strided(plan: PlanBuilder, base: Point, further: Sequence[Change]) -> None:
     """No tensor contiguous, at an odd size; the same in each further dtype."""
-    tensors = plan.declaration.tensors().items()
-    layouts: dict[str, Layout] = {
-        name: "transposed" if len(tensor.shape) > 1 else "sliced" for name, tensor in tensors if tensor.shape
-    }
+    layouts = _all_strided(plan.declaration)
     point = _odd_point(plan, base) or base
     for change in (NO_CHANGE, *further) if layouts else ():
         # One tensor at the base alone is a case of its own already.
         if change.label or len(layouts) > 1 or point != base:
             label = f"{change.label} all strided".strip()
             plan.add("layout", point, Change(label, dtypes=change.dtypes, layouts=layouts))
+
+
+def _all_strided(declaration: Declaration) -> dict[str, Layout]:
+    """Matrices by columns, vectors with gaps."""
+    tensors = declaration.tensors().items()
+    return {
+        name: "transposed" if len(tensor.shape) > 1 else "sliced" for name, tensor in tensors if tensor.shape
+    }
+
+
+def _add_strided_past(plan: PlanBuilder, switches: Sequence[Switch]) -> None:
+    """No tensor contiguous where the candidate takes another way: the smallest case past each such size."""
+    layouts = _all_strided(plan.declaration)
+    for size, name in _ways_taken(switches)[:MOST_SWITCHES] if layouts else ():
+        past = [case for case in plan.cases.values() if case.dims[name] > size and case.elements]
+        if past:
+            smallest = min(past, key=lambda case: case.elements)
+            plan.add("layout", smallest.dims, Change("all strided", layouts=layouts))
+
+
+def _ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
+    """Each size with each dimension that may pass it."""
+    return [(switch.size, name) for switch in switches for name in switch.dims]
 
 
 def _add_large_strides(plan: PlanBuilder, base: Point) -> None:
