@@ -389,13 +389,25 @@ def _all_strided(declaration: Declaration) -> dict[str, Layout]:
 
 
 def _add_strided_past(plan: PlanBuilder, switches: Sequence[Switch]) -> None:
-    """No tensor contiguous where the candidate takes another way: the smallest case past each such size."""
+    """No tensor contiguous where the candidate takes another way: the smallest case past each such size.
+
+    Of long rows alone: many rows take no other strides, and the interpreter minutes.
+    """
     layouts = _all_strided(plan.declaration)
-    for size, name in _ways_taken(switches)[:MOST_SWITCHES] if layouts else ():
+    rows = _row_dims(plan.declaration)
+    ways = [(size, name) for size, name in _ways_taken(switches) if name in rows]
+    for size, name in ways[:MOST_SWITCHES]:
         past = [case for case in plan.cases.values() if case.dims[name] > size and case.elements]
         if past:
             smallest = min(past, key=lambda case: case.elements)
             plan.add("layout", smallest.dims, Change("all strided", layouts=layouts))
+
+
+def _row_dims(declaration: Declaration) -> frozenset[str]:
+    """The dimensions that the last size of a tensor of the most dimensions names."""
+    shapes = [tensor.shape for tensor in declaration.tensors().values() if tensor.shape]
+    most = max(map(len, shapes), default=0)
+    return frozenset[str]().union(*(names_in(shape[-1]) for shape in shapes if len(shape) == most))
 
 
 def _ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
