@@ -5,14 +5,12 @@ corners, a point with all sizes odd, one with all alike and a few random ones jo
 left out is listed with the reason.
 """
 
-import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 from random import Random
 
-from pytorch_to_triton.errors import BadDeclaration
-from pytorch_to_triton.inputs.case import LARGE_OFFSET, Case, Layout
+from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import names_in
 from pytorch_to_triton.inputs.input_spec import ConstantSpec
@@ -21,8 +19,14 @@ from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.case_names import case_named
-from pytorch_to_triton.validate.host_code import Switch
-from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder, name_of
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
+from pytorch_to_triton.validate.layout_cases import (
+    add_all_strided,
+    add_large_strides,
+    add_layouts,
+    add_strided_past,
+)
+from pytorch_to_triton.validate.plan import CaseSizeLimits, Change, PlanBuilder, name_of
 from pytorch_to_triton.validate.special_values import (
     add_magnitudes,
     add_non_finite,
@@ -43,16 +47,11 @@ RANDOM_POINTS = 3
 """Points at random: a kernel made for the planned sizes cannot know them."""
 OPTION_FACTOR = 10.0
 """A float constant is tried at so many times its value."""
-MOST_SWITCHES = 8
-"""At most so many sizes at which the candidate's own code takes another way are tried."""
 ROUND_STEPS = (16, 128)
 """Tried past such a size where requirements ask for multiples."""
 _STEPS_TRIED = 1_024
 _RANDOM_TRIES = 1_000
 _FURTHER_ODD = 3
-_ROWS_APART = 3
-"""From three rows on, a large stride fits 32 bits and the offset does not."""
-_LAYOUTS: tuple[Layout, ...] = ("transposed", "expanded", "sliced", "offset")
 
 
 class CasePlan(Value):
@@ -130,10 +129,10 @@ def _planned(
         further = _further_dtypes(declaration)
         _add_dtypes(plan, base, detail, further)
         _add_mixed(plan, detail, all_of_them=all_mixtures)
-        _add_layouts(plan, detail)
-        _add_all_strided(plan, detail, further)
-        _add_strided_past(plan, switches)
-        _add_large_strides(plan, detail)
+        add_layouts(plan, detail)
+        add_all_strided(plan, detail, _odd_point(plan, detail) or detail, further)
+        add_strided_past(plan, switches)
+        add_large_strides(plan, detail)
         add_specials(plan, detail)
         _add_options(plan, detail)
     return plan
@@ -146,15 +145,6 @@ def _add_declared(plan: PlanBuilder, base: Point) -> None:
             plan.add_nearest("declared", {**base, name: size}, fixed=name)
     for corner in (smallest_point(dims), largest_point(dims)):
         plan.add("declared", corner)
-
-
-def _declared_points(declaration: Declaration) -> Iterator[Point]:
-    """The points that the declared cases want, however large, where requirements allow them."""
-    dims = declaration.dims
-    middle = middle_point(dims)
-    singles = ({**middle, name: size} for name, sizes in dims.items() for size in sizes)
-    points = (middle, *singles, smallest_point(dims), largest_point(dims))
-    return (point for point in points if not declaration.violated(point))
 
 
 def _add_repeats(plan: PlanBuilder, base: Point) -> None:
@@ -300,7 +290,7 @@ def _add_beyond(plan: PlanBuilder, base: Point) -> None:
 
 def _add_switches(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) -> None:
     """Each dimension past a size at which the candidate takes another way, where no case is yet."""
-    pairs = _ways_taken(switches)
+    pairs = ways_taken(switches)
     for size, name in pairs[:MOST_SWITCHES]:
         if any(case.dims[name] > size for case in plan.cases.values()):
             continue
@@ -357,89 +347,6 @@ def _batches(declaration: Declaration) -> list[str]:
     firsts = [tensor.shape[0] for tensor in declaration.tensors().values() if len(tensor.shape) > 1]
     named = frozenset[str]().union(*map(names_in, firsts))
     return [name for name in declaration.dims if name in named]
-
-
-def _add_layouts(plan: PlanBuilder, base: Point) -> None:
-    """Each tensor of one dimension or more in each memory layout; a vector has no transpose."""
-    tensors = plan.declaration.tensors()
-    if not plan.declaration.inputs:
-        plan.leave_out("layouts and special values", "the target generates its own inputs")
-    for name, tensor in tensors.items():
-        for layout in _LAYOUTS[2 * (len(tensor.shape) < 2) :] if tensor.shape else ():
-            plan.add("layout", base, Change(f"{name} {layout}", layouts={name: layout}))
-
-
-def _add_all_strided(plan: PlanBuilder, base: Point, further: Sequence[Change]) -> None:
-    """No tensor contiguous, at an odd size; the same in each further dtype."""
-    layouts = _all_strided(plan.declaration)
-    point = _odd_point(plan, base) or base
-    for change in (NO_CHANGE, *further) if layouts else ():
-        # One tensor at the base alone is a case of its own already.
-        if change.label or len(layouts) > 1 or point != base:
-            label = f"{change.label} all strided".strip()
-            plan.add("layout", point, Change(label, dtypes=change.dtypes, layouts=layouts))
-
-
-def _all_strided(declaration: Declaration) -> dict[str, Layout]:
-    """Matrices by columns, vectors with gaps."""
-    tensors = declaration.tensors().items()
-    return {
-        name: "transposed" if len(tensor.shape) > 1 else "sliced" for name, tensor in tensors if tensor.shape
-    }
-
-
-def _add_strided_past(plan: PlanBuilder, switches: Sequence[Switch]) -> None:
-    """No tensor contiguous where the candidate takes another way: the smallest case past each such size.
-
-    Of long rows alone: many rows take no other strides, and the interpreter minutes.
-    """
-    layouts = _all_strided(plan.declaration)
-    rows = _row_dims(plan.declaration)
-    ways = [(size, name) for size, name in _ways_taken(switches) if name in rows]
-    for size, name in ways[:MOST_SWITCHES]:
-        past = [case for case in plan.cases.values() if case.dims[name] > size and case.elements]
-        if past:
-            smallest = min(past, key=lambda case: case.elements)
-            plan.add("layout", smallest.dims, Change("all strided", layouts=layouts))
-
-
-def _row_dims(declaration: Declaration) -> frozenset[str]:
-    """The dimensions that the last size of a tensor of the most dimensions names."""
-    shapes = [tensor.shape for tensor in declaration.tensors().values() if tensor.shape]
-    most = max(map(len, shapes), default=0)
-    return frozenset[str]().union(*(names_in(shape[-1]) for shape in shapes if len(shape) == most))
-
-
-def _ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
-    """Each size with each dimension that may pass it."""
-    return [(switch.size, name) for switch in switches for name in switch.dims]
-
-
-def _add_large_strides(plan: PlanBuilder, base: Point) -> None:
-    """Each tensor at offsets past 2^31 elements, one at a time, at the smallest sizes that leave it rows."""
-    dims = plan.declaration.dims
-    few = {
-        name: min((size for size in sizes if size >= _ROWS_APART), default=base[name])
-        for name, sizes in dims.items()
-    }
-    point = few if plan.problem(few) is None else base
-    for name in plan.declaration.tensors():
-        declared = _largest_elements(plan.declaration, name) > LARGE_OFFSET
-        change = Change(f"{name} rows far apart", layouts={name: "large_stride"}, declared=declared)
-        plan.know("large_stride", change)
-        if why := plan.problem(point, change):
-            plan.leave_out(f"offsets beyond 2^31 elements in {name}", why)
-        else:
-            plan.add("large_stride", point, change)
-
-
-def _largest_elements(declaration: Declaration, name: str) -> int:
-    """How many elements the tensor has at the largest of its declared sizes."""
-    found = [0]
-    for point in _declared_points(declaration):
-        with contextlib.suppress(BadDeclaration):
-            found.append(math.prod(declaration.shape_of(name, point)))
-    return max(found)
 
 
 def _add_options(plan: PlanBuilder, base: Point) -> None:

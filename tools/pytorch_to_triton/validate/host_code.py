@@ -5,7 +5,7 @@ Nothing is run. Kernels and code in other files are not looked at.
 
 import ast
 import operator
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,6 +23,8 @@ _ARITHMETIC = {
 }
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _LARGEST_EXPONENT = 64
+MOST_SWITCHES = 8
+"""At most so many sizes at which the candidate's own code takes another way are tried."""
 Functions = list[ast.FunctionDef]
 
 
@@ -33,6 +35,11 @@ class Switch:
     size: int
     dims: tuple[str, ...]
     """The declared dimensions that it may be a size of."""
+
+
+def ways_taken(switches: Sequence[Switch]) -> list[tuple[int, str]]:
+    """Each size with each dimension that may pass it."""
+    return [(switch.size, name) for switch in switches for name in switch.dims]
 
 
 def kernels_in(source: str) -> frozenset[str]:
