@@ -77,7 +77,7 @@ def report_of(dossier: Dossier) -> Report:
     best = dossier.stages[-1][0]
     summary = (
         right_text(dossier.validation),
-        speed_text(dossier.name, best, dossier.benchmark),
+        speed_text(best, dossier.benchmark),
         dossier.machine,
     )
     sections = (
@@ -108,9 +108,9 @@ def right_text(validation: Verdict | None) -> str:
     return f"Validated: {validation.summary}"
 
 
-def speed_text(name: str, best: Attempt, benchmark: Benchmark | None) -> str:
+def speed_text(best: Attempt, benchmark: Benchmark | None) -> str:
     if benchmark is not None:
-        return benchmark.summary.replace(Path(benchmark.kernel).name, name, 1)
+        return benchmark.summary
     if best.median_ms is None or best.eager_ms is None:
         return "Speed: not measured, for want of a GPU."
     return (

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
+from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.tuning.freeze import frozen
@@ -96,7 +97,10 @@ async def finish(
     timed = None
     notes = notes_on(best)
     if not runtime.interpreter:
-        timed = await benchmark(worker, benchmark_request(folder, best, request), runtime, listener)
+        # Reports and pictures call a kernel by its file.
+        kernel = folder.path / BENCHMARK / f"{recipe.function}.py"
+        places.write_atomically(kernel, text)
+        timed = await benchmark(worker, benchmark_request(folder, kernel, request), runtime, listener)
         text, more = with_measured(text, timed, found_versions)
         notes = (*notes, *more)
         recipe = converted(found).recipe(text, drafted=drafted)
@@ -189,11 +193,11 @@ def report_files(recipe: Recipe, dossier: Dossier) -> dict[str, str]:
     return dict(zip(report_names(recipe), (markdown(report), page(report)), strict=True))
 
 
-def benchmark_request(folder: SessionFolder, best: Attempt, request: FinishRequest) -> BenchmarkRequest:
+def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishRequest) -> BenchmarkRequest:
     """The sweep over sizes."""
     setting = folder.record().setting
     return BenchmarkRequest(
-        candidate=Target(path=folder.kernel(best)),
+        candidate=Target(path=kernel),
         reference=setting.target,
         against=request.against,
         options=request_of(setting).options,
