@@ -79,9 +79,21 @@ class Making:
     """One making of an environment, in this process; `progress` may be read from any thread."""
 
     def __init__(self) -> None:
+        self.passed: list[Progress] = []
+        """Every stage so far, for whoever looks too seldom to see each."""
         self.progress = Progress("looking for an environment")
         self._process: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()
+
+    @property
+    def progress(self) -> Progress:
+        """The stage that it is in."""
+        return self.passed[-1]
+
+    @progress.setter
+    def progress(self, now: Progress) -> None:
+        if not self.passed or self.passed[-1].stage != now.stage:
+            self.passed.append(now)
 
     def run(self) -> Environment:
         """Make the environment, or wait until another launch has. Raises Problem."""
@@ -208,16 +220,18 @@ def _put(file: Path, content: dict[str, str]) -> None:
 
 def watch(making: Making, thread: threading.Thread) -> None:
     """Tell a person on stderr how far a making is, until its thread has ended."""
-    shown, since = making.progress.stage, time.monotonic()
-    while thread.is_alive():
-        progress = making.progress
-        if progress.stage != shown:
-            shown = progress.stage
+    shown, since = 1, time.monotonic()  # it is hardly ever long in the first stage
+    while True:
+        is_last_look = not thread.is_alive()
+        for progress in making.passed[shown:]:
+            shown += 1
             print(
-                f"pytorch-to-triton: {shown}" + (f" (log: {progress.log})" if progress.log else ""),
+                f"pytorch-to-triton: {progress.stage}" + (f" (log: {progress.log})" if progress.log else ""),
                 file=sys.stderr,
             )
-        elif sys.stderr.isatty():
-            line = f"{time.monotonic() - since:.0f} s  {progress.last_line()}"
+        if is_last_look:
+            return
+        if sys.stderr.isatty():
+            line = f"{time.monotonic() - since:.0f} s  {making.progress.last_line()}"
             print(f"\r\x1b[K{line[:100]}\r", end="", file=sys.stderr, flush=True)
         thread.join(WAIT_SECONDS)

@@ -46,7 +46,10 @@ async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_i
 ) -> None:
     verdict = await judge(KERNELS / "wrong" / "long_rows_forgotten.py")
     assert verdict.verdict == "failed"
-    assert {c.name for c in verdict.cases if c.status == "failed"} == {"M=3 N=1025"}
+    assert {c.name for c in verdict.cases if c.status == "failed"} == {
+        "M=3 N=1025",
+        "M=3 N=1025 all strided",
+    }
     assert verdict.never_launched == ()
 
 
