@@ -12,9 +12,9 @@ from pytorch_to_triton.benchmark.ceilings import ceilings_of
 from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimated
 from pytorch_to_triton.benchmark.flags import flagged, of_conditions
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
-from pytorch_to_triton.benchmark.passes import work_of_passes
+from pytorch_to_triton.benchmark.passes import work_of_case
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.benchmark.roofline import DeclaredWork, limit_of, precision_of, work_of
+from pytorch_to_triton.benchmark.roofline import DeclaredWork, limit_of, precision_of
 from pytorch_to_triton.benchmark.size_sweep import sweep
 from pytorch_to_triton.benchmark.speed_report import written
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
@@ -29,7 +29,7 @@ from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.hardware.versions import Versions, versions
-from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -276,14 +276,13 @@ class BenchmarkPlan:
 
     def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
-        forward = work_of(self.graph, case.dims, case.dtypes, self.declared())
-        if forward is None and seen and seen.implementations:
+        work = work_of_case(self.graph, case, self.request.passes, self.declared())
+        if work is None and seen and seen.implementations:
             one = next(iter(seen.implementations.values()))
             moved = one.input_bytes + one.output_bytes
             provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
             return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
-        passed = sum(tensor.bytes for tensor in tensors_in(case.arguments))
-        return work_of_passes(forward, passed, self.request.passes) if forward else None
+        return work
 
     def declared(self) -> DeclaredWork | None:
         """BYTES and FLOPS of the kernel's file, else of the reference's."""

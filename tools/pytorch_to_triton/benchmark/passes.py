@@ -1,10 +1,22 @@
-"""What the backward pass has to do at least."""
+"""What a call has to do at least, its backward pass included."""
 
+from pytorch_to_triton.benchmark.roofline import DeclaredWork, work_of
+from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.benchmark import Passes
+from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.timing import MinimalWork
 
 PRODUCTS_BACKWARD = 2
 """A product needs two of its size in the backward pass, one for each operand's gradient."""
+
+
+def work_of_case(
+    graph: Graph | None, case: Case, passes: Passes, declared: DeclaredWork | None = None
+) -> MinimalWork | None:
+    """The work of the timed passes of a case, declared or counted in the forward graph; None: not known."""
+    forward = work_of(graph, case.dims, case.dtypes, declared)
+    passed = sum(tensor.bytes for tensor in tensors_in(case.arguments))
+    return work_of_passes(forward, passed, passes) if forward else None
 
 
 def work_of_passes(forward: MinimalWork, input_bytes: int, passes: Passes) -> MinimalWork:

@@ -8,8 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytorch_to_triton.benchmark.passes import work_of_passes
-from pytorch_to_triton.benchmark.roofline import work_of
+from pytorch_to_triton.benchmark.passes import work_of_case
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
 from pytorch_to_triton.convert.gates import refuse_unknown_names
 from pytorch_to_triton.draft.file.launches import Stage
@@ -18,7 +17,7 @@ from pytorch_to_triton.draft.library import PURE, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.versions import versions
-from pytorch_to_triton.inputs.case import Case, tensors_in
+from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -164,9 +163,7 @@ async def timed_once(
     """The table of a trial's one size; shares of the limit by the work of `graph`, where there is one."""
     (case,) = trial.cases
     found = await measured(worker, trial, runtime, listener)
-    forward = work_of(graph, case.dims, case.dtypes, None)
-    passed = sum(tensor.bytes for tensor in tensors_in(case.arguments))
-    roof = Roof(work_of_passes(forward, passed, trial.passes) if forward else None)
+    roof = Roof(work_of_case(graph, case, trial.passes))
     device = (await versions(worker, runtime)).devices[0].name
     return table_of(found.sizes[0], case, device, roof)
 
