@@ -6,6 +6,7 @@ No case is judged here: what exceeds the given budget is counted and described.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -71,14 +72,18 @@ def wrong_in(statistics: dict[str, Any]) -> int:
     return others + differing + failing
 
 
+def with_truth_where(as_good: torch.Tensor, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """The candidate, with the truth where what it has is as good."""
+    return torch.where(as_good, truth.to(candidate.dtype), candidate)
+
+
 def with_one_infinity(candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
     """The candidate, with the truth where neither is finite.
 
     Whether a gradient is NaN or infinite there follows from the order of its sums: PyTorch's own kernels for
     CPUs and for GPUs differ.
     """
-    both = ~(candidate.isfinite() | truth.isfinite())
-    return torch.where(both, truth.to(candidate.dtype), candidate)
+    return with_truth_where(~(candidate.isfinite() | truth.isfinite()), candidate, truth)
 
 
 def with_the_infinities_of_another_order(candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
@@ -87,7 +92,7 @@ def with_the_infinities_of_another_order(candidate: torch.Tensor, truth: torch.T
     Whether an infinite input meets its opposite follows from the order of operations: group norm's
     x * (rstd * w) + (b - mean * rstd * w) does for an infinite w, (x - mean) * rstd * w + b does not.
     """
-    return torch.where(candidate.isinf() & truth.isnan(), truth.to(candidate.dtype), candidate)
+    return with_truth_where(candidate.isinf() & truth.isnan(), candidate, truth)
 
 
 def with_sums_of_nothing(candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
@@ -95,7 +100,7 @@ def with_sums_of_nothing(candidate: torch.Tensor, truth: torch.Tensor) -> torch.
 
     The gradient of a weight that met no element is zero; PyTorch's own group norm divides by their count.
     """
-    return torch.where((candidate == 0) & truth.isnan(), truth.to(candidate.dtype), candidate)
+    return with_truth_where((candidate == 0) & truth.isnan(), candidate, truth)
 
 
 def has_infinities_alone(inputs: Iterable[torch.Tensor]) -> bool:
@@ -190,14 +195,7 @@ class Comparison:
             "nearby": self.truth.nearby[path],
         }
         outputs = {side: real(output) for side, output in sides.items()}
-        if path.startswith(GRADIENT_OF):
-            outputs["candidate"] = with_one_infinity(outputs["candidate"], outputs["truth"])
-            if any(values.numel() == 0 for values in self.inputs.values()):
-                outputs["candidate"] = with_sums_of_nothing(outputs["candidate"], outputs["truth"])
-        elif outputs["candidate"].is_floating_point() and has_infinities_alone(self.inputs.values()):
-            outputs["candidate"] = with_the_infinities_of_another_order(
-                outputs["candidate"], outputs["truth"]
-            )
+        outputs["candidate"] = self.excused(path, outputs["candidate"], outputs["truth"])
         inputs_rms = rms(self.inputs.values())
         parts = [self.measured(block, inputs_rms) for block in blocks(outputs)]
         total = merged([part.figures for part in parts])
@@ -205,6 +203,21 @@ class Comparison:
             total["constant"] = is_one_value(outputs["pytorch"])
         failing = torch.cat([part.failing.reshape(-1) for part in parts]).view(outputs["pytorch"].shape)
         return {**total, "diagnostics": self.diagnostics(outputs, failing) if total["failing"] else None}
+
+    def excused(self, path: str, candidate: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+        """The candidate, with the truth where a right kernel may have something else that is not finite."""
+        if path.startswith(GRADIENT_OF):
+            candidate = with_one_infinity(candidate, truth)
+            is_of_nothing = any(values.numel() == 0 for values in self.inputs.values())
+            return with_sums_of_nothing(candidate, truth) if is_of_nothing else candidate
+        if candidate.is_floating_point() and self.has_infinities_alone:
+            return with_the_infinities_of_another_order(candidate, truth)
+        return candidate
+
+    @cached_property
+    def has_infinities_alone(self) -> bool:
+        """Of the inputs: looked at once for all outputs."""
+        return has_infinities_alone(self.inputs.values())
 
     def measured(self, outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> "Measured":
         """The errors of whole outputs, or of one block of them."""
