@@ -75,7 +75,7 @@ CONFIGS = [
 
 
 def worth_trying(
-    configs: Sequence[triton.Config], arguments: Mapping[str, Any], **options: Any
+    configs: Sequence[triton.Config], arguments: Mapping[str, Any], **_: Any
 ) -> list[triton.Config]:
     """Leaves out blocks wider than the output and, in float32, those whose split operands would spill."""
     most_rows = triton.next_power_of_2(arguments["M"])

@@ -13,7 +13,7 @@ from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, default_range
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.inputs.timing_dims import timing_dims
-from pytorch_to_triton.validate.host_code import switches_in
+from pytorch_to_triton.validate.host_code import switches_in, ways_taken
 
 MOST_ELEMENTS = 2**17
 """Of one tensor in a test: more would keep the interpreter busy for minutes."""
@@ -104,15 +104,12 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
 
 def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Iterator[Point]:
     """A point past each size at which `run` takes another way, where a test has time for it."""
-    for switch in switches_in(recipe.text, declaration):
-        for name in switch.dims:
-            if switch.size < max(recipe.dims[name]):
-                continue
-            points = ({**small, name: switch.size + step} for step in STEPS)
-            fitting = (
-                p for p in points if is_drawable(declaration, p) and elements(recipe, p) <= MOST_ELEMENTS
-            )
-            yield from islice(fitting, 1)
+    for size, name in ways_taken(switches_in(recipe.text, declaration)):
+        if size < max(recipe.dims[name]):
+            continue
+        points = ({**small, name: size + step} for step in STEPS)
+        fitting = (p for p in points if is_drawable(declaration, p) and elements(recipe, p) <= MOST_ELEMENTS)
+        yield from islice(fitting, 1)
 
 
 def timed_sizes(recipe: Recipe) -> list[Point]:
