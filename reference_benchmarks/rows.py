@@ -7,37 +7,43 @@ from dataclasses import dataclass
 from typing import Literal
 
 Passes = Literal["forward", "backward", "both"]
-ROW_SIZES = ((64, 64), (16384, 1024), (8192, 4096), (4096, 32768), (2048, 131072))
-"""Rows and columns: tiny, short, ordinary, long, and longer than registers hold."""
-PRODUCT_SIZES = ((4096, 4096, 4096), (8192, 8192, 8192), (16, 8192, 8192), (1024, 1024, 65536))
-"""M, N, K: ordinary, large, skinny, and a small output with a long K."""
-ELEMENTS = 134_217_728
+ROW_SIZES = ("M=64,N=64", "M=16384,N=1024", "M=8192,N=4096", "M=4096,N=32768", "M=2048,N=131072")
+"""Tiny, short, ordinary, long, and longer than registers hold."""
+PRODUCT_SIZES = (
+    "M=4096,N=4096,K=4096",
+    "M=8192,N=8192,K=8192",
+    "M=16,N=8192,K=8192",
+    "M=1024,N=1024,K=65536",
+)
+"""Ordinary, large, skinny, and a small output with a long K."""
+VECTOR = ("N=134217728",)
+MATRIX = ("M=16384,N=8192",)
 LIGER, FLAG_GEMS = "liger", "flag_gems"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One call of `benchmark`."""
+    """One call of `benchmark`: a line of the table for each size."""
 
     kernel: str
     """A file of reference_kernels/."""
-    dims: tuple[tuple[str, int], ...]
+    sizes: tuple[str, ...]
+    """As --at takes them."""
     inputs: tuple[str, ...] = ()
     """As --input takes them; other inputs are as the kernel's file declares them, in their first dtype."""
     peers: tuple[str, ...] = ()
     """Modules of peers/ that have a function of the kernel's name."""
     passes: Passes = "forward"
     form: str = ""
-    """What tells it from a row of the same kernel at the same size."""
+    """What tells it from another row of the same kernel."""
     is_product: bool = False
     """Whether torch.compile is also given its longest search."""
 
     @property
     def name(self) -> str:
         """Unique, and a file's name."""
-        sizes = "x".join(str(size) for _, size in self.dims)
         dtype = next((text.partition("=")[2].partition("[")[0] for text in self.inputs if "[" in text), "")
-        return "-".join(filter(None, (self.kernel, self.form, self.passes, sizes, dtype)))
+        return "-".join(filter(None, (self.kernel, self.form, self.passes, dtype)))
 
 
 def rows() -> list[Row]:
@@ -47,73 +53,65 @@ def rows() -> list[Row]:
 
 def elementwise() -> Iterator[Row]:
     """A pass over much memory."""
-    n = (("N", ELEMENTS),)
-    matrix = (("M", 16384), ("N", 8192))
-    yield Row("vector_add", n, ("x=bfloat16[N]", "y=bfloat16[N]"), (FLAG_GEMS,))
-    yield Row("asin", n, ("x=float32[N] in -1..1",))
-    yield Row("dropout", n, ("x=bfloat16[N]",))
-    yield Row("bias_gelu", matrix, ("x=bfloat16[M,N]", "b=bfloat16[N]"))
-    yield Row("transpose", matrix, ("x=bfloat16[M,N]",))
+    yield Row("vector_add", VECTOR, ("x=bfloat16[N]", "y=bfloat16[N]"), (FLAG_GEMS,))
+    yield Row("asin", VECTOR, ("x=float32[N] in -1..1",))
+    yield Row("dropout", VECTOR, ("x=bfloat16[N]",))
+    yield Row("bias_gelu", MATRIX, ("x=bfloat16[M,N]", "b=bfloat16[N]"))
+    yield Row("transpose", MATRIX, ("x=bfloat16[M,N]",))
     for passes in both_ways():
-        yield Row("swiglu", matrix, ("a=bfloat16[M,N]", "b=bfloat16[M,N]"), (LIGER,), passes)
+        yield Row("swiglu", MATRIX, ("a=bfloat16[M,N]", "b=bfloat16[M,N]"), (LIGER,), passes)
 
 
 def row_wise() -> Iterator[Row]:
     """Norms, softmax, reductions and scans."""
-    for sizes in ROW_SIZES:
-        dims = tuple(zip("MN", sizes, strict=True))
-        norm = ("x=bfloat16[M,N]", "w=bfloat16[N]")
-        for passes in both_ways():
-            yield Row("softmax", dims, ("x=bfloat16[M,N]",), (LIGER, FLAG_GEMS), passes)
-            yield Row("layer_norm", dims, (*norm, "b=bfloat16[N]"), (LIGER, FLAG_GEMS), passes)
-            yield Row("rms_norm", dims, (*norm, "residual=None"), (LIGER,), passes, "plain")
-            yield Row("rms_norm", dims, (*norm, "residual=bfloat16[M,N]"), (), passes, "residual")
-            yield Row("logsumexp", dims, ("x=bfloat16[M,N]",), (), passes)
-        for kernel in ("argmax", "column_sum", "cumulative_sum"):
-            yield Row(kernel, dims, ("x=float32[M,N]",), (FLAG_GEMS,))
+    norm = ("x=bfloat16[M,N]", "w=bfloat16[N]")
+    for passes in both_ways():
+        yield Row("softmax", ROW_SIZES, ("x=bfloat16[M,N]",), (LIGER, FLAG_GEMS), passes)
+        yield Row("layer_norm", ROW_SIZES, (*norm, "b=bfloat16[N]"), (LIGER, FLAG_GEMS), passes)
+        yield Row("rms_norm", ROW_SIZES, (*norm, "residual=None"), (LIGER,), passes, "plain")
+        yield Row("rms_norm", ROW_SIZES, (*norm, "residual=bfloat16[M,N]"), (), passes, "residual")
+        yield Row("logsumexp", ROW_SIZES, ("x=bfloat16[M,N]",), (), passes)
+    for kernel in ("argmax", "column_sum", "cumulative_sum"):
+        yield Row(kernel, ROW_SIZES, ("x=float32[M,N]",), (FLAG_GEMS,))
 
 
 def gathers() -> Iterator[Row]:
     """Lookups, rotations and the loss over a large vocabulary."""
     for passes in both_ways():
-        heads = (("B", 4), ("T", 4096), ("H", 32), ("D", 128))
         tables = ("cos=bfloat16[T,D//2] in -1..1", "sin=bfloat16[T,D//2] in -1..1")
+        heads = ("B=4,T=4096,H=32,D=128",)
         yield Row("rotary_embedding", heads, ("x=bfloat16[B,T,H,D]", *tables), (), passes)
-        words = (("V", 128256), ("N", 4096), ("M", 16384))
-        yield Row("embedding", words, ("table=bfloat16[V,N]", "index=int64[M] in 0..V"), (), passes)
+        words = ("table=bfloat16[V,N]", "index=int64[M] in 0..V")
+        yield Row("embedding", ("V=128256,N=4096,M=16384",), words, (), passes)
         logits = ("logits=bfloat16[M,V]", "ignore_index=-100", "label_smoothing=0.0")
         target = "target=int64[M] in 0..V"
-        yield Row("cross_entropy", (("M", 8192), ("V", 128256)), (*logits, target), (LIGER,), passes)
+        yield Row("cross_entropy", ("M=8192,V=128256",), (*logits, target), (LIGER,), passes)
 
 
 def products() -> Iterator[Row]:
     """Matrix products, in bfloat16 and float32."""
-    for sizes in PRODUCT_SIZES:
-        dims = tuple(zip("MNK", sizes, strict=True))
-        half = ("x=bfloat16[M,K]", "w=bfloat16[K,N]")
-        yield Row("matmul_bias_activation", dims, (*half, "b=bfloat16[N]"), is_product=True)
-        for kernel in ("split_k_matmul", "persistent_matmul"):
-            yield Row(kernel, dims, half, (FLAG_GEMS,), is_product=True)
-    square = (("M", 4096), ("N", 4096), ("K", 4096))
-    single = ("x=float32[M,K]", "w=float32[K,N]")
-    yield Row("matmul_bias_activation", square, (*single, "b=float32[N]"), is_product=True)
+    half = ("x=bfloat16[M,K]", "w=bfloat16[K,N]")
+    yield Row("matmul_bias_activation", PRODUCT_SIZES, (*half, "b=bfloat16[N]"), is_product=True)
+    for kernel in ("split_k_matmul", "persistent_matmul"):
+        yield Row(kernel, PRODUCT_SIZES, half, (FLAG_GEMS,), is_product=True)
+    single = ("x=float32[M,K]", "w=float32[K,N]", "b=float32[N]")
+    yield Row("matmul_bias_activation", PRODUCT_SIZES[:1], single, is_product=True)
     norm = ("x=bfloat16[M,K]", "g=bfloat16[K]", "b=bfloat16[K]", "w=bfloat16[N,K]", "bias=bfloat16[N]")
-    yield Row("layer_norm_linear", (("M", 8192), ("N", 4096), ("K", 4096)), norm, is_product=True)
+    yield Row("layer_norm_linear", ("M=8192,N=4096,K=4096",), norm, is_product=True)
 
 
 def attentions() -> Iterator[Row]:
     """Causal and not, with as many groups as heads and with fewer."""
-    for groups in (32, 8):
-        dims = (("B", 4), ("H", 32), ("G", groups), ("M", 4096), ("N", 4096), ("D", 128))
-        inputs = ("q=bfloat16[B,H,M,D]", "k=bfloat16[B,G,N,D]", "v=bfloat16[B,G,N,D]")
-        for form, causal in (("full", False), ("causal", True)):
-            for passes in both_ways():
-                yield Row("flash_attention", dims, (*inputs, f"causal={causal}"), (), passes, form)
+    sizes = tuple(f"B=4,H=32,G={groups},M=4096,N=4096,D=128" for groups in (32, 8))
+    inputs = ("q=bfloat16[B,H,M,D]", "k=bfloat16[B,G,N,D]", "v=bfloat16[B,G,N,D]")
+    for form, causal in (("full", False), ("causal", True)):
+        for passes in both_ways():
+            yield Row("flash_attention", sizes, (*inputs, f"causal={causal}"), (), passes, form)
 
 
 def crf() -> Row:
     """A sequence of 256 steps with segments of up to 16."""
-    return Row("semi_markov_crf", (("B", 64), ("N", 256), ("K", 16), ("C", 24)), (), (), "both")
+    return Row("semi_markov_crf", ("B=64,N=256,K=16,C=24",), (), (), "both")
 
 
 def both_ways() -> Sequence[Passes]:

@@ -19,7 +19,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import MissingRequirement, Refusal
-from pytorch_to_triton.inputs.declaration import parse_options
+from pytorch_to_triton.inputs.declaration import parse_options, parse_points
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
 from pytorch_to_triton.schema.benchmark import Baseline, Benchmark
 from pytorch_to_triton.schema.job import Runtime
@@ -93,7 +93,8 @@ def request_of(row: Row, out: Path) -> BenchmarkRequest:
     return BenchmarkRequest(
         candidate=Target(path=places.shipped(f"reference_kernels/{row.kernel}.py")),
         against=tuple(Target(path=PEERS / f"{peer}.py", name=row.kernel) for peer in installed(row.peers)),
-        options=parse_options(row.inputs, [f"{name}={size}" for name, size in row.dims]),
+        options=parse_options(row.inputs, ()),
+        points=parse_points(row.sizes),
         baselines=(*baselines, "max-autotune") if row.is_product else baselines,
         passes=row.passes,
         into=out / row.name,

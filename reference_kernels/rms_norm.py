@@ -16,9 +16,12 @@ all the rest. Sums over rows are first those of a program, then of all programs,
 sizes decide: every run gives the same bits.
 
 Technique: one kernel for two forms, of which a pointer that is None leaves one out; a backward pass in which
-every program adds up its own rows for dw while the next rows are loaded, and a small kernel for the rest.
+every program adds up its own rows for dw while the next rows are copied to shared memory, and a small kernel
+that adds up the programs, launched before they end (programmatic dependent launch, from sm_90 on).
 Topics: tiles, masks, meta-parameters, reductions, pipelining and persistence, fusion and precision, backward.
 """
+
+import functools
 
 import torch
 import triton
@@ -35,10 +38,10 @@ DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
 ONE_PASS_BYTES = 65_536
 # The gradient's kernel has three rows in registers.
 BACKWARD_ONE_PASS_COLS = 8192
-# Programs that add up rows for dw: two for each of an H200's 132 multiprocessors.
-PROGRAMS = 264
-# Elements that such a program takes at a time, or one row.
+# Elements that a program of the gradient takes at a time, or one row; and all programs together: 8192 for
+# each of an H200's 132 multiprocessors.
 TILE = 2048
+ELEMENTS_AT_ONCE = 132 * 8192
 
 
 def reference(
@@ -160,7 +163,7 @@ def rms_norm_backward_kernel(
     rrms_ptr,
     means_ptr,
     dx_ptr,
-    partial_ptr,
+    dw_ptr,
     n_rows,
     n_cols,
     rows_per_program,
@@ -173,14 +176,18 @@ def rms_norm_backward_kernel(
     w_stride,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    STAGES: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
     """Program (i, p) takes the i-th BLOCK_N columns of the p-th rows_per_program rows, BLOCK_M at a time.
 
     dout_ptr, dtotal_ptr, x_ptr: [n_rows, n_cols], any strides; dtotal_ptr may be None. w_ptr: [n_cols],
     elements w_stride apart. rrms_ptr: float32 [n_rows]. means_ptr: float32 [n_rows], or None, which asks for
-    BLOCK_N >= n_cols. dx_ptr: [n_rows, n_cols]. partial_ptr: float32 [n_programs, n_cols], a program's sums
-    for dw. rrms, means, dx and partial are contiguous.
+    BLOCK_N >= n_cols. dx_ptr: [n_rows, n_cols]. dw_ptr: [n_programs, n_cols], what each program's rows add to
+    dw. rrms, means, dx and dw are contiguous. OVERLAPS: the next kernel may start before this one ends.
     """
+    if OVERLAPS:
+        tl.extra.cuda.gdc_launch_dependents()
     program = tl.program_id(1).to(tl.int64)
     first_row = program * rows_per_program
     end_row = tl.minimum(first_row + rows_per_program, n_rows)
@@ -189,7 +196,7 @@ def rms_norm_backward_kernel(
     # Spread over all rows of a block, w is laid out among the threads as x is: nothing needs moving.
     w_cols = tl.broadcast_to(cols, (BLOCK_M, BLOCK_N))
     w = tl.load(w_ptr + w_cols * w_stride, mask=w_cols < n_cols, other=0.0).to(tl.float32)
-    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=2):
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         rows = start + tl.arange(0, BLOCK_M)[:, None]
         row_mask = rows < end_row
         mask = row_mask & (cols < n_cols)
@@ -209,7 +216,7 @@ def rms_norm_backward_kernel(
             dtotal_ptrs = dtotal_ptr + rows * dtotal_row_stride + cols * dtotal_col_stride
             dx += tl.load(dtotal_ptrs, mask=mask, other=0.0).to(tl.float32)
         tl.store(dx_ptr + rows * n_cols + cols, dx, mask=mask)
-    tl.store(partial_ptr + program * n_cols + cols, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
+    tl.store(dw_ptr + program * n_cols + cols, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
 
 
 @triton.jit
@@ -237,7 +244,7 @@ def rms_norm_backward_means_kernel(
     rrms = tl.load(rrms_ptr + row)
     lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
     lane_gz = tl.zeros((LANES,), tl.float32)
-    for start in tl.range(0, n_cols, LANES * VECTOR):
+    for start in tl.range(0, n_cols, LANES * VECTOR, num_stages=4):
         cols = start + lanes
         mask = cols < n_cols
         dout = tl.load(dout_ptr + row * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
@@ -250,12 +257,21 @@ def rms_norm_backward_means_kernel(
 
 @triton.jit
 def rms_norm_backward_totals_kernel(
-    partial_ptr, dw_ptr, n_programs, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+    partial_ptr,
+    dw_ptr,
+    n_programs,
+    n_cols,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
     """One program adds up what all n_programs found for BLOCK_N columns of dw.
 
-    partial_ptr: float32 [n_programs, n_cols]; dw_ptr: [n_cols], both contiguous.
+    partial_ptr: float32 [n_programs, n_cols]; dw_ptr: [n_cols], both contiguous. OVERLAPS: the kernel before
+    this one may still run.
     """
+    if OVERLAPS:
+        tl.extra.cuda.gdc_wait()
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for start in tl.range(0, n_programs, BLOCK_M):
@@ -338,19 +354,12 @@ def rms_norm_backward(
     dw = torch.empty(n_cols, dtype=w.dtype, device=x.device)
     if n_cols == 0:
         return dx, dw
+    BLOCK_N = min(triton.next_power_of_2(n_cols), BACKWARD_ONE_PASS_COLS)
     means = None
-    BLOCK_N = triton.next_power_of_2(n_cols)
     if n_cols > BACKWARD_ONE_PASS_COLS:
+        BLOCK_N = 1024
         means = torch.empty_like(rrms)
-        BLOCK_N = 512
-    BLOCK_M = max(1, TILE // BLOCK_N)
-    col_blocks = triton.cdiv(n_cols, BLOCK_N)
-    row_blocks = triton.cdiv(n_rows, BLOCK_M)
-    rows_per_program = triton.cdiv(row_blocks, max(1, PROGRAMS // col_blocks)) * BLOCK_M
-    n_programs = triton.cdiv(n_rows, max(1, rows_per_program))
-    partial = torch.empty((n_programs, n_cols), dtype=torch.float32, device=x.device)
-    if n_rows > 0:
-        if means is not None:
+        if n_rows > 0:
             rms_norm_backward_means_kernel[(n_rows,)](
                 dout,
                 x,
@@ -361,10 +370,21 @@ def rms_norm_backward(
                 *dout.stride(),
                 *x.stride(),
                 w.stride(0),
-                LANES=1024,
+                LANES=256,
                 VECTOR=8,
-                num_warps=16,
+                num_warps=4,
             )
+    BLOCK_M = max(1, TILE // BLOCK_N)
+    tile = BLOCK_M * BLOCK_N
+    col_blocks = triton.cdiv(n_cols, BLOCK_N)
+    # No program has fewer than four tiles: a few rows are added up by one, whose sum is dw.
+    n_programs = min(ELEMENTS_AT_ONCE // tile // col_blocks, triton.cdiv(n_rows, 4 * BLOCK_M))
+    rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), max(1, n_programs)) * BLOCK_M
+    n_programs = triton.cdiv(n_rows, max(1, rows_per_program))
+    is_split = n_programs != 1
+    partial = torch.empty((n_programs, n_cols), dtype=torch.float32, device=x.device) if is_split else dw
+    overlaps = is_split and launches_overlap(triton.runtime.driver.active.get_current_device())
+    if n_rows > 0:
         rms_norm_backward_kernel[(col_blocks, n_programs)](
             dout,
             dtotal,
@@ -383,12 +403,24 @@ def rms_norm_backward(
             w.stride(0),
             BLOCK_M=BLOCK_M,
             BLOCK_N=BLOCK_N,
-            num_warps=min(max(BLOCK_N // 256, 8), 16),
+            # Rows on their way: 64 KB for each multiprocessor.
+            STAGES=1 + max(1, 4 // x.element_size()),
+            OVERLAPS=overlaps,
+            num_warps=tile // 512,
         )
-    rms_norm_backward_totals_kernel[(triton.cdiv(n_cols, 32),)](
-        partial, dw, n_programs, n_cols, BLOCK_M=64, BLOCK_N=32
-    )
+    if is_split:
+        launch = {"launch_pdl": True} if overlaps else {}
+        rms_norm_backward_totals_kernel[(triton.cdiv(n_cols, 16),)](
+            partial, dw, n_programs, n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **launch
+        )
     return dx, dw
+
+
+@functools.cache
+def launches_overlap(device: int) -> bool:
+    """Whether a kernel may start while the one before it ends; asked once for each device."""
+    target = triton.runtime.driver.active.get_current_target()
+    return target.backend == "cuda" and target.arch >= 90
 
 
 def save_for_backward(ctx, inputs, output):

@@ -162,7 +162,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     if n_cols > ONE_PASS_COLS:
         softmax_long_rows_kernel[(n_rows,)](x, out, n_cols, *strides, LANES=1024, VECTOR=8, num_warps=16)
         return out
-    blocks = one_pass_blocks(n_cols)
+    blocks = one_pass_blocks(n_rows, n_cols)
     grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]),)
     softmax_kernel[grid](x, out, n_rows, n_cols, *strides, **blocks)
     return out
@@ -180,17 +180,17 @@ def softmax_backward(dout: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
             dout, out, dx, n_cols, *strides, BLOCK_N=16_384, num_warps=16
         )
         return dx
-    blocks = one_pass_blocks(n_cols)
+    blocks = one_pass_blocks(n_rows, n_cols)
     grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]),)
     softmax_backward_kernel[grid](dout, out, dx, n_rows, n_cols, *strides, **blocks)
     return dx
 
 
-def one_pass_blocks(n_cols: int) -> dict[str, int]:
-    """A block as wide as a row, of 2048 elements or more, and 16 elements or more for each thread."""
+def one_pass_blocks(n_rows: int, n_cols: int) -> dict[str, int]:
+    """A block as wide as a row, of 2048 elements or more where the rows then make eight blocks or more."""
     BLOCK_N = triton.next_power_of_2(n_cols)
-    num_warps = min(max(BLOCK_N // 512, 4), 16)
-    return {"BLOCK_M": max(1, 2048 // BLOCK_N), "BLOCK_N": BLOCK_N, "num_warps": num_warps}
+    BLOCK_M = max(1, min(2048 // BLOCK_N, triton.next_power_of_2(n_rows) // 8))
+    return {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "num_warps": min(max(BLOCK_N // 512, 4), 16)}
 
 
 def save_for_backward(ctx, inputs, output):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pytorch_to_triton import places
-from pytorch_to_triton.inputs.declaration import parse_declaration, parse_options
+from pytorch_to_triton.inputs.declaration import parse_declaration, parse_options, parse_points
 from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from reference_benchmarks.rows import Row, rows
@@ -54,9 +54,10 @@ def test_a_row_fits_the_declaration_of_its_kernel(row: Row) -> None:
     inputs, dims = declared["INPUTS"], declared["DIMS"]
     assert isinstance(inputs, dict)
     assert isinstance(dims, dict)
-    options = parse_options(row.inputs, [f"{name}={size}" for name, size in row.dims])
+    points = parse_points(row.sizes)
+    options = parse_options(row.inputs, ()).at(points)
     assert options.inputs.keys() <= inputs.keys()
-    assert {name for name, _ in row.dims} == dims.keys()
+    assert all(point.keys() == dims.keys() for point in points)
     declaration = parse_declaration(inputs | dict(options.inputs), options.dims, declared["REQUIRES"])  # type: ignore[arg-type]
     assert declaration.inputs
 
@@ -99,10 +100,10 @@ def test_the_table_compares_with_the_best_of_all_others() -> None:
 
 
 def test_a_row_asks_for_what_it_names_and_for_peers_that_are_installed(tmp_path: Path) -> None:
-    row = next(row for row in ROWS if row.name == "softmax-backward-8192x4096-bfloat16")
+    row = next(row for row in ROWS if row.name == "softmax-backward-bfloat16")
     request = request_of(row, tmp_path)
     assert request.passes == "backward"
-    assert request.options.dims == {"M": "8192", "N": "4096"}
+    assert {"M": 8192, "N": 4096} in request.points
     assert len(request.against) == len(installed(row.peers))
     assert request.into == tmp_path / row.name
 
@@ -119,4 +120,4 @@ def test_without_a_gpu_nothing_is_kept_and_the_reason_is_printed(
 
 def test_the_rows_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--list", "softmax-*"]) == 0
-    assert "softmax-backward-8192x4096-bfloat16" in capfd.readouterr().out.splitlines()
+    assert "softmax-backward-bfloat16" in capfd.readouterr().out.splitlines()

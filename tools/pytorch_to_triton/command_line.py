@@ -106,7 +106,7 @@ def _words(option: str, value: object) -> list[str]:
 
 def _texts(value: object) -> list[str]:
     if isinstance(value, tuple | list):
-        return list(map(str, value))
+        return [",".join(_assigned(each)) if isinstance(each, dict) else str(each) for each in value]
     if isinstance(value, frozenset):
         return sorted(map(str, value))
     return [f"{value:g}" if isinstance(value, float) else str(value)]

@@ -30,6 +30,10 @@ async def benchmark(
         tuple[str, ...],
         Field(description="Sizes to time, e.g. N=1024,8192, one dim varying at a time; default: a sweep"),
     ] = (),
+    at: Annotated[
+        tuple[str, ...],
+        Field(description="Sizes to time together, e.g. M=8192,N=4096; one point each"),
+    ] = (),
     require: shared.Requirements = (),
     init: shared.Init = (),
     passes: Annotated[Passes, Field(description="What to time")] = "forward",
@@ -76,7 +80,7 @@ async def benchmark(
     """
     from pytorch_to_triton.benchmark import benchmark as benchmarking
     from pytorch_to_triton.benchmark.request import BASELINES, BenchmarkRequest
-    from pytorch_to_triton.inputs.declaration import parse_options
+    from pytorch_to_triton.inputs.declaration import parse_options, parse_points
     from pytorch_to_triton_server.machine import choose_runtime
 
     request = BenchmarkRequest(
@@ -85,6 +89,7 @@ async def benchmark(
         against=tuple(target_of(other, call.boundary).constructed_with(init) for other in against),
         baselines=baseline or BASELINES,
         options=parse_options(input, dim, require),
+        points=parse_points(at),
         passes=passes,
         tf32=tf32,
         seed=seed,

@@ -199,7 +199,12 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
     """What is to be timed, at which sizes."""
     target = reference_of(request.candidate, request.reference)
     problem = await resolve_problem(
-        worker, request.candidate, target, request.options, runtime, seconds=request.seconds
+        worker,
+        request.candidate,
+        target,
+        request.options.at(request.points),
+        runtime,
+        seconds=request.seconds,
     )
     graph, why = await traced(worker, target, problem.declaration, runtime, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
@@ -228,7 +233,7 @@ def cases_of(reference: Description, declaration: Declaration, request: Benchmar
     if not declaration.inputs and (case := examples_case(reference)):
         yield case
         return
-    for point in sweep(declaration, request.options):
+    for point in sweep(declaration, request.options, request.points):
         arguments = declaration.arguments(point)
         yield Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pytorch_to_triton.command_line import NOT_REPEATED, Option
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options
+from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.benchmark import Baseline, Passes
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.value import Value
@@ -22,6 +23,8 @@ class BenchmarkRequest(Value):
     """Further implementations of the same function."""
     options: Options = NO_OPTIONS
     """Inputs, dims and requirements given beside the file; dims given here are the sizes to time."""
+    points: Annotated[tuple[Point, ...], Option("at")] = ()
+    """Sizes to time together, such as those of a model's layers."""
     baselines: Annotated[tuple[Baseline, ...], Option("baseline")] = BASELINES
     """Which ways of running the reference are timed."""
     passes: Passes = "forward"

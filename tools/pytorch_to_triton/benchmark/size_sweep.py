@@ -1,6 +1,6 @@
 """Which sizes a benchmark takes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, Options
@@ -11,21 +11,23 @@ AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
 """Of the inputs, where the caller names no sizes: as declared, in the cache, past it, far past it."""
 
 
-def sweep(declaration: Declaration, options: Options) -> tuple[Point, ...]:
+def sweep(declaration: Declaration, options: Options, named: Sequence[Point] = ()) -> tuple[Point, ...]:
     """The points to time, smallest inputs first.
 
-    Sizes that the caller named are taken as they are: one dimension varies at a time, the
-    others at their largest. Otherwise the largest declared sizes, and larger ones. Raises BadInput where
-    no named sizes meet the requirements.
+    `named` points are taken as they are, with the largest sizes of dims that they do not name. Of sizes that
+    the caller named alone, one dimension varies at a time, the others at their largest. Otherwise the largest
+    declared sizes, and larger ones. Raises BadInput where no named sizes meet the requirements.
     """
-    if not options.dims:
+    if not options.dims and not named:
         grown = (timing_dims(declaration, at_least_bytes=size) for size in AT_LEAST_BYTES)
         return distinct(grown)
-    points = distinct(point for point in asked(declaration, options) if declaration.violated(point) is None)
+    largest = largest_point(declaration.dims)
+    wanted = [{**largest, **point} for point in named] or asked(declaration, options)
+    points = distinct(point for point in wanted if declaration.violated(point) is None)
     if not points:
         raise BadInput(
             "None of the named sizes meets the requirements: " + "; ".join(declaration.requires),
-            "Name other sizes with --dim.",
+            "Name other sizes.",
         )
     return points
 
@@ -38,7 +40,7 @@ def asked(declaration: Declaration, options: Options) -> Iterator[Point]:
             yield {**largest, name: size}
 
 
-def distinct(points: Iterator[Point]) -> tuple[Point, ...]:
+def distinct(points: Iterable[Point]) -> tuple[Point, ...]:
     """Each point once, in their order of elements."""
     found = {tuple(point.items()): point for point in points}
     return tuple(sorted(found.values(), key=lambda point: (volume(point), tuple(point.values()))))

@@ -4,8 +4,8 @@ One grammar for kernel files (INPUTS, DIMS, REQUIRES), the command line (--input
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from keyword import iskeyword
 
@@ -15,7 +15,7 @@ from pytorch_to_triton.errors import BadDeclaration
 from pytorch_to_triton.inputs.case import Argument
 from pytorch_to_triton.inputs.expression import holds, names_in, parse_requirement
 from pytorch_to_triton.inputs.input_spec import InputSpec, TensorSpec, argument_of, parse_input, tensors_of
-from pytorch_to_triton.inputs.sizes import middle_point, nearby
+from pytorch_to_triton.inputs.sizes import Point, middle_point, nearby
 from pytorch_to_triton.inputs.text_span import TextSpan
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.value import Value
@@ -84,6 +84,19 @@ class Options:
     dims: Mapping[str, object] = field(default_factory=dict)
     requires: tuple[str, ...] = ()
 
+    def at(self, points: Sequence[Point]) -> "Options":
+        """With the sizes that the points name. Raises BadDeclaration for a dim that has sizes already."""
+        named: dict[str, list[int]] = {}
+        for point in points:
+            for name, size in point.items():
+                named.setdefault(name, []).append(size)
+        for name in named.keys() & self.dims.keys():
+            text = f"{name}={self.dims[name]}"
+            raise BadDeclaration(
+                f"--dim: --at names sizes of {name} too.", text, 0, f"Keep {name} in one of the two."
+            )
+        return replace(self, dims={**self.dims, **named})
+
 
 NO_OPTIONS = Options()
 
@@ -125,6 +138,33 @@ def parse_options(inputs: Sequence[str], dims: Sequence[str], requires: Sequence
         dims={name: value.text for name, value in _assignments("--dim", dims).items()},
         requires=tuple(requires),
     )
+
+
+def parse_points(texts: Sequence[str]) -> tuple[Point, ...]:
+    """`--at M=8192,N=4096`: dims that have these sizes together, each text a point.
+
+    Raises BadDeclaration for what is no such text, and for a dim that only some of the points name.
+    """
+    points = tuple(dict(_sizes_at(TextSpan.of("--at", text))) for text in texts)
+    for text, point in zip(texts, points, strict=True):
+        if missing := points[0].keys() ^ point.keys():
+            names = ", ".join(sorted(missing))
+            hint = "Name the same dims in every --at."
+            raise TextSpan.of("--at", text).refusal(f"{names} is not named in every --at.", hint)
+    return points
+
+
+def _sizes_at(span: TextSpan) -> Iterator[tuple[str, int]]:
+    named: set[str] = set()
+    for part in span.split(","):
+        name, equals, _ = part.text.partition("=")
+        if not equals:
+            raise part.refusal("'=' is missing.", "Write --at M=8192,N=4096.", at=len(part.text))
+        key = _checked_name("--at", name.strip(), part)
+        if key in named:
+            raise part.refusal(f"{key} is given twice.", "Repeat --at for another point.")
+        named.add(key)
+        yield key, _parse_integer(key, part.cut(len(name) + 1).stripped())
 
 
 def _assignments(option: str, texts: Sequence[str]) -> dict[str, TextSpan]:
