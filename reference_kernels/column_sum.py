@@ -23,10 +23,10 @@ import triton.language as tl
 INPUTS = {"x": "float32|bfloat16|float16[M, N]"}
 DIMS = {"M": [1, 7, 1000, 20_000], "N": [1, 64, 200, 1000]}
 
-# Programs to launch: just below four for each of an H200's 132 multiprocessors, which hold them all at once.
-PROGRAMS = 512
-# Elements a program adds at a time.
-TILE = 4096
+# Programs to launch: eight for each of an H200's 132 multiprocessors, which hold them all at once.
+PROGRAMS = 1056
+# Elements a program of two warps adds at a time.
+TILE = 2048
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
@@ -127,11 +127,11 @@ def column_sum(x: torch.Tensor) -> torch.Tensor:
         overlap = launches_overlap(triton.runtime.driver.active.get_current_device())
         first, second = ("next", "previous") if overlap else (None, None)
         launch = {"launch_pdl": True} if overlap else {}
-        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N, OVERLAPS=first)
+        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N, OVERLAPS=first, num_warps=2)
         # A few rows are left: narrower blocks make more programs.
-        add_rows(column_sum_kernel, partial, out, 1, min(32, BLOCK_N), OVERLAPS=second, num_warps=8, **launch)
+        add_rows(column_sum_kernel, partial, out, 1, min(16, BLOCK_N), OVERLAPS=second, num_warps=8, **launch)
     else:
-        add_rows(column_sum_kernel, x, out, 1, BLOCK_N, OVERLAPS=None)
+        add_rows(column_sum_kernel, x, out, 1, BLOCK_N, OVERLAPS=None, num_warps=2)
     return out
 
 
@@ -148,13 +148,13 @@ def column_sum_atomic(x: torch.Tensor) -> torch.Tensor:
     total = torch.zeros(n_cols, dtype=torch.float32, device=x.device)
     if n_cols > 0:
         BLOCK_N, n_splits = blocks(n_rows, n_cols)
-        add_rows(column_sum_atomic_kernel, x, total, n_splits, BLOCK_N)
+        add_rows(column_sum_atomic_kernel, x, total, n_splits, BLOCK_N, num_warps=2)
     return total.to(x.dtype)
 
 
 def blocks(n_rows: int, n_cols: int) -> tuple[int, int]:
     """Columns for each program, and shares of the rows: PROGRAMS programs, or fewer of a whole tile."""
-    BLOCK_N = min(256, triton.next_power_of_2(n_cols))
+    BLOCK_N = min(64, triton.next_power_of_2(n_cols))
     n_splits = min(triton.cdiv(n_rows * BLOCK_N, TILE), PROGRAMS // triton.cdiv(n_cols, BLOCK_N))
     return BLOCK_N, max(1, n_splits)
 

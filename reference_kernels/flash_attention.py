@@ -45,14 +45,17 @@ DIMS = {"B": [1, 2], "H": [2, 4], "G": [1, 2], "M": [1, 150, 260], "N": [1, 150,
 REQUIRES = ["H % G == 0", "D <= 256", "B >= 1", "M >= 1", "N >= 1", "D >= 1"]
 
 LOG2_E = tl.constexpr(math.log2(math.e))
+LOWEST = tl.constexpr(-3.4e38)
 
-# By kernel: the widest BLOCK_D, and for it BLOCK_M, BLOCK_N, num_warps, num_stages. These are as large as
-# the registers and the 227 KiB of shared memory of sm_90 and sm_100 allow.
+# By kernel: the widest BLOCK_D, and for it BLOCK_M, BLOCK_N, num_warps, num_stages. Up to 128 two programs of
+# four warps fit a multiprocessor of sm_90 or sm_100: one multiplies while the other takes exponentials.
 TILES = {
-    "forward": [(64, 128, 64, 8, 3), (128, 128, 128, 8, 3), (256, 128, 64, 8, 2)],
-    "dq": [(64, 128, 64, 8, 3), (128, 128, 64, 8, 3), (256, 64, 64, 8, 2)],
-    "dkdv": [(64, 64, 128, 8, 3), (128, 64, 128, 8, 3), (256, 32, 64, 8, 3)],
+    "forward": [(64, 128, 64, 8, 3), (128, 64, 64, 4, 3), (256, 128, 64, 8, 2)],
+    "dq": [(64, 128, 64, 8, 3), (128, 64, 64, 4, 2), (256, 64, 64, 8, 2)],
+    "dkdv": [(64, 64, 128, 8, 3), (128, 64, 64, 4, 2), (256, 32, 64, 8, 3)],
 }
+# On sm_100 four warps have too few registers for one tile.
+SM_100_TILES = TILES | {"dkdv": [(64, 64, 128, 8, 3), (128, 64, 64, 8, 2), (256, 32, 64, 8, 3)]}
 # For other GPUs, where addresses take registers too, or shared memory is smaller.
 SMALL_TILES = [(64, 32, 32, 8, 1), (128, 32, 16, 8, 1), (256, 16, 16, 8, 1)]
 
@@ -106,6 +109,15 @@ def masked(scores, rows, cols, N, CAUSAL: tl.constexpr):
 
 
 @triton.jit
+def exact_where_large(row_max, qk_scale):
+    """qk_scale for each row [BLOCK_M]; where scores are so large that no two of them are near each other, the
+    power of 2 below it: the scaled maximum is then exact, and its own p is 1, not 2 to the power of an error.
+    """
+    power = (qk_scale.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)
+    return tl.where(tl.abs(row_max) * qk_scale > 2.0**24, power, qk_scale)
+
+
+@triton.jit
 def flash_attention_kernel(
     q_desc, k_desc, v_desc, out_ptr, rest_ptr, lse_ptr, H, G, M, N, D, scale,
     CAUSAL: tl.constexpr, DIFFERENTIABLE: tl.constexpr,
@@ -126,7 +138,8 @@ def flash_attention_kernel(
     q = load_tile(q_desc, batch, head, first_row)
     acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
     # Finite, so that a difference from it is never NaN, not even that of a score of -inf.
-    row_max = tl.full((BLOCK_M,), -3.4e38, tl.float32)
+    row_max = tl.full((BLOCK_M,), LOWEST, tl.float32)
+    scaled_max = row_max
     row_sum = tl.zeros((BLOCK_M,), tl.float32)
     for MASKED in tl.static_range(2):
         for col in tl.range(whole if MASKED else 0, end if MASKED else whole, BLOCK_N):
@@ -134,22 +147,25 @@ def flash_attention_kernel(
             scores = tl.dot(q, k.T)
             if MASKED:
                 scores = masked(scores, rows, col + tl.arange(0, BLOCK_N), N, CAUSAL)
-            new_max = tl.maximum(row_max, tl.max(scores, axis=1))
-            # Scaled after the difference, which is exactly 0 at the maximum, however large that is: a fused
-            # multiply-add of scaled terms would leave what rounding took from one of them.
-            p = tl.exp2((scores - new_max[:, None]) * qk_scale)
-            rescale = tl.exp2((row_max - new_max) * qk_scale)
+            row_max = tl.maximum(row_max, tl.max(scores, axis=1))
+            # One multiply-add for each score. What rounding takes from scaled_max is the same factor in a
+            # row's sum and in its products.
+            row_scale = exact_where_large(row_max, qk_scale)
+            new_max = tl.maximum(row_max * row_scale, LOWEST)
+            p = tl.exp2(tl.fma(scores, row_scale[:, None], -new_max[:, None]))
+            rescale = tl.exp2(scaled_max - new_max)
             row_sum = row_sum * rescale + tl.sum(p, axis=1)
             v = load_tile(v_desc, batch, group, col)
             acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None])
-            row_max = new_max
+            scaled_max = new_max
 
     exact = acc / row_sum[:, None]
     out = exact.to(out_ptr.dtype.element_ty)
     store_tile(out_ptr, out, batch_head, first_row, M, D)
     if DIFFERENTIABLE:
         store_tile(rest_ptr, exact - out, batch_head, first_row, M, D)
-        lse = row_max + tl.log2(row_sum) / qk_scale
+        left = tl.fma(row_max, exact_where_large(row_max, qk_scale), -scaled_max)
+        lse = row_max + (tl.log2(row_sum) - left) / qk_scale
         tl.store(lse_ptr + batch_head.to(tl.int64) * M + rows, lse, mask=rows < M)
 
 
@@ -229,10 +245,14 @@ def flash_attention_dkdv_kernel(
     v = load_tile(v_desc, batch, group, first_col)
     dk = tl.zeros((BLOCK_N, BLOCK_D), tl.float32) + hidden
     dv = tl.zeros((BLOCK_N, BLOCK_D), tl.float32)
-    for WHOLE in tl.static_range(2):
+    end = tl.cdiv(M, BLOCK_M) * BLOCK_M
+    for MASKED in tl.static_range(2):
+        low, high = (start, tl.minimum(whole, end)) if MASKED else (whole, end)
         for head in tl.range(group * (H // G), (group + 1) * (H // G)):
             first = (batch * H + head).to(tl.int64) * M
-            for row in tl.range(whole if WHOLE else start, M if WHOLE else tl.minimum(whole, M), BLOCK_M):
+            for above in tl.range(low, high, BLOCK_M):
+                # From the last row upwards: programs that see different rows read the same ones at a time.
+                row = low + high - BLOCK_M - above
                 # Beyond the last row q and dout are zeros, and add nothing; columns beyond N are not stored.
                 rows = row + tl.arange(0, BLOCK_M)
                 q = load_tile(q_desc, batch, head, row)
@@ -241,7 +261,7 @@ def flash_attention_dkdv_kernel(
                 dp -= tl.load(delta_ptr + first + rows, mask=rows < M, other=0.0)[None, :]
                 scores = tl.dot(k, q.T)
                 scores -= tl.load(lse_ptr + first + rows, mask=rows < M, other=0.0)[None, :]
-                if CAUSAL and not WHOLE:
+                if CAUSAL and MASKED:
                     scores = tl.where(cols[:, None] <= rows[None, :], scores, -float("inf"))
                 p = tl.exp2(scores * qk_scale)
                 dv = tl.dot(p.to(dout.dtype), dout, dv)
@@ -311,18 +331,21 @@ def flash_attention_backward(
 
 
 @functools.cache
-def large_tiles_fit(device: int) -> bool:
-    """Whether TILES suit the GPU, by its TMA unit and its shared memory; asked once for each."""
+def tiles_of(device: int) -> dict[str, list[tuple[int, ...]]]:
+    """The tiles that suit the GPU, by its TMA unit and its shared memory; asked once for each."""
     target = triton.runtime.driver.active.get_current_target()
+    if target.backend == "cuda" and target.arch // 10 == 10:
+        return SM_100_TILES
     # The interpreter ("cpu") takes any tile; sm_120 has a TMA unit, but less shared memory.
-    return target.backend == "cpu" or (target.backend == "cuda" and target.arch // 10 in (9, 10))
+    large = target.backend == "cpu" or (target.backend == "cuda" and target.arch // 10 == 9)
+    return TILES if large else dict.fromkeys(TILES, SMALL_TILES)
 
 
 def launch_options(kernel: str, q: torch.Tensor) -> dict[str, int]:
     """The tiles of a kernel, and its warps and stages, for q [B, H, M, D]."""
-    large = large_tiles_fit(triton.runtime.driver.active.get_current_device())
+    tiles = tiles_of(triton.runtime.driver.active.get_current_device())[kernel]
     BLOCK_D = block_d(q)
-    chosen = next(rest for width, *rest in (TILES[kernel] if large else SMALL_TILES) if width >= BLOCK_D)
+    chosen = next(rest for width, *rest in tiles if width >= BLOCK_D)
     names = ("BLOCK_M", "BLOCK_N", "num_warps", "num_stages")
     return dict(zip(names, chosen, strict=True), BLOCK_D=BLOCK_D)
 

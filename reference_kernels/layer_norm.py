@@ -114,8 +114,7 @@ def layer_norm_long_rows_kernel(
     out_ptr: [n_rows, n_cols], mean_ptr, rstd_ptr: float32 [n_rows], all contiguous.
 
     The columns are shifted by the first block's mean. What remains of the row's mean has a square of at most
-    n_cols / BLOCK_N times the variance, so the subtraction of it is harmless. x goes past the L1 cache
-    (.cg), which w and b, the same for every row, have for themselves.
+    n_cols / BLOCK_N times the variance, so the subtraction of it is harmless.
     """
     BLOCK_N: tl.constexpr = LANES * VECTOR
     row = tl.program_id(0).to(tl.int64)
@@ -130,7 +129,7 @@ def layer_norm_long_rows_kernel(
     for start in tl.range(0, n_cols, BLOCK_N):
         cols = start + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, cache_modifier=".cg")
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, eviction_policy="evict_last")
         x = x.to(tl.float32)
         if start == 0:
             shift = tl.sum(x) / BLOCK_N
@@ -151,7 +150,7 @@ def layer_norm_long_rows_kernel(
     for block in tl.range(0, n_blocks):
         cols = (n_blocks - 1 - block) * BLOCK_N + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, cache_modifier=".cg").to(tl.float32)
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, eviction_policy="evict_first").to(tl.float32)
         w = tl.load(w_ptr + cols * w_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
         b = tl.load(b_ptr + cols * b_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
         out = (x - shift - remainder) * rstd * w + b
@@ -313,8 +312,10 @@ def layer_norm(
     tensors = (x, w, b, out, mean, rstd)
     strides = (x.stride(0), x.stride(1), w.stride(0), b.stride(0))
     if n_cols > ONE_PASS_COLS:
+        # A lane holds 16 bytes, of the longest rows 32, and a thread 64.
+        VECTOR, num_warps = (8, 8) if n_cols <= 32_768 else (16, 16)
         layer_norm_long_rows_kernel[(n_rows,)](
-            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=8, num_warps=16
+            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=VECTOR, num_warps=num_warps
         )
         return out, mean, rstd
     BLOCK_N = triton.next_power_of_2(n_cols)

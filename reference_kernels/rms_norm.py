@@ -3,9 +3,10 @@
 x and out are [M, N], of any row length, w is [N]; Zhang and Sennrich, 2019, arXiv:1910.07467. With a
 residual [M, N], x + residual, rounded to x's dtype, takes the place of x, and is returned as well: the
 residual stream of a transformer and its normalisation in one kernel. residual may also be None. A row of up
-to ONE_PASS_BYTES stays in registers: each input is read once, each result written once. A longer row
-is read twice, the second time from the end backwards, while its tail is still in the L2 cache. Everything is
-computed in float32 and rounded once, to x's dtype. As in PyTorch, a row that holds NaN becomes NaN.
+to ONE_PASS_BYTES, with a residual SUM_ONE_PASS_BYTES, stays in registers: each input is read once, each
+result written once. A longer row is read twice, the second time from the end backwards, while its tail is
+still in the caches. Everything is computed in float32 and rounded once, to x's dtype. As in PyTorch, a row
+that holds NaN becomes NaN.
 
 The gradient needs x (or the sum), w and each row's reciprocal root mean square, rrms. With
 z[m, n] = x[m, n] * rrms[m] and g[m, n] = dout[m, n] * w[n] it is
@@ -35,7 +36,9 @@ INPUTS = {
 }
 DIMS = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096, 20_000]}
 
-ONE_PASS_BYTES = 65_536
+ONE_PASS_BYTES = 16_384
+# What is added up is read back from memory in a second pass.
+SUM_ONE_PASS_BYTES = 65_536
 # The gradient's kernel has three rows in registers.
 BACKWARD_ONE_PASS_COLS = 8192
 # Elements that a program of the gradient takes at a time, or one row; and all programs together: 8192 for
@@ -114,8 +117,7 @@ def rms_norm_long_rows_kernel(
 ):
     """One program normalises one row, LANES * VECTOR columns at a time.
 
-    Shapes as in rms_norm_kernel. What is read twice goes past the L1 cache (.cg), which w, the same for every
-    row, has for itself.
+    Shapes as in rms_norm_kernel.
     """
     BLOCK_N: tl.constexpr = LANES * VECTOR
     row = tl.program_id(0).to(tl.int64)
@@ -128,7 +130,7 @@ def rms_norm_long_rows_kernel(
     for start in tl.range(0, n_cols, BLOCK_N):
         cols = start + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, cache_modifier=".cg")
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, other=0.0, eviction_policy="evict_last")
         x = x.to(tl.float32)
         if residual_ptr is not None:
             residual_ptrs = residual_ptr + row * residual_row_stride + cols * residual_col_stride
@@ -149,7 +151,7 @@ def rms_norm_long_rows_kernel(
     for block in tl.range(0, n_blocks):
         cols = (n_blocks - 1 - block) * BLOCK_N + lanes
         mask = cols < n_cols
-        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, cache_modifier=".cg").to(tl.float32)
+        x = tl.load(x_row_ptr + cols * x_col_stride, mask=mask, eviction_policy="evict_first").to(tl.float32)
         w = tl.load(w_ptr + cols * w_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
         tl.store(out_row_ptr + cols, x * rrms * w, mask=mask, cache_modifier=".cs")
 
@@ -321,11 +323,17 @@ def normalise(
         return
     tensors = (x, residual, w, out, total, rrms)
     strides = (*x.stride(), *strides_of(residual), w.stride(0))
-    if n_cols * x.element_size() > ONE_PASS_BYTES:
-        # 32 bytes for each lane and tensor.
-        VECTOR = 32 // x.element_size()
+    row_bytes = n_cols * x.element_size()
+    if row_bytes > (ONE_PASS_BYTES if residual is None else SUM_ONE_PASS_BYTES):
+        # 16 bytes for each lane; as many threads as fit at once hold the parts of the longest rows.
         rms_norm_long_rows_kernel[(n_rows,)](
-            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=VECTOR, num_warps=16
+            *tensors,
+            n_cols,
+            eps,
+            *strides,
+            LANES=1024,
+            VECTOR=16 // x.element_size(),
+            num_warps=warps(512 if row_bytes <= 32_768 else 1024),
         )
         return
     BLOCK_N = triton.next_power_of_2(n_cols)
@@ -335,6 +343,11 @@ def normalise(
     rms_norm_kernel[grid](
         *tensors, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
     )
+
+
+def warps(threads: int) -> int:
+    """The warps of so many threads: those of AMD's GPUs may have 64."""
+    return threads // triton.runtime.driver.active.get_current_target().warp_size
 
 
 def strides_of(matrix: torch.Tensor | None) -> tuple[int, int]:

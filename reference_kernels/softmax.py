@@ -7,7 +7,7 @@ its tail is still in the L2 cache. Everything is computed in float32 and rounded
 PyTorch, a row that holds NaN or +inf, or nothing but -inf, becomes NaN.
 
 The gradient needs nothing but out: dx[m, n] = out[m, n] * (dout[m, n] - sum_n out[m, n] * dout[m, n]). Rows
-of up to ONE_PASS_BYTES stay in registers.
+of up to ONE_PASS_BYTES stay in registers or in the L1 cache.
 
 Technique: one pass for rows that fit registers, an online normaliser and a second pass backwards for others.
 Topics: tiles, masks, reductions, fusion and precision, dynamic shapes, backward.
@@ -160,7 +160,10 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         return out
     strides = (x.stride(0), x.stride(1))
     if n_cols > ONE_PASS_COLS:
-        softmax_long_rows_kernel[(n_rows,)](x, out, n_cols, *strides, LANES=1024, VECTOR=8, num_warps=16)
+        LANES = 1024 if n_cols <= 65_536 else 2048
+        softmax_long_rows_kernel[(n_rows,)](
+            x, out, n_cols, *strides, LANES=LANES, VECTOR=8, num_warps=warps(LANES // 2)
+        )
         return out
     blocks = one_pass_blocks(n_rows, n_cols)
     grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]),)
@@ -175,15 +178,27 @@ def softmax_backward(dout: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     if out.numel() == 0:
         return dx
     strides = (dout.stride(0), dout.stride(1))
+    BLOCK_N = triton.next_power_of_2(n_cols)
     if n_cols * out.element_size() > ONE_PASS_BYTES:
         softmax_backward_long_rows_kernel[(n_rows,)](
-            dout, out, dx, n_cols, *strides, BLOCK_N=16_384, num_warps=16
+            dout, out, dx, n_cols, *strides, BLOCK_N=16_384, num_warps=warps(1024)
+        )
+        return dx
+    if 2048 < BLOCK_N <= 8192:
+        # Half a row takes half the registers, so that more rows are on their way, and is found in L1 again.
+        softmax_backward_long_rows_kernel[(n_rows,)](
+            dout, out, dx, n_cols, *strides, BLOCK_N=BLOCK_N // 2, num_warps=BLOCK_N // 512
         )
         return dx
     blocks = one_pass_blocks(n_rows, n_cols)
     grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]),)
     softmax_backward_kernel[grid](dout, out, dx, n_rows, n_cols, *strides, **blocks)
     return dx
+
+
+def warps(threads: int) -> int:
+    """The warps of so many threads: those of AMD's GPUs may have 64."""
+    return threads // triton.runtime.driver.active.get_current_target().warp_size
 
 
 def one_pass_blocks(n_rows: int, n_cols: int) -> dict[str, int]:
