@@ -45,7 +45,6 @@ DIMS = {"B": [1, 2], "H": [2, 4], "G": [1, 2], "M": [1, 150, 260], "N": [1, 150,
 REQUIRES = ["H % G == 0", "D <= 256", "B >= 1", "M >= 1", "N >= 1", "D >= 1"]
 
 LOG2_E = tl.constexpr(math.log2(math.e))
-LOWEST = tl.constexpr(-3.4e38)
 
 # By kernel: the widest BLOCK_D, and for it BLOCK_M, BLOCK_N, num_warps, num_stages. Up to 128 two programs of
 # four warps fit a multiprocessor of sm_90 or sm_100: one multiplies while the other takes exponentials.
@@ -109,15 +108,6 @@ def masked(scores, rows, cols, N, CAUSAL: tl.constexpr):
 
 
 @triton.jit
-def exact_where_large(row_max, qk_scale):
-    """qk_scale for each row [BLOCK_M]; where scores are so large that no two of them are near each other, the
-    power of 2 below it: the scaled maximum is then exact, and its own p is 1, not 2 to the power of an error.
-    """
-    power = (qk_scale.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)
-    return tl.where(tl.abs(row_max) * qk_scale > 2.0**24, power, qk_scale)
-
-
-@triton.jit
 def flash_attention_kernel(
     q_desc, k_desc, v_desc, out_ptr, rest_ptr, lse_ptr, H, G, M, N, D, scale,
     CAUSAL: tl.constexpr, DIFFERENTIABLE: tl.constexpr,
@@ -138,8 +128,7 @@ def flash_attention_kernel(
     q = load_tile(q_desc, batch, head, first_row)
     acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
     # Finite, so that a difference from it is never NaN, not even that of a score of -inf.
-    row_max = tl.full((BLOCK_M,), LOWEST, tl.float32)
-    scaled_max = row_max
+    row_max = tl.full((BLOCK_M,), -3.4e38, tl.float32)
     row_sum = tl.zeros((BLOCK_M,), tl.float32)
     for MASKED in tl.static_range(2):
         for col in tl.range(whole if MASKED else 0, end if MASKED else whole, BLOCK_N):
@@ -147,25 +136,22 @@ def flash_attention_kernel(
             scores = tl.dot(q, k.T)
             if MASKED:
                 scores = masked(scores, rows, col + tl.arange(0, BLOCK_N), N, CAUSAL)
-            row_max = tl.maximum(row_max, tl.max(scores, axis=1))
-            # One multiply-add for each score. What rounding takes from scaled_max is the same factor in a
-            # row's sum and in its products.
-            row_scale = exact_where_large(row_max, qk_scale)
-            new_max = tl.maximum(row_max * row_scale, LOWEST)
-            p = tl.exp2(tl.fma(scores, row_scale[:, None], -new_max[:, None]))
-            rescale = tl.exp2(scaled_max - new_max)
+            new_max = tl.maximum(row_max, tl.max(scores, axis=1))
+            # Scaled after the difference, which is exactly 0 at the maximum, however large that is: a fused
+            # multiply-add of scaled terms would leave what rounding took from one of them.
+            p = tl.exp2((scores - new_max[:, None]) * qk_scale)
+            rescale = tl.exp2((row_max - new_max) * qk_scale)
             row_sum = row_sum * rescale + tl.sum(p, axis=1)
             v = load_tile(v_desc, batch, group, col)
             acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None])
-            scaled_max = new_max
+            row_max = new_max
 
     exact = acc / row_sum[:, None]
     out = exact.to(out_ptr.dtype.element_ty)
     store_tile(out_ptr, out, batch_head, first_row, M, D)
     if DIFFERENTIABLE:
         store_tile(rest_ptr, exact - out, batch_head, first_row, M, D)
-        left = tl.fma(row_max, exact_where_large(row_max, qk_scale), -scaled_max)
-        lse = row_max + (tl.log2(row_sum) - left) / qk_scale
+        lse = row_max + tl.log2(row_sum) / qk_scale
         tl.store(lse_ptr + batch_head.to(tl.int64) * M + rows, lse, mask=rows < M)
 
 

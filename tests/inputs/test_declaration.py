@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from pytorch_to_triton.errors import BadDeclaration, BadInput
 from pytorch_to_triton.inputs.case import ConstantArgument, ListArgument, TensorArgument
-from pytorch_to_triton.inputs.declaration import Declaration, Options, parse_declaration, parse_options
+from pytorch_to_triton.inputs.declaration import (
+    Declaration,
+    Options,
+    parse_declaration,
+    parse_options,
+    parse_points,
+)
 from pytorch_to_triton.inputs.expression import holds, parse_requirement, parse_size, value_of
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, parse_input
 from pytorch_to_triton.inputs.text_span import TextSpan
@@ -457,3 +463,22 @@ def test_a_refusal_of_a_long_text_shows_what_is_near_the_mistake() -> None:
     line, caret = refusal.message.splitlines()[-2:]
     assert len(line) < 500
     assert caret.index("^") < len(line)
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        (["M"], "'=' is missing"),
+        (["M=7,M=8"], "M is given twice"),
+        (["M=x"], "not an integer"),
+        (["M=-1"], "negative"),
+        (["M=7,N=8", "M=9"], "N is not named in every --at"),
+    ],
+)
+def test_points_that_cannot_be_read_are_refused(texts: list[str], problem: str) -> None:
+    assert problem in refusal_of(partial(parse_points, texts)).message
+
+
+def test_a_dim_has_its_sizes_from_points_or_from_the_option_dim() -> None:
+    options = parse_options([], ["M=1,7"])
+    assert "names sizes of M too" in refusal_of(partial(options.at, parse_points(["M=7,N=8"]))).message
