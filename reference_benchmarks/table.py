@@ -38,10 +38,10 @@ def line_of(row: Row, table: TimingTable) -> str:
     sizes = " x ".join(str(size) for size in table.dims.values())
     if kernel is None:
         why = table.failed.get(KERNEL, "not timed")
-        return f"| {row.kernel} | {row.passes} | {sizes} | {why} |" + " |" * 6
+        return f"| {name_of(row)} | {row.passes} | {sizes} | {why} |" + " |" * 6
     ratio, eager = ahead(table), table.of(EAGER)
     cells = (
-        row.kernel,
+        name_of(row),
         row.passes,
         sizes,
         f"{kernel.median_ms:.4f}",
@@ -53,6 +53,11 @@ def line_of(row: Row, table: TimingTable) -> str:
         f"{eager.median_ms / kernel.median_ms:.2f}" if eager else DASH,
     )
     return f"| {' | '.join(cells)} |"
+
+
+def name_of(row: Row) -> str:
+    """The kernel, and what tells its rows from others of it."""
+    return f"{row.kernel}, {row.form}" if row.form else row.kernel
 
 
 def best_other(table: TimingTable) -> Timing | None:

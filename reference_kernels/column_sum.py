@@ -153,9 +153,9 @@ def column_sum_atomic(x: torch.Tensor) -> torch.Tensor:
 
 
 def blocks(n_rows: int, n_cols: int) -> tuple[int, int]:
-    """Columns for each program, and shares of the rows: PROGRAMS programs, or fewer of a whole tile."""
+    """Columns for each program, and shares of the rows: PROGRAMS programs, or fewer of four tiles each."""
     BLOCK_N = min(64, triton.next_power_of_2(n_cols))
-    n_splits = min(triton.cdiv(n_rows * BLOCK_N, TILE), PROGRAMS // triton.cdiv(n_cols, BLOCK_N))
+    n_splits = min(triton.cdiv(n_rows * BLOCK_N, 4 * TILE), PROGRAMS // triton.cdiv(n_cols, BLOCK_N))
     return BLOCK_N, max(1, n_splits)
 
 
