@@ -126,10 +126,10 @@ def argmax(x: torch.Tensor) -> torch.Tensor:
     strides = (x.stride(0), x.stride(1))
     if n_cols <= ONE_PASS_COLS:
         BLOCK_N = triton.next_power_of_2(n_cols)
-        BLOCK_M = max(1, 2048 // BLOCK_N)
+        BLOCK_M = max(1, 1024 // BLOCK_N)
         grid = (triton.cdiv(n_rows, BLOCK_M),)
-        # One warp for 2048 elements: rows of up to that many are searched without a barrier.
-        num_warps = max(1, BLOCK_N // 2048)
+        # One warp for 1024 elements: rows of up to that many are searched without a barrier.
+        num_warps = max(1, BLOCK_N // 1024)
         argmax_kernel[grid](x, out, n_rows, n_cols, *strides, BLOCK_M, BLOCK_N, num_warps=num_warps)
         return out
     # A vector is one access of 16 bytes.

@@ -27,6 +27,8 @@ DIMS = {"M": [1, 7, 1000, 20_000], "N": [1, 64, 200, 1000]}
 PROGRAMS = 1056
 # Elements a program of two warps adds at a time.
 TILE = 2048
+# Up to here it counts what the L2 cache held before: a few times its size.
+ONE_STAGE_BYTES = 2**28
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
@@ -43,22 +45,24 @@ def sum_of_share(
     rows_per_split,
     x_row_stride,
     x_col_stride,
+    STAGES: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
     """Adds up this program's share of rows in the columns cols: int64 [BLOCK_N]. Returns float32 [BLOCK_N].
 
-    Each lane adds up rows BLOCK_M apart; the lanes are added once, after the loop. A tile is added while the
-    next ones are copied to shared memory: registers alone would hold too few bytes in flight.
+    Each lane adds up rows BLOCK_M apart; the lanes are added once, after the loop. With two STAGES a tile is
+    added while the next one is copied to shared memory. With one it comes straight to registers, and the L2
+    cache is told that it leaves first: it pushes out nothing that waits to be written.
     """
     first_row = tl.program_id(1).to(tl.int64) * rows_per_split
     end_row = tl.minimum(first_row + rows_per_split, n_rows)
     total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=2):
+    for start in tl.range(first_row, end_row, BLOCK_M, num_stages=STAGES):
         rows = start + tl.arange(0, BLOCK_M)
         mask = (rows < end_row)[:, None] & (cols < n_cols)[None, :]
-        offsets = rows[:, None] * x_row_stride + cols[None, :] * x_col_stride
-        total += tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+        x_ptrs = x_ptr + rows[:, None] * x_row_stride + cols[None, :] * x_col_stride
+        total += tl.load(x_ptrs, mask=mask, other=0.0, eviction_policy="evict_first").to(tl.float32)
     return tl.sum(total, axis=0)
 
 
@@ -71,6 +75,7 @@ def column_sum_kernel(
     rows_per_split,
     x_row_stride,
     x_col_stride,
+    STAGES: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     OVERLAPS: tl.constexpr,
@@ -86,7 +91,7 @@ def column_sum_kernel(
         tl.extra.cuda.gdc_wait()
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     total = sum_of_share(
-        x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, BLOCK_M, BLOCK_N
+        x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, STAGES, BLOCK_M, BLOCK_N
     )
     tl.store(out_ptr + tl.program_id(1).to(tl.int64) * n_cols + cols, total, mask=cols < n_cols)
 
@@ -100,6 +105,7 @@ def column_sum_atomic_kernel(
     rows_per_split,
     x_row_stride,
     x_col_stride,
+    STAGES: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
@@ -109,7 +115,7 @@ def column_sum_atomic_kernel(
     """
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     total = sum_of_share(
-        x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, BLOCK_M, BLOCK_N
+        x_ptr, cols, n_rows, n_cols, rows_per_split, x_row_stride, x_col_stride, STAGES, BLOCK_M, BLOCK_N
     )
     # Nothing else is ordered by these additions, so relaxed is enough.
     tl.atomic_add(out_ptr + cols, total, mask=cols < n_cols, sem="relaxed")
@@ -117,21 +123,21 @@ def column_sum_atomic_kernel(
 
 def column_sum(x: torch.Tensor) -> torch.Tensor:
     """x: [M, N], any strides. Returns [N], contiguous, in x's dtype: the same bits in every run."""
-    n_rows, n_cols = x.shape
+    n_cols = x.shape[1]
     out = torch.empty(n_cols, dtype=x.dtype, device=x.device)
     if n_cols == 0:
         return out
-    BLOCK_N, n_splits = blocks(n_rows, n_cols)
+    BLOCK_N, n_splits, STAGES = blocks(x)
     if n_splits > 1:
         partial = torch.empty((n_splits, n_cols), dtype=torch.float32, device=x.device)
         overlap = launches_overlap(triton.runtime.driver.active.get_current_device())
         first, second = ("next", "previous") if overlap else (None, None)
-        launch = {"launch_pdl": True} if overlap else {}
-        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N, OVERLAPS=first, num_warps=2)
+        add_rows(column_sum_kernel, x, partial, n_splits, BLOCK_N, STAGES=STAGES, OVERLAPS=first, num_warps=2)
+        launch = {"OVERLAPS": second, "num_warps": 8} | ({"launch_pdl": True} if overlap else {})
         # A few rows are left: narrower blocks make more programs.
-        add_rows(column_sum_kernel, partial, out, 1, min(16, BLOCK_N), OVERLAPS=second, num_warps=8, **launch)
+        add_rows(column_sum_kernel, partial, out, 1, min(16, BLOCK_N), STAGES=2, **launch)
     else:
-        add_rows(column_sum_kernel, x, out, 1, BLOCK_N, OVERLAPS=None, num_warps=2)
+        add_rows(column_sum_kernel, x, out, 1, BLOCK_N, STAGES=STAGES, OVERLAPS=None, num_warps=2)
     return out
 
 
@@ -144,19 +150,28 @@ def launches_overlap(device: int) -> bool:
 
 def column_sum_atomic(x: torch.Tensor) -> torch.Tensor:
     """x: [M, N], any strides. Returns [N], contiguous, in x's dtype; runs may differ in the last bits."""
-    n_rows, n_cols = x.shape
+    n_cols = x.shape[1]
     total = torch.zeros(n_cols, dtype=torch.float32, device=x.device)
     if n_cols > 0:
-        BLOCK_N, n_splits = blocks(n_rows, n_cols)
-        add_rows(column_sum_atomic_kernel, x, total, n_splits, BLOCK_N, num_warps=2)
+        BLOCK_N, n_splits, STAGES = blocks(x)
+        add_rows(column_sum_atomic_kernel, x, total, n_splits, BLOCK_N, STAGES=STAGES, num_warps=2)
     return total.to(x.dtype)
 
 
-def blocks(n_rows: int, n_cols: int) -> tuple[int, int]:
-    """Columns for each program, and shares of the rows: PROGRAMS programs, or fewer of four tiles each."""
+def blocks(x: torch.Tensor) -> tuple[int, int, int]:
+    """Columns for each program, shares of the rows, and stages: for x [M, N].
+
+    PROGRAMS programs, twice as many where no shared memory bounds them, or fewer of four tiles each.
+    """
+    n_rows, n_cols = x.shape
+    STAGES = 1 if x.numel() * x.element_size() <= ONE_STAGE_BYTES else 2
     BLOCK_N = min(64, triton.next_power_of_2(n_cols))
-    n_splits = min(triton.cdiv(n_rows * BLOCK_N, 4 * TILE), PROGRAMS // triton.cdiv(n_cols, BLOCK_N))
-    return BLOCK_N, max(1, n_splits)
+    most_splits = PROGRAMS * 2 // STAGES // triton.cdiv(n_cols, BLOCK_N)
+    n_splits = min(triton.cdiv(n_rows * BLOCK_N, 4 * TILE), most_splits)
+    if n_splits == 1 and most_splits > 1:
+        # Few rows, and few programs: narrower blocks make more of them.
+        BLOCK_N = min(16, BLOCK_N)
+    return BLOCK_N, max(1, n_splits), STAGES
 
 
 def add_rows(

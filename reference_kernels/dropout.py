@@ -18,7 +18,7 @@ import triton.language as tl
 INPUTS = {"x": "float32|bfloat16|float16[N]", "p": 0.3, "seed": 20_260_611}
 DIMS = {"N": [1, 6, 1000, 4096, 100_003]}
 
-BLOCK_N = 2048
+BLOCK_N = 4096
 RANDOM_BITS = 24
 
 

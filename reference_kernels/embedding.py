@@ -6,10 +6,12 @@ kernel stops at it, without it reads what lies there.
 
 The gradient of a row of the table is the sum of dout over the places that asked for it: dtable[v, n] = sum of
 dout[m, n] where index[m] = v. It is added up by atomics, always in float32, so index need not be sorted, and
-a row that most places ask for still keeps every program busy. The price: sums are taken in the order of
-chance, so their last bits differ from run to run, and a table of 16 bits is rounded in one pass more.
+a row that most places ask for still keeps every program busy. Of a large table of 16 bits only the rows that
+were asked for are added up, each in the place of the last that asked for it, and then rounded in one pass
+that writes the other rows' zeros as well. The price of atomics: sums are taken in the order of chance, so
+their last bits differ from run to run.
 
-Technique: a gather of rows, whose gradient is a scatter by relaxed float32 atomics.
+Technique: a gather of rows, whose gradient is a scatter by relaxed float32 atomics into a compact buffer.
 Topics: coalescing, masks, debugging, backward.
 """
 
@@ -61,10 +63,23 @@ def embedding_kernel(
 
 
 @triton.jit
+def embedding_places_kernel(index_ptr, place_ptr, n_entries, n_rows, index_stride, BLOCK_M: tl.constexpr):
+    """One program looks at BLOCK_M indices for the last place that asks for each entry.
+
+    index_ptr: [n_rows], elements index_stride apart. place_ptr: int32 [n_entries], -1 at first.
+    """
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    entries = tl.load(index_ptr + rows.to(tl.int64) * index_stride, mask=rows < n_rows, other=0).to(tl.int64)
+    tl.device_assert((entries >= 0) & (entries < n_entries), "index out of range")
+    tl.atomic_max(place_ptr + entries, rows, mask=rows < n_rows, sem="relaxed")
+
+
+@triton.jit
 def embedding_backward_kernel(
     dout_ptr,
     index_ptr,
-    dtable_ptr,
+    place_ptr,
+    total_ptr,
     n_entries,
     n_rows,
     n_cols,
@@ -74,21 +89,43 @@ def embedding_backward_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Program (i, j) adds BLOCK_N columns of BLOCK_M rows to the rows of dtable that they came from.
+    """Program (i, j) adds BLOCK_N columns of BLOCK_M rows to the totals of the entries that they came from.
 
-    dout_ptr: [n_rows, n_cols], any strides. index_ptr: [n_rows], elements index_stride apart.
-    dtable_ptr: float32 [n_entries, n_cols], contiguous, zeros at first.
+    dout_ptr: [n_rows, n_cols], any strides. index_ptr: [n_rows], elements index_stride apart. place_ptr:
+    int32 [n_entries], the row of total_ptr for each entry, or None where that is the entry's own number.
+    total_ptr: float32 [n_rows or n_entries, n_cols], contiguous, zeros at first.
     """
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     entries = tl.load(index_ptr + rows * index_stride, mask=rows < n_rows, other=0).to(tl.int64)
     tl.device_assert((entries >= 0) & (entries < n_entries), "index out of range")
+    if place_ptr is not None:
+        entries = tl.load(place_ptr + entries, mask=rows < n_rows, other=0).to(tl.int64)
     mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
     dout = tl.load(
         dout_ptr + rows[:, None] * dout_row_stride + cols[None, :] * dout_col_stride, mask=mask
     ).to(tl.float32)
     # The order of additions is free, so nothing else in memory has to wait for them.
-    tl.atomic_add(dtable_ptr + entries[:, None] * n_cols + cols[None, :], dout, mask=mask, sem="relaxed")
+    tl.atomic_add(total_ptr + entries[:, None] * n_cols + cols[None, :], dout, mask=mask, sem="relaxed")
+
+
+@triton.jit
+def embedding_totals_kernel(
+    total_ptr, place_ptr, dtable_ptr, n_entries, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """Program (i, j) rounds BLOCK_N columns of BLOCK_M entries' totals; of what nobody asked for they are 0.
+
+    total_ptr: float32 [n_rows, n_cols]. place_ptr: int32 [n_entries], as embedding_places_kernel leaves it.
+    dtable_ptr: [n_entries, n_cols]. All are contiguous.
+    """
+    entries = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    place = tl.load(place_ptr + entries, mask=entries < n_entries, other=-1).to(tl.int64)
+    mask = (entries < n_entries)[:, None] & (cols < n_cols)[None, :]
+    totals = tl.load(
+        total_ptr + place[:, None] * n_cols + cols[None, :], mask=mask & (place >= 0)[:, None], other=0.0
+    )
+    tl.store(dtable_ptr + entries[:, None] * n_cols + cols[None, :], totals, mask=mask, cache_modifier=".cs")
 
 
 def embedding(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -107,12 +144,27 @@ def embedding(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 def embedding_backward(dout: torch.Tensor, index: torch.Tensor, n_entries: int) -> torch.Tensor:
     """dout: [M, N]; index: [M], any strides. Returns the table's gradient, [V, N], contiguous."""
     n_rows, n_cols = dout.shape
-    dtable = torch.zeros((n_entries, n_cols), dtype=torch.float32, device=dout.device)
-    if dout.numel() > 0:
-        strides = (dout.stride(0), dout.stride(1), index.stride(0))
-        grid, blocks = grid_and_blocks(n_rows, n_cols)
-        embedding_backward_kernel[grid](dout, index, dtable, n_entries, n_rows, n_cols, *strides, **blocks)
-    return dtable.to(dout.dtype)
+    if dout.numel() == 0:
+        return torch.zeros((n_entries, n_cols), dtype=dout.dtype, device=dout.device)
+    is_compact = dout.dtype != torch.float32 and n_entries > n_rows
+    places = None
+    if is_compact:
+        places = torch.full((n_entries,), -1, dtype=torch.int32, device=dout.device)
+        grid = (triton.cdiv(n_rows, 256),)
+        embedding_places_kernel[grid](index, places, n_entries, n_rows, index.stride(0), BLOCK_M=256)
+    totals = torch.zeros(
+        (n_rows if is_compact else n_entries, n_cols), dtype=torch.float32, device=dout.device
+    )
+    grid, blocks = grid_and_blocks(n_rows, n_cols)
+    embedding_backward_kernel[grid](
+        dout, index, places, totals, n_entries, n_rows, n_cols, *dout.stride(), index.stride(0), **blocks
+    )
+    if not is_compact:
+        return totals.to(dout.dtype)
+    dtable = torch.empty((n_entries, n_cols), dtype=dout.dtype, device=dout.device)
+    grid, blocks = grid_and_blocks(n_entries, n_cols)
+    embedding_totals_kernel[grid](totals, places, dtable, n_entries, n_cols, **blocks)
+    return dtable
 
 
 def grid_and_blocks(n_rows: int, n_cols: int) -> tuple[tuple[int, int], dict[str, int]]:

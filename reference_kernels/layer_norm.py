@@ -12,13 +12,15 @@ The gradient needs x, w and each row's mean and reciprocal standard deviation, r
 z[m, n] = (x[m, n] - mean[m]) * rstd[m] and g[m, n] = dout[m, n] * w[n] it is
 dx[m, n] = rstd[m] * (g[m, n] - mean_n g[m, n] - z[m, n] * mean_n g[m, n] * z[m, n]),
 dw[n] = sum_m dout[m, n] * z[m, n] and db[n] = sum_m dout[m, n]. One kernel reads x and dout once for all
-three; of rows longer than ONE_PASS_COLS one kernel takes the two means and another all the rest. Sums over
-rows are first those of a program, then of all programs, in an order that only the sizes decide: every run
-gives the same bits.
+three. Rows longer than ONE_PASS_COLS are shared by programs that send each other their parts of the two
+means, and wait for them, on an NVIDIA GPU; elsewhere the same kernel is launched twice. Sums over rows are
+first those of a program, then of all programs, in an order that only the sizes decide: every run gives the
+same bits.
 
 Technique: one pass for rows that fit registers, two for others; a backward pass in which every program adds
-up its own rows for dw and db while the next rows are copied to shared memory, and a small kernel that adds up
-the programs, launched before they end (programmatic dependent launch, from sm_90 on).
+up its own rows for dw and db while the next rows are copied to shared memory, or the other programs' sums
+arrive, and a small kernel that adds up the programs, launched before they end (programmatic dependent launch,
+from sm_90 on).
 Topics: tiles, masks, reductions, pipelining and persistence, fusion and precision, backward.
 """
 
@@ -41,6 +43,9 @@ ONE_PASS_COLS = 8192
 # each of an H200's 132 multiprocessors.
 TILE = 2048
 ELEMENTS_AT_ONCE = 132 * 8192
+# Programs that share a row, and the most that each of them takes.
+SPLITS = 32
+SPLIT_BYTES = 8192
 
 
 def reference(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
@@ -158,13 +163,18 @@ def layer_norm_long_rows_kernel(
 
 
 @triton.jit
+def both_sums(a, b, other_a, other_b):
+    """Two sums at once, which wait for the other threads once."""
+    return a + other_a, b + other_b
+
+
+@triton.jit
 def layer_norm_backward_kernel(
     dout_ptr,
     x_ptr,
     w_ptr,
     mean_ptr,
     rstd_ptr,
-    means_ptr,
     dx_ptr,
     dw_ptr,
     db_ptr,
@@ -181,19 +191,19 @@ def layer_norm_backward_kernel(
     STAGES: tl.constexpr,
     OVERLAPS: tl.constexpr,
 ):
-    """Program (i, p) takes the i-th BLOCK_N columns of the p-th rows_per_program rows, BLOCK_M at a time.
+    """Program p takes the p-th rows_per_program rows, BLOCK_M at a time; BLOCK_N >= n_cols.
 
     dout_ptr, x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart. mean_ptr,
-    rstd_ptr: float32 [n_rows]. means_ptr: float32 [2, n_rows], or None, which asks for BLOCK_N >= n_cols.
-    dx_ptr: [n_rows, n_cols]. dw_ptr, db_ptr: [n_programs, n_cols], what each program's rows add to dw and db.
-    All but dout, x and w are contiguous. OVERLAPS: the next kernel may start before this one ends.
+    rstd_ptr: float32 [n_rows]. dx_ptr: [n_rows, n_cols]. dw_ptr, db_ptr: [n_programs, n_cols], what each
+    program's rows add to dw and db. All but dout, x and w are contiguous. OVERLAPS: the next kernel may start
+    before this one ends.
     """
     if OVERLAPS:
         tl.extra.cuda.gdc_launch_dependents()
-    program = tl.program_id(1).to(tl.int64)
+    program = tl.program_id(0).to(tl.int64)
     first_row = program * rows_per_program
     end_row = tl.minimum(first_row + rows_per_program, n_rows)
-    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
     dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     db = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     # Spread over all rows of a block, w is laid out among the threads as x is: nothing needs moving.
@@ -212,13 +222,8 @@ def layer_norm_backward_kernel(
         dw += dout * z
         db += dout
         g = dout * w
-        if means_ptr is None:
-            mean_g = tl.sum(g, axis=1, keep_dims=True) / n_cols
-            mean_gz = tl.sum(g * z, axis=1, keep_dims=True) / n_cols
-        else:
-            mean_g = tl.load(means_ptr + rows, mask=row_mask, other=0.0)
-            mean_gz = tl.load(means_ptr + n_rows.to(tl.int64) + rows, mask=row_mask, other=0.0)
-        dx = rstd * (g - mean_g - z * mean_gz)
+        total_g, total_gz = tl.reduce((g, g * z), 1, both_sums, keep_dims=True)
+        dx = rstd * (g - total_g / n_cols - z * (total_gz / n_cols))
         tl.store(dx_ptr + rows * n_cols + cols, dx, mask=mask)
     offsets = program * n_cols + cols
     tl.store(dw_ptr + offsets, tl.sum(dw, axis=0, keep_dims=True), mask=cols < n_cols)
@@ -226,44 +231,123 @@ def layer_norm_backward_kernel(
 
 
 @triton.jit
-def layer_norm_backward_means_kernel(
+def layer_norm_backward_long_rows_kernel(
     dout_ptr,
     x_ptr,
     w_ptr,
     mean_ptr,
     rstd_ptr,
-    means_ptr,
+    words_ptr,
+    dx_ptr,
+    dw_ptr,
+    db_ptr,
+    n_rows,
     n_cols,
+    n_splits,
+    rows_per_program,
+    cols_per_program,
     dout_row_stride,
     dout_col_stride,
     x_row_stride,
     x_col_stride,
     w_stride,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
+    SUMS: tl.constexpr,
+    GRADIENTS: tl.constexpr,
+    AHEAD: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
-    """One program takes the means of g and of g * z over one row, LANES * VECTOR columns at a time.
+    """Program p * n_splits + i takes the i-th cols_per_program columns of the p-th rows_per_program rows.
 
-    dout_ptr, x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart. mean_ptr,
-    rstd_ptr: float32 [n_rows], means_ptr: float32 [2, n_rows], all contiguous.
+    With SUMS it writes its share of each row's sums of g and g * z to words_ptr, int64 [1 + n_rows *
+    n_splits], zeros at first. With GRADIENTS it reads what all programs wrote there, and computes dx, dw and
+    db. With both it is AHEAD rows further with the sums, so that those of the others are there when it needs
+    them, and it finds dout and x in L1 again. For what is not there it waits: so programs are numbered, by
+    the first word, as they start, and none waits for one that may never run. Two numbers travel as one word,
+    which is there as a whole or not at all: nothing else needs an order.
+
+    BLOCK_S >= n_splits, BLOCK_N >= cols_per_program; else as layer_norm_backward_kernel.
     """
-    row = tl.program_id(0).to(tl.int64)
-    mean = tl.load(mean_ptr + row)
-    rstd = tl.load(rstd_ptr + row)
-    lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
-    lane_g = tl.zeros((LANES,), tl.float32)
-    lane_gz = tl.zeros((LANES,), tl.float32)
-    for start in tl.range(0, n_cols, LANES * VECTOR, num_stages=4):
-        cols = start + lanes
-        mask = cols < n_cols
-        dout = tl.load(dout_ptr + row * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
-        x = tl.load(x_ptr + row * x_row_stride + cols * x_col_stride, mask=mask, other=0.0)
-        w = tl.load(w_ptr + cols * w_stride, mask=mask, other=0.0, eviction_policy="evict_last")
-        g = dout.to(tl.float32) * w.to(tl.float32)
-        lane_g += tl.sum(g, axis=1)
-        lane_gz += tl.sum(g * ((x.to(tl.float32) - mean) * rstd), axis=1)
-    tl.store(means_ptr + row, tl.sum(lane_g, axis=0) / n_cols)
-    tl.store(means_ptr + tl.num_programs(0).to(tl.int64) + row, tl.sum(lane_gz, axis=0) / n_cols)
+    if OVERLAPS:
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0).to(tl.int64)
+    if SUMS and GRADIENTS:
+        program = tl.atomic_add(words_ptr, 1, sem="relaxed")
+    split = program % n_splits
+    first_row = program // n_splits * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, n_rows)
+    block = tl.arange(0, BLOCK_N)
+    cols = split * cols_per_program + block
+    mask = (block < cols_per_program) & (cols < n_cols)
+    splits = tl.arange(0, BLOCK_S)
+    w = tl.load(w_ptr + cols * w_stride, mask=mask, other=0.0)
+    dw = tl.zeros((BLOCK_N,), tl.float32)
+    db = tl.zeros((BLOCK_N,), tl.float32)
+    for row in tl.range(first_row - AHEAD, end_row):
+        # All that this iteration reads is asked for before any of it is used.
+        if SUMS:
+            later = row + AHEAD
+            is_later = later < end_row
+            later_dout = tl.load(
+                dout_ptr + later * dout_row_stride + cols * dout_col_stride,
+                mask=mask & is_later,
+                other=0.0,
+                eviction_policy="evict_last",
+            )
+            later_x = tl.load(
+                x_ptr + later * x_row_stride + cols * x_col_stride,
+                mask=mask & is_later,
+                other=0.0,
+                eviction_policy="evict_last",
+            )
+            later_mean = tl.load(mean_ptr + later, mask=is_later, other=0.0)
+            later_rstd = tl.load(rstd_ptr + later, mask=is_later, other=0.0)
+        if GRADIENTS:
+            is_row = row >= first_row
+            dout = tl.load(
+                dout_ptr + row * dout_row_stride + cols * dout_col_stride,
+                mask=mask & is_row,
+                other=0.0,
+                eviction_policy="evict_first",
+            )
+            x = tl.load(
+                x_ptr + row * x_row_stride + cols * x_col_stride,
+                mask=mask & is_row,
+                other=0.0,
+                eviction_policy="evict_first",
+            )
+            mean = tl.load(mean_ptr + row, mask=is_row, other=0.0)
+            rstd = tl.load(rstd_ptr + row, mask=is_row, other=0.0)
+            word_ptrs = words_ptr + 1 + row * n_splits + splits
+            word_mask = (splits < n_splits) & is_row
+            words = tl.load(word_ptrs, mask=word_mask, other=1 << 31, volatile=True)
+        if SUMS:
+            g = later_dout.to(tl.float32) * w.to(tl.float32)
+            z = (later_x.to(tl.float32) - later_mean) * later_rstd
+            total_g, total_gz = tl.reduce((g, g * z), 0, both_sums)
+            low = total_gz.to(tl.uint32, bitcast=True)
+            # No word is 0, which says that it is not there yet: of zeros the negative one is sent.
+            low = tl.where(low == 0, 0x80000000, low).to(tl.uint64)
+            word = (total_g.to(tl.uint32, bitcast=True).to(tl.uint64) << 32) | low
+            word_ptr = words_ptr + 1 + later * n_splits + split
+            tl.atomic_xchg(word_ptr, word.to(tl.int64, bitcast=True), mask=is_later, sem="relaxed")
+        if GRADIENTS:
+            dout = dout.to(tl.float32)
+            z = (x.to(tl.float32) - mean) * rstd
+            g = dout * w.to(tl.float32)
+            dw += dout * z
+            db += dout
+            while tl.min((words != 0).to(tl.int32), axis=0) == 0:
+                words = tl.load(word_ptrs, mask=word_mask, other=1 << 31, volatile=True)
+            mean_g = tl.sum((words >> 32).to(tl.int32).to(tl.float32, bitcast=True), axis=0) / n_cols
+            mean_gz = tl.sum(words.to(tl.int32).to(tl.float32, bitcast=True), axis=0) / n_cols
+            dx = rstd * (g - mean_g - z * mean_gz)
+            tl.store(dx_ptr + row * n_cols + cols, dx, mask=mask & is_row, cache_modifier=".cs")
+    if GRADIENTS:
+        offsets = program // n_splits * n_cols + cols
+        tl.store(dw_ptr + offsets, dw, mask=mask)
+        tl.store(db_ptr + offsets, db, mask=mask)
 
 
 @triton.jit
@@ -312,15 +396,15 @@ def layer_norm(
     tensors = (x, w, b, out, mean, rstd)
     strides = (x.stride(0), x.stride(1), w.stride(0), b.stride(0))
     if n_cols > ONE_PASS_COLS:
-        # A lane holds 16 bytes, of the longest rows 32, and a thread 64.
-        VECTOR, num_warps = (8, 8) if n_cols <= 32_768 else (16, 16)
+        # A lane holds 16 bytes, of the longest rows 32.
+        VECTOR = 8 if n_cols <= 32_768 else 16
         layer_norm_long_rows_kernel[(n_rows,)](
-            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=VECTOR, num_warps=num_warps
+            *tensors, n_cols, eps, *strides, LANES=1024, VECTOR=VECTOR, num_warps=16
         )
         return out, mean, rstd
     BLOCK_N = triton.next_power_of_2(n_cols)
     BLOCK_M = max(1, 2048 // BLOCK_N)
-    num_warps = max(BLOCK_N // 1024, 2)
+    num_warps = max(BLOCK_N // 1024, 2 if BLOCK_N >= 512 else 4)
     grid = (triton.cdiv(n_rows, BLOCK_M),)
     layer_norm_kernel[grid](
         *tensors, n_rows, n_cols, eps, *strides, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=num_warps
@@ -346,36 +430,59 @@ def layer_norm_backward(
     db = torch.empty(n_cols, dtype=b.dtype, device=x.device)
     if n_cols == 0:
         return dx, dw, db
+    if n_rows == 0:
+        return dx, dw.zero_(), db.zero_()
+    device = triton.runtime.driver.active.get_current_device()
+    tensors = (dout, x, w, mean, rstd)
     strides = (*dout.stride(), *x.stride(), w.stride(0))
-    BLOCK_N = min(triton.next_power_of_2(n_cols), ONE_PASS_COLS)
-    means = None
-    if n_cols > ONE_PASS_COLS:
-        BLOCK_N = 1024
-        means = torch.empty((2, n_rows), dtype=torch.float32, device=x.device)
-        if n_rows > 0:
-            layer_norm_backward_means_kernel[(n_rows,)](
-                dout, x, w, mean, rstd, means, n_cols, *strides, LANES=256, VECTOR=8, num_warps=4
-            )
-    BLOCK_M = max(1, TILE // BLOCK_N)
-    tile = BLOCK_M * BLOCK_N
-    col_blocks = triton.cdiv(n_cols, BLOCK_N)
-    # No program has fewer than four tiles: a few rows are added up by one, whose sums are dw and db.
-    n_programs = min(ELEMENTS_AT_ONCE // tile // col_blocks, triton.cdiv(n_rows, 4 * BLOCK_M))
-    rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), max(1, n_programs)) * BLOCK_M
-    n_programs = triton.cdiv(n_rows, max(1, rows_per_program))
-    is_split = n_programs != 1
+    is_long = n_cols > ONE_PASS_COLS
+    if is_long:
+        BLOCK_N = max(triton.next_power_of_2(n_cols) // SPLITS, 1024)
+        BLOCK_N = min(BLOCK_N, SPLIT_BYTES // x.element_size())
+        n_splits = triton.cdiv(n_cols, BLOCK_N)
+        n_programs = min(max(ELEMENTS_AT_ONCE // (BLOCK_N * n_splits), 1), n_rows)
+        rows_per_program = triton.cdiv(n_rows, n_programs)
+    else:
+        BLOCK_N = triton.next_power_of_2(n_cols)
+        BLOCK_M = max(1, TILE // BLOCK_N)
+        # No program has fewer than four tiles: a few rows are added up by one, whose sums are dw and db.
+        n_programs = min(ELEMENTS_AT_ONCE // (BLOCK_M * BLOCK_N), triton.cdiv(n_rows, 4 * BLOCK_M))
+        rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), n_programs) * BLOCK_M
+    n_programs = triton.cdiv(n_rows, rows_per_program)
+    is_split = n_programs > 1
     partial = (
         torch.empty((2, n_programs, n_cols), dtype=torch.float32, device=x.device) if is_split else (dw, db)
     )
-    overlaps = is_split and launches_overlap(triton.runtime.driver.active.get_current_device())
-    if n_rows > 0:
-        layer_norm_backward_kernel[(col_blocks, n_programs)](
-            dout,
-            x,
-            w,
-            mean,
-            rstd,
-            means,
+    overlaps = is_split and launches_overlap(device)
+    if is_long:
+        words = torch.zeros(1 + n_rows * n_splits, dtype=torch.int64, device=x.device)
+        # Whole vectors of 16 bytes.
+        cols_per_program = triton.cdiv(n_cols, 16 * n_splits) * 16
+        # All programs that share rows must run at once, if they wait for each other.
+        waits = n_splits <= programs_at_once(device)
+        for sums, gradients in [(True, True)] if waits else [(True, False), (False, True)]:
+            layer_norm_backward_long_rows_kernel[(n_programs * n_splits,)](
+                *tensors,
+                words,
+                dx,
+                *partial,
+                n_rows,
+                n_cols,
+                n_splits,
+                rows_per_program,
+                cols_per_program,
+                *strides,
+                SUMS=sums,
+                GRADIENTS=gradients,
+                AHEAD=2 if waits else 0,
+                BLOCK_S=triton.next_power_of_2(n_splits),
+                BLOCK_N=BLOCK_N,
+                OVERLAPS=overlaps and gradients,
+                num_warps=BLOCK_N // 512,
+            )
+    else:
+        layer_norm_backward_kernel[(n_programs,)](
+            *tensors,
             dx,
             *partial,
             n_rows,
@@ -387,7 +494,7 @@ def layer_norm_backward(
             # Rows on their way: 64 KB for each multiprocessor.
             STAGES=1 + max(1, 4 // x.element_size()),
             OVERLAPS=overlaps,
-            num_warps=tile // 512,
+            num_warps=BLOCK_M * BLOCK_N // 512,
             # dout * w is rounded before its mean is taken from it: a row of one element leaves exactly 0.
             enable_fp_fusion=False,
         )
@@ -397,6 +504,17 @@ def layer_norm_backward(
             partial, dw, db, n_programs, n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **launch
         )
     return dx, dw, db
+
+
+@functools.cache
+def programs_at_once(device: int) -> int:
+    """The multiprocessors of an NVIDIA GPU, each of which holds a program; 1 elsewhere.
+
+    The interpreter runs one program after the other; on other GPUs none has been seen to wait for another.
+    """
+    if triton.runtime.driver.active.get_current_target().backend != "cuda":
+        return 1
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 @functools.cache

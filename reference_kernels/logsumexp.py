@@ -55,19 +55,23 @@ def term(x):
 
 
 @triton.jit
-def largest_and_sum(x_ptr, n_cols, x_col_stride, LANES: tl.constexpr, VECTOR: tl.constexpr):
+def largest_and_sum(
+    x_ptr, n_cols, x_col_stride, POLICY: tl.constexpr, LANES: tl.constexpr, VECTOR: tl.constexpr
+):
     """Of n_cols elements, x_col_stride apart: the largest, and the sum of exp(x - finite(largest)).
 
     Each lane keeps a maximum and a sum of its own over VECTOR neighbouring columns of every block, so that
-    nothing is exchanged in the loop, and rescales a sum once for VECTOR exponentials. The next blocks are
-    copied to shared memory meanwhile.
+    nothing is exchanged in the loop, and rescales a sum once for VECTOR exponentials. POLICY: what the caches
+    are told. Elements that are read once leave first, and push out nothing that waits to be written.
     """
     lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
     lane_largest = tl.full((LANES,), -float("inf"), tl.float32)
     lane_sum = tl.zeros((LANES,), tl.float32)
-    for start in tl.range(0, n_cols, LANES * VECTOR, num_stages=3):
+    for start in tl.range(0, n_cols, LANES * VECTOR):
         cols = start + lanes
-        x = tl.load(x_ptr + cols * x_col_stride, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+        mask = cols < n_cols
+        x = tl.load(x_ptr + cols * x_col_stride, mask=mask, other=-float("inf"), eviction_policy=POLICY)
+        x = x.to(tl.float32)
         largest = tl.maximum(lane_largest, tl.max(x, axis=1))
         shift = finite(largest)
         lane_sum = lane_sum * term(lane_largest - shift) + tl.sum(term(x - shift[:, None]), axis=1)
@@ -95,8 +99,8 @@ def logsumexp_kernel(
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
     mask = (rows < n_rows) & (cols < n_cols)
-    x = tl.load(x_ptr + rows * x_row_stride + cols * x_col_stride, mask=mask, other=-float("inf"))
-    x = x.to(tl.float32)
+    x_ptrs = x_ptr + rows * x_row_stride + cols * x_col_stride
+    x = tl.load(x_ptrs, mask=mask, other=-float("inf"), eviction_policy="evict_first").to(tl.float32)
     shift = finite(tl.max(x, axis=1, keep_dims=True))
     lse = shift + tl.log(tl.sum(term(x - shift), axis=1, keep_dims=True))
     tl.store(out_ptr + rows, lse, mask=rows < n_rows)
@@ -123,7 +127,7 @@ def logsumexp_of_splits_kernel(
     first_col = split * cols_per_split
     x_split_ptr = x_ptr + row * x_row_stride + first_col * x_col_stride
     split_cols = tl.minimum(cols_per_split, n_cols - first_col)
-    largest, total = largest_and_sum(x_split_ptr, split_cols, x_col_stride, LANES, VECTOR)
+    largest, total = largest_and_sum(x_split_ptr, split_cols, x_col_stride, "evict_first", LANES, VECTOR)
     tl.store(partial_ptr + row * tl.num_programs(1) + split, finite(largest) + tl.log(total))
 
 
@@ -187,7 +191,7 @@ def log_softmax_long_rows_kernel(
     row = tl.program_id(0).to(tl.int64)
     x_row_ptr = x_ptr + row * x_row_stride
     out_row_ptr = out_ptr + row * n_cols
-    largest, total = largest_and_sum(x_row_ptr, n_cols, x_col_stride, LANES, VECTOR)
+    largest, total = largest_and_sum(x_row_ptr, n_cols, x_col_stride, "evict_last", LANES, VECTOR)
     # x - inf is -inf, or NaN for inf alone: PyTorch makes the whole row NaN.
     log_total = tl.where(largest == float("inf"), float("nan"), tl.log(total))
     n_blocks = tl.cdiv(n_cols, BLOCK_N)
@@ -270,7 +274,7 @@ def logsumexp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         n_splits = triton.cdiv(n_cols, cols_per_split)
         partial = torch.empty((n_rows, n_splits), dtype=torch.float32, device=x.device)
         logsumexp_of_splits_kernel[(n_rows, n_splits)](
-            x, partial, n_cols, cols_per_split, *x.stride(), LANES=LANES, VECTOR=vector(x), num_warps=8
+            x, partial, n_cols, cols_per_split, *x.stride(), LANES=LANES, VECTOR=vector(x), num_warps=16
         )
         x, n_cols = partial, n_splits
     blocks = one_pass_blocks(n_cols)
@@ -299,7 +303,7 @@ def log_softmax(x: torch.Tensor) -> torch.Tensor:
         return out
     if n_cols > ONE_PASS_COLS:
         log_softmax_long_rows_kernel[(n_rows,)](
-            x, out, n_cols, *x.stride(), LANES=LANES, VECTOR=vector(x), num_warps=8
+            x, out, n_cols, *x.stride(), LANES=LANES, VECTOR=vector(x), num_warps=16
         )
         return out
     blocks = one_pass_blocks(n_cols)

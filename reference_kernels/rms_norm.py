@@ -12,13 +12,15 @@ The gradient needs x (or the sum), w and each row's reciprocal root mean square,
 z[m, n] = x[m, n] * rrms[m] and g[m, n] = dout[m, n] * w[n] it is
 dx[m, n] = rrms[m] * (g[m, n] - z[m, n] * mean_n g[m, n] * z[m, n]) and dw[n] = sum_m dout[m, n] * z[m, n].
 The gradient that arrives at the sum is added to dx in the same kernel; dx is residual's gradient, too. One
-kernel reads x and dout once; of rows longer than BACKWARD_ONE_PASS_COLS one kernel takes the mean and another
-all the rest. Sums over rows are first those of a program, then of all programs, in an order that only the
-sizes decide: every run gives the same bits.
+kernel reads x and dout once. Rows longer than BACKWARD_ONE_PASS_COLS are shared by programs that send each
+other their parts of the mean, and wait for them, on an NVIDIA GPU; elsewhere the same kernel is launched
+twice. Sums over rows are first those of a program, then of all programs, in an order that only the sizes
+decide: every run gives the same bits.
 
 Technique: one kernel for two forms, of which a pointer that is None leaves one out; a backward pass in which
-every program adds up its own rows for dw while the next rows are copied to shared memory, and a small kernel
-that adds up the programs, launched before they end (programmatic dependent launch, from sm_90 on).
+every program adds up its own rows for dw while the next rows are copied to shared memory, or the other
+programs' sums arrive, and a small kernel that adds up the programs, launched before they end (programmatic
+dependent launch, from sm_90 on).
 Topics: tiles, masks, meta-parameters, reductions, pipelining and persistence, fusion and precision, backward.
 """
 
@@ -45,6 +47,9 @@ BACKWARD_ONE_PASS_COLS = 8192
 # each of an H200's 132 multiprocessors.
 TILE = 2048
 ELEMENTS_AT_ONCE = 132 * 8192
+# Programs that share a row, and the most that each of them takes.
+SPLITS = 32
+SPLIT_BYTES = 8192
 
 
 def reference(
@@ -163,7 +168,6 @@ def rms_norm_backward_kernel(
     x_ptr,
     w_ptr,
     rrms_ptr,
-    means_ptr,
     dx_ptr,
     dw_ptr,
     n_rows,
@@ -181,19 +185,19 @@ def rms_norm_backward_kernel(
     STAGES: tl.constexpr,
     OVERLAPS: tl.constexpr,
 ):
-    """Program (i, p) takes the i-th BLOCK_N columns of the p-th rows_per_program rows, BLOCK_M at a time.
+    """Program p takes the p-th rows_per_program rows, BLOCK_M at a time; BLOCK_N >= n_cols.
 
     dout_ptr, dtotal_ptr, x_ptr: [n_rows, n_cols], any strides; dtotal_ptr may be None. w_ptr: [n_cols],
-    elements w_stride apart. rrms_ptr: float32 [n_rows]. means_ptr: float32 [n_rows], or None, which asks for
-    BLOCK_N >= n_cols. dx_ptr: [n_rows, n_cols]. dw_ptr: [n_programs, n_cols], what each program's rows add to
-    dw. rrms, means, dx and dw are contiguous. OVERLAPS: the next kernel may start before this one ends.
+    elements w_stride apart. rrms_ptr: float32 [n_rows]. dx_ptr: [n_rows, n_cols]. dw_ptr: [n_programs,
+    n_cols], what each program's rows add to dw. rrms, dx and dw are contiguous. OVERLAPS: the next kernel may
+    start before this one ends.
     """
     if OVERLAPS:
         tl.extra.cuda.gdc_launch_dependents()
-    program = tl.program_id(1).to(tl.int64)
+    program = tl.program_id(0).to(tl.int64)
     first_row = program * rows_per_program
     end_row = tl.minimum(first_row + rows_per_program, n_rows)
-    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
     dw = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     # Spread over all rows of a block, w is laid out among the threads as x is: nothing needs moving.
     w_cols = tl.broadcast_to(cols, (BLOCK_M, BLOCK_N))
@@ -209,11 +213,7 @@ def rms_norm_backward_kernel(
         z = x.to(tl.float32) * rrms
         dw += dout * z
         g = dout * w
-        if means_ptr is None:
-            mean_gz = tl.sum(g * z, axis=1, keep_dims=True) / n_cols
-        else:
-            mean_gz = tl.load(means_ptr + rows, mask=row_mask, other=0.0)
-        dx = rrms * (g - z * mean_gz)
+        dx = rrms * (g - z * (tl.sum(g * z, axis=1, keep_dims=True) / n_cols))
         if dtotal_ptr is not None:
             dtotal_ptrs = dtotal_ptr + rows * dtotal_row_stride + cols * dtotal_col_stride
             dx += tl.load(dtotal_ptrs, mask=mask, other=0.0).to(tl.float32)
@@ -222,39 +222,115 @@ def rms_norm_backward_kernel(
 
 
 @triton.jit
-def rms_norm_backward_means_kernel(
+def rms_norm_backward_long_rows_kernel(
     dout_ptr,
+    dtotal_ptr,
     x_ptr,
     w_ptr,
     rrms_ptr,
-    means_ptr,
+    words_ptr,
+    dx_ptr,
+    dw_ptr,
+    n_rows,
     n_cols,
+    n_splits,
+    rows_per_program,
+    cols_per_program,
     dout_row_stride,
     dout_col_stride,
+    dtotal_row_stride,
+    dtotal_col_stride,
     x_row_stride,
     x_col_stride,
     w_stride,
-    LANES: tl.constexpr,
-    VECTOR: tl.constexpr,
+    SUMS: tl.constexpr,
+    GRADIENTS: tl.constexpr,
+    AHEAD: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
-    """One program takes the mean of g * z over one row, LANES * VECTOR columns at a time.
+    """Program p * n_splits + i takes the i-th cols_per_program columns of the p-th rows_per_program rows.
 
-    dout_ptr, x_ptr: [n_rows, n_cols], any strides. w_ptr: [n_cols], elements w_stride apart. rrms_ptr,
-    means_ptr: float32 [n_rows], contiguous.
+    With SUMS it writes its share of each row's sum of g * z to words_ptr, int32 [1 + n_rows * n_splits],
+    zeros at first. With GRADIENTS it reads what all programs wrote there, and computes dx and dw. With both
+    it is AHEAD rows further with the sums, so that those of the others are there when it needs them, and it
+    finds dout and x in L1 again. For what is not there it waits: so programs are numbered, by the first word,
+    as they start, and none waits for one that may never run. A word is there or not: nothing else needs an
+    order.
+
+    BLOCK_S >= n_splits, BLOCK_N >= cols_per_program; else as rms_norm_backward_kernel.
     """
-    row = tl.program_id(0).to(tl.int64)
-    rrms = tl.load(rrms_ptr + row)
-    lanes = tl.arange(0, LANES).to(tl.int64)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
-    lane_gz = tl.zeros((LANES,), tl.float32)
-    for start in tl.range(0, n_cols, LANES * VECTOR, num_stages=4):
-        cols = start + lanes
-        mask = cols < n_cols
-        dout = tl.load(dout_ptr + row * dout_row_stride + cols * dout_col_stride, mask=mask, other=0.0)
-        x = tl.load(x_ptr + row * x_row_stride + cols * x_col_stride, mask=mask, other=0.0)
-        w = tl.load(w_ptr + cols * w_stride, mask=mask, other=0.0, eviction_policy="evict_last")
-        g = dout.to(tl.float32) * w.to(tl.float32)
-        lane_gz += tl.sum(g * (x.to(tl.float32) * rrms), axis=1)
-    tl.store(means_ptr + row, tl.sum(lane_gz, axis=0) / n_cols)
+    if OVERLAPS:
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    if SUMS and GRADIENTS:
+        program = tl.atomic_add(words_ptr, 1, sem="relaxed")
+    split = program % n_splits
+    first_row = (program // n_splits).to(tl.int64) * rows_per_program
+    end_row = tl.minimum(first_row + rows_per_program, n_rows)
+    block = tl.arange(0, BLOCK_N)
+    cols = split.to(tl.int64) * cols_per_program + block
+    mask = (block < cols_per_program) & (cols < n_cols)
+    splits = tl.arange(0, BLOCK_S)
+    w = tl.load(w_ptr + cols * w_stride, mask=mask, other=0.0)
+    dw = tl.zeros((BLOCK_N,), tl.float32)
+    for row in tl.range(first_row - AHEAD, end_row):
+        # All that this iteration reads is asked for before any of it is used.
+        if SUMS:
+            later = row + AHEAD
+            is_later = later < end_row
+            later_dout = tl.load(
+                dout_ptr + later * dout_row_stride + cols * dout_col_stride,
+                mask=mask & is_later,
+                other=0.0,
+                eviction_policy="evict_last",
+            )
+            later_x = tl.load(
+                x_ptr + later * x_row_stride + cols * x_col_stride,
+                mask=mask & is_later,
+                other=0.0,
+                eviction_policy="evict_last",
+            )
+            later_rrms = tl.load(rrms_ptr + later, mask=is_later, other=0.0)
+        if GRADIENTS:
+            is_row = row >= first_row
+            dout = tl.load(
+                dout_ptr + row * dout_row_stride + cols * dout_col_stride,
+                mask=mask & is_row,
+                other=0.0,
+                eviction_policy="evict_first",
+            )
+            x = tl.load(
+                x_ptr + row * x_row_stride + cols * x_col_stride,
+                mask=mask & is_row,
+                other=0.0,
+                eviction_policy="evict_first",
+            )
+            rrms = tl.load(rrms_ptr + row, mask=is_row, other=0.0)
+            word_ptrs = words_ptr + 1 + row * n_splits + splits
+            word_mask = (splits < n_splits) & is_row
+            words = tl.load(word_ptrs, mask=word_mask, other=-(1 << 31), volatile=True)
+        if SUMS:
+            gz = later_dout.to(tl.float32) * w.to(tl.float32) * (later_x.to(tl.float32) * later_rrms)
+            word = tl.sum(gz, axis=0).to(tl.int32, bitcast=True)
+            # No word is 0, which says that it is not there yet: of zeros the negative one is sent.
+            word = tl.where(word == 0, -(1 << 31), word)
+            tl.atomic_xchg(words_ptr + 1 + later * n_splits + split, word, mask=is_later, sem="relaxed")
+        if GRADIENTS:
+            dout = dout.to(tl.float32)
+            z = x.to(tl.float32) * rrms
+            g = dout * w.to(tl.float32)
+            dw += dout * z
+            while tl.min((words != 0).to(tl.int32), axis=0) == 0:
+                words = tl.load(word_ptrs, mask=word_mask, other=-(1 << 31), volatile=True)
+            dx = rrms * (g - z * (tl.sum(words.to(tl.float32, bitcast=True), axis=0) / n_cols))
+            if dtotal_ptr is not None:
+                dtotal_ptrs = dtotal_ptr + row * dtotal_row_stride + cols * dtotal_col_stride
+                dx += tl.load(dtotal_ptrs, mask=mask & is_row, other=0.0).to(tl.float32)
+            tl.store(dx_ptr + row * n_cols + cols, dx, mask=mask & is_row, cache_modifier=".cs")
+    if GRADIENTS:
+        tl.store(dw_ptr + (program // n_splits).to(tl.int64) * n_cols + cols, dw, mask=mask)
 
 
 @triton.jit
@@ -325,15 +401,15 @@ def normalise(
     strides = (*x.stride(), *strides_of(residual), w.stride(0))
     row_bytes = n_cols * x.element_size()
     if row_bytes > (ONE_PASS_BYTES if residual is None else SUM_ONE_PASS_BYTES):
-        # 16 bytes for each lane; as many threads as fit at once hold the parts of the longest rows.
+        # 16 bytes for each lane, four lanes for a thread; of a sum, which is read back, one.
         rms_norm_long_rows_kernel[(n_rows,)](
             *tensors,
             n_cols,
             eps,
             *strides,
-            LANES=1024,
+            LANES=2048 if residual is None else 1024,
             VECTOR=16 // x.element_size(),
-            num_warps=warps(512 if row_bytes <= 32_768 else 1024),
+            num_warps=warps(512 if residual is None else 1024),
         )
         return
     BLOCK_N = triton.next_power_of_2(n_cols)
@@ -367,59 +443,69 @@ def rms_norm_backward(
     dw = torch.empty(n_cols, dtype=w.dtype, device=x.device)
     if n_cols == 0:
         return dx, dw
-    BLOCK_N = min(triton.next_power_of_2(n_cols), BACKWARD_ONE_PASS_COLS)
-    means = None
-    if n_cols > BACKWARD_ONE_PASS_COLS:
-        BLOCK_N = 1024
-        means = torch.empty_like(rrms)
-        if n_rows > 0:
-            rms_norm_backward_means_kernel[(n_rows,)](
-                dout,
-                x,
-                w,
-                rrms,
-                means,
-                n_cols,
-                *dout.stride(),
-                *x.stride(),
-                w.stride(0),
-                LANES=256,
-                VECTOR=8,
-                num_warps=4,
-            )
-    BLOCK_M = max(1, TILE // BLOCK_N)
-    tile = BLOCK_M * BLOCK_N
-    col_blocks = triton.cdiv(n_cols, BLOCK_N)
-    # No program has fewer than four tiles: a few rows are added up by one, whose sum is dw.
-    n_programs = min(ELEMENTS_AT_ONCE // tile // col_blocks, triton.cdiv(n_rows, 4 * BLOCK_M))
-    rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), max(1, n_programs)) * BLOCK_M
-    n_programs = triton.cdiv(n_rows, max(1, rows_per_program))
-    is_split = n_programs != 1
+    if n_rows == 0:
+        return dx, dw.zero_()
+    device = triton.runtime.driver.active.get_current_device()
+    tensors = (dout, dtotal, x, w, rrms)
+    strides = (*dout.stride(), *strides_of(dtotal), *x.stride(), w.stride(0))
+    is_long = n_cols > BACKWARD_ONE_PASS_COLS
+    if is_long:
+        BLOCK_N = max(triton.next_power_of_2(n_cols) // SPLITS, 1024)
+        BLOCK_N = min(BLOCK_N, SPLIT_BYTES // x.element_size())
+        n_splits = triton.cdiv(n_cols, BLOCK_N)
+        n_programs = min(max(ELEMENTS_AT_ONCE // (BLOCK_N * n_splits), 1), n_rows)
+        rows_per_program = triton.cdiv(n_rows, n_programs)
+    else:
+        BLOCK_N = triton.next_power_of_2(n_cols)
+        BLOCK_M = max(1, TILE // BLOCK_N)
+        # No program has fewer than four tiles: a few rows are added up by one, whose sum is dw.
+        n_programs = min(ELEMENTS_AT_ONCE // (BLOCK_M * BLOCK_N), triton.cdiv(n_rows, 4 * BLOCK_M))
+        rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), n_programs) * BLOCK_M
+    n_programs = triton.cdiv(n_rows, rows_per_program)
+    is_split = n_programs > 1
     partial = torch.empty((n_programs, n_cols), dtype=torch.float32, device=x.device) if is_split else dw
-    overlaps = is_split and launches_overlap(triton.runtime.driver.active.get_current_device())
-    if n_rows > 0:
-        rms_norm_backward_kernel[(col_blocks, n_programs)](
-            dout,
-            dtotal,
-            x,
-            w,
-            rrms,
-            means,
+    overlaps = is_split and launches_overlap(device)
+    if is_long:
+        words = torch.zeros(1 + n_rows * n_splits, dtype=torch.int32, device=x.device)
+        # Whole vectors of 16 bytes.
+        cols_per_program = triton.cdiv(n_cols, 16 * n_splits) * 16
+        # All programs that share rows must run at once, if they wait for each other.
+        waits = n_splits <= programs_at_once(device)
+        for sums, gradients in [(True, True)] if waits else [(True, False), (False, True)]:
+            rms_norm_backward_long_rows_kernel[(n_programs * n_splits,)](
+                *tensors,
+                words,
+                dx,
+                partial,
+                n_rows,
+                n_cols,
+                n_splits,
+                rows_per_program,
+                cols_per_program,
+                *strides,
+                SUMS=sums,
+                GRADIENTS=gradients,
+                AHEAD=2 if waits else 0,
+                BLOCK_S=triton.next_power_of_2(n_splits),
+                BLOCK_N=BLOCK_N,
+                OVERLAPS=overlaps and gradients,
+                num_warps=BLOCK_N // 512,
+            )
+    else:
+        rms_norm_backward_kernel[(n_programs,)](
+            *tensors,
             dx,
             partial,
             n_rows,
             n_cols,
             rows_per_program,
-            *dout.stride(),
-            *strides_of(dtotal),
-            *x.stride(),
-            w.stride(0),
+            *strides,
             BLOCK_M=BLOCK_M,
             BLOCK_N=BLOCK_N,
             # Rows on their way: 64 KB for each multiprocessor.
             STAGES=1 + max(1, 4 // x.element_size()),
             OVERLAPS=overlaps,
-            num_warps=tile // 512,
+            num_warps=BLOCK_M * BLOCK_N // 512,
         )
     if is_split:
         launch = {"launch_pdl": True} if overlaps else {}
@@ -427,6 +513,17 @@ def rms_norm_backward(
             partial, dw, n_programs, n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **launch
         )
     return dx, dw
+
+
+@functools.cache
+def programs_at_once(device: int) -> int:
+    """The multiprocessors of an NVIDIA GPU, each of which holds a program; 1 elsewhere.
+
+    The interpreter runs one program after the other; on other GPUs none has been seen to wait for another.
+    """
+    if triton.runtime.driver.active.get_current_target().backend != "cuda":
+        return 1
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 @functools.cache

@@ -24,7 +24,7 @@ DIMS = {"B": [1, 3], "T": [1, 7, 100], "H": [1, 5, 32], "D": [2, 64, 96, 256]}
 REQUIRES = ["D % 2 == 0"]
 
 # Pairs that a program rotates at a time.
-TILE = 2048
+TILE = 1024
 
 
 def reference(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:

@@ -85,23 +85,29 @@ def zero_or_nan(x):
 
 
 @triton.jit
+def term(x):
+    """exp(x), a term of a sum: in fewer instructions than tl.exp, since below 1e-38 it may be zero."""
+    return tl.exp2(x * 1.4426950408889634)
+
+
+@triton.jit
 def total_score(scores, VITERBI: tl.constexpr):
     """scores: float64 [C]. Returns log sum exp of them, or their maximum, as a scalar."""
     highest = tl.max(scores, axis=0)
     if VITERBI:
         return highest + tl.sum(zero_or_nan(scores), axis=0)
     level = zero_if_infinite(highest)
-    return level + tl.log(tl.sum(tl.exp((scores - level).to(tl.float32)), axis=0))
+    return level + tl.log(tl.sum(term((scores - level).to(tl.float32)), axis=0))
 
 
 @triton.jit
 def load_edges(
     edge_ptr, step, durations, length, n_durations, step_stride, duration_stride, label_offsets, label_mask
 ):
-    """[BLOCK_K, BLOCK_C, BLOCK_C] edges of a scan's step, for these durations; -inf where there is none."""
-    durations = durations[:, None, None]
-    mask = (step <= length) & (durations < tl.minimum(step, n_durations)) & label_mask[None]
-    offsets = (step - 1) * step_stride + durations * duration_stride + label_offsets[None]
+    """[BLOCK_C, BLOCK_K, BLOCK_C] edges of a scan's step, for these durations; -inf where there is none."""
+    durations = durations[None, :, None]
+    mask = (step <= length) & (durations < tl.minimum(step, n_durations)) & label_mask
+    offsets = (step - 1) * step_stride + durations * duration_stride + label_offsets
     return tl.load(edge_ptr + offsets, mask=mask, other=-float("inf"))
 
 
@@ -127,10 +133,15 @@ def scan(
     edge_ptr: to the edges of step 1 and its first duration, with the strides from there to those of the next
     step and of the next duration. scores_ptr: to row 0, n_labels zeros, with the stride to the next row.
     SUMMED: the labels that are summed over, 0 for those at segments' ends (beta), 1 for starts (alpha).
+
+    A tile is [labels at ends, durations, labels at starts]. So laid out, the durations of a pair of labels
+    are one thread's, and what is combined for every block of them needs no other thread.
     """
     labels = tl.arange(0, BLOCK_C).to(tl.int64)
-    label_offsets = labels[:, None] * end_label_stride + labels[None, :] * start_label_stride
-    label_mask = (labels < n_labels)[:, None] & (labels < n_labels)[None, :]
+    ends, starts = labels[:, None, None], labels[None, None, :]
+    label_offsets = ends * end_label_stride + starts * start_label_stride
+    label_mask = (ends < n_labels) & (starts < n_labels)
+    summed_labels = starts if SUMMED == 1 else ends
     block = tl.arange(0, BLOCK_K).to(tl.int64)
 
     # What float32 sees is relative to this level, about the highest score of the step before.
@@ -156,17 +167,18 @@ def scan(
                 label_offsets,
                 label_mask,
             )
-            durations = first + block
-            mask = (durations < tl.minimum(step, n_durations))[:, None] & (labels < n_labels)[None, :]
-            past_ptr = scores_ptr + (step - 1 - durations)[:, None] * score_stride + labels[None, :]
-            past = (tl.load(past_ptr, mask=mask, other=0.0) - level).to(tl.float32)
-            scores = edges.to(tl.float32) + tl.expand_dims(past, 2 - SUMMED)
-            new_max = tl.maximum(lane_max, tl.max(scores, axis=0))
+            durations = (first + block)[None, :, None]
+            mask = (durations < tl.minimum(step, n_durations)) & (summed_labels < n_labels)
+            past_ptrs = scores_ptr + (step - 1 - durations) * score_stride + summed_labels
+            past = (tl.load(past_ptrs, mask=mask, other=0.0) - level).to(tl.float32)
+            scores = edges.to(tl.float32) + past
+            new_max = tl.maximum(lane_max, tl.max(scores, axis=1))
             if VITERBI:
-                lane_sum += tl.sum(zero_or_nan(scores), axis=0)
+                lane_sum += tl.sum(zero_or_nan(scores), axis=1)
             else:
                 shift = zero_if_infinite(new_max)
-                lane_sum = lane_sum * tl.exp(lane_max - shift) + tl.sum(tl.exp(scores - shift[None]), axis=0)
+                lane_sum *= term(lane_max - shift)
+                lane_sum += tl.sum(term(scores - tl.expand_dims(shift, 1)), axis=1)
             lane_max = new_max
             edges = next_edges
 
@@ -175,7 +187,7 @@ def scan(
             row = highest + tl.sum(lane_sum, axis=SUMMED)
         else:
             shift = zero_if_infinite(highest)
-            lane_sum *= tl.exp(lane_max - tl.expand_dims(shift, SUMMED))
+            lane_sum *= term(lane_max - tl.expand_dims(shift, SUMMED))
             row = shift + tl.log(tl.sum(lane_sum, axis=SUMMED))
         tl.store(scores_ptr + step * score_stride + labels, level + row, mask=labels < n_labels)
         level += zero_if_infinite(tl.max(highest, axis=0))
@@ -281,16 +293,21 @@ def probabilities_kernel(
     ends = step + 1 + durations
     is_segment = (durations < n_durations) & (ends <= length)
     beta_ptrs = beta_ptr + (rows + ends)[:, None] * n_labels + labels[None, :]
-    beta = tl.load(beta_ptrs, mask=is_segment[:, None] & (labels < n_labels)[None, :], other=0.0)
+    beta_mask = is_segment[:, None] & (labels < n_labels)[None, :]
+    beta = tl.load(beta_ptrs, mask=beta_mask, other=-float("inf"))
+    # Before and after may be large and cancel: their levels do so in float64, and the rest is small.
+    alpha_level = zero_if_infinite(tl.max(alpha.to(tl.float32), axis=0)).to(tl.float64)
+    beta_level = zero_if_infinite(tl.max(beta.to(tl.float32), axis=1)).to(tl.float64)
+    before = (alpha - alpha_level).to(tl.float32)
+    after = (beta - beta_level[:, None]).to(tl.float32)
+    after += (alpha_level + beta_level - score).to(tl.float32)[:, None]
 
     label_mask = (labels < n_labels)[:, None] & (labels < n_labels)[None, :]
     label_offsets = labels[:, None] * edge_end_stride + labels[None, :] * edge_start_stride
     offsets = step * edge_step_stride + durations[:, None, None] * edge_duration_stride + label_offsets[None]
     mask = is_segment[:, None, None] & label_mask[None]
     edges = tl.load(edge_ptr + sequence * edge_sequence_stride + offsets, mask=mask, other=-float("inf"))
-    # In float64: before and after may be large and cancel.
-    scores = edges.to(tl.float64) + alpha[None, None, :] + (beta - score)[:, :, None]
-    probabilities = tl.exp(scores.to(tl.float32))
+    probabilities = term(edges.to(tl.float32) + before[None, None, :] + after[:, :, None])
 
     labels_at = labels[:, None] * n_labels + labels[None, :]
     dedge_offsets = (program * n_durations + durations)[:, None, None] * n_labels * n_labels + labels_at[None]

@@ -63,17 +63,17 @@ def transpose(x: torch.Tensor) -> torch.Tensor:
     blocks = tile_blocks(n_rows, n_cols, x.element_size())
     grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]) * triton.cdiv(n_cols, blocks["BLOCK_N"]),)
     transpose_kernel[grid](
-        x.view(word), out.view(word), n_rows, n_cols, x.stride(0), x.stride(1), GROUP_M=8, **blocks
+        x.view(word), out.view(word), n_rows, n_cols, x.stride(0), x.stride(1), GROUP_M=2, **blocks
     )
     return out
 
 
 def tile_blocks(n_rows: int, n_cols: int, element_size: int) -> dict[str, int]:
-    """A square tile, its sides 64 elements or 128 bytes; where x is narrower, it is longer the other way.
+    """A square tile of 64 x 64 elements, or 128 x 128 short ones; longer one way where x is narrow.
 
-    A thread moves 16 elements, or 32 bytes: with more, the addresses of odd sizes take too many registers.
+    A thread moves 16 elements, or 32: with more, the addresses of odd sizes take too many registers.
     """
-    side = max(64, 128 // element_size)
+    side = 128 if element_size <= 2 else 64
     BLOCK_M = min(triton.next_power_of_2(n_rows), side)
     BLOCK_N = min(triton.next_power_of_2(n_cols), side * side // BLOCK_M)
     BLOCK_M = min(triton.next_power_of_2(n_rows), side * side // BLOCK_N)
