@@ -8,11 +8,12 @@ arXiv:2307.08691), and leaves out what the triangle hides. Only blocks that the 
 are masked. Scores and sums are float32; products take bfloat16 or float16, to which p and ds are rounded, on
 the tensor cores. D up to 256 is padded to a power of 2.
 
-The gradient computes p again, from the log-sum-exp of each row, which the forward pass leaves. With
-delta[m] = dout[m] . out[m] and ds = p * (dout v^T - delta), it is dv = p^T dout, dk = scale * ds^T q, dq =
-scale * ds k. In ds nearly equal terms may cancel, so the forward pass also leaves what rounding took from
-out. One kernel computes delta and dq, along the columns, then another dk and dv, along the rows of all heads
-of a group: no atomics, every run gives the same bits.
+The gradient computes p again, from each row's maximum and the logarithm of its sum, which the forward pass
+leaves: apart, since in one float32 large scores would leave the sum few digits. With delta[m] = dout[m] .
+out[m] and ds = p * (dout v^T - delta), it is dv = p^T dout, dk = scale * ds^T q, dq = scale * ds k. In ds
+nearly equal terms may cancel, so the forward pass also leaves what rounding took from out. One kernel
+computes delta and dq, along the columns, then another dk and dv, along the rows of all heads of a group: no
+atomics, every run gives the same bits.
 
 Tiles are loaded by tensor descriptors (TMA from sm_90 on), which read zeros beyond the end. A tensor whose
 rows do not start at multiples of 16 bytes, or whose last stride is not 1, is copied first. NaN and infinite
@@ -49,12 +50,10 @@ LOG2_E = tl.constexpr(math.log2(math.e))
 # By kernel: the widest BLOCK_D, and for it BLOCK_M, BLOCK_N, num_warps, num_stages. Up to 128 two programs of
 # four warps fit a multiprocessor of sm_90 or sm_100: one multiplies while the other takes exponentials.
 TILES = {
-    "forward": [(64, 128, 64, 8, 3), (128, 64, 64, 4, 3), (256, 128, 64, 8, 2)],
-    "dq": [(64, 128, 64, 8, 3), (128, 64, 64, 4, 2), (256, 64, 64, 8, 2)],
+    "forward": [(64, 128, 64, 8, 3), (128, 64, 64, 4, 3), (256, 64, 64, 8, 2)],
+    "dq": [(64, 128, 64, 8, 3), (128, 64, 64, 4, 3), (256, 64, 64, 8, 2)],
     "dkdv": [(64, 64, 128, 8, 3), (128, 64, 64, 4, 2), (256, 32, 64, 8, 3)],
 }
-# On sm_100 four warps have too few registers for one tile.
-SM_100_TILES = TILES | {"dkdv": [(64, 64, 128, 8, 3), (128, 64, 64, 8, 2), (256, 32, 64, 8, 3)]}
 # For other GPUs, where addresses take registers too, or shared memory is smaller.
 SMALL_TILES = [(64, 32, 32, 8, 1), (128, 32, 16, 8, 1), (256, 16, 16, 8, 1)]
 
@@ -73,6 +72,17 @@ def load_tile(desc, batch, head, first_row):
     """The tile of desc [B, heads, rows, D] that starts at first_row: [rows of a tile, columns of a tile]."""
     tile = desc.load([batch, head, first_row, 0])
     return tile.reshape(desc.block_shape[2], desc.block_shape[3])
+
+
+@triton.jit
+def in_registers(tile):
+    """The same tile, up to 128 columns no longer as it was loaded: wgmma then takes it from registers.
+
+    Shared memory is what the products compete for; wider tiles would need more registers than there are.
+    """
+    if tile.shape[1] <= 128:
+        tile = tile.to(tl.int16, bitcast=True).to(tile.dtype, bitcast=True)
+    return tile
 
 
 @triton.jit
@@ -109,14 +119,14 @@ def masked(scores, rows, cols, N, CAUSAL: tl.constexpr):
 
 @triton.jit
 def flash_attention_kernel(
-    q_desc, k_desc, v_desc, out_ptr, rest_ptr, lse_ptr, H, G, M, N, D, scale,
+    q_desc, k_desc, v_desc, out_ptr, rest_ptr, max_ptr, log_sum_ptr, H, G, M, N, D, scale,
     CAUSAL: tl.constexpr, DIFFERENTIABLE: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """One program computes BLOCK_M rows of one head.
 
     q_desc: [B, H, M, D]. k_desc, v_desc: [B, G, N, D]. out_ptr: [B, H, M, D] and, written where
-    DIFFERENTIABLE, rest_ptr: [B, H, M, D] and lse_ptr: [B, H, M], contiguous.
+    DIFFERENTIABLE, rest_ptr: [B, H, M, D] and max_ptr, log_sum_ptr: [B, H, M], contiguous.
     """
     batch_head, first_row, whole, end = rows_of_program(M, N, CAUSAL, BLOCK_M, BLOCK_N)
     batch, head = batch_head // H, batch_head % H
@@ -125,45 +135,49 @@ def flash_attention_kernel(
     # exp(x) is exp2(x * log2(e)), and powers of 2 are what the hardware computes.
     qk_scale = scale * LOG2_E
 
-    q = load_tile(q_desc, batch, head, first_row)
+    q = in_registers(load_tile(q_desc, batch, head, first_row))
     acc = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
     # Finite, so that a difference from it is never NaN, not even that of a score of -inf.
     row_max = tl.full((BLOCK_M,), -3.4e38, tl.float32)
     row_sum = tl.zeros((BLOCK_M,), tl.float32)
-    for MASKED in tl.static_range(2):
-        for col in tl.range(whole if MASKED else 0, end if MASKED else whole, BLOCK_N):
-            k = load_tile(k_desc, batch, group, col)
-            scores = tl.dot(q, k.T)
-            if MASKED:
-                scores = masked(scores, rows, col + tl.arange(0, BLOCK_N), N, CAUSAL)
-            new_max = tl.maximum(row_max, tl.max(scores, axis=1))
-            # Scaled after the difference, which is exactly 0 at the maximum, however large that is: a fused
-            # multiply-add of scaled terms would leave what rounding took from one of them.
-            p = tl.exp2((scores - new_max[:, None]) * qk_scale)
-            rescale = tl.exp2((row_max - new_max) * qk_scale)
-            row_sum = row_sum * rescale + tl.sum(p, axis=1)
-            v = load_tile(v_desc, batch, group, col)
-            acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None])
-            row_max = new_max
+    # Scores are computed an iteration before they are needed: while tensor cores multiply, others take
+    # exponentials. Beyond the last column k reads as zeros, and nothing uses the scores.
+    scores = tl.dot(q, load_tile(k_desc, batch, group, 0).T)
+    tl.assume(end > 0)
+    for col in tl.range(0, end, BLOCK_N):
+        v = load_tile(v_desc, batch, group, col)
+        next_scores = tl.dot(q, load_tile(k_desc, batch, group, col + BLOCK_N).T)
+        if col >= whole:
+            scores = masked(scores, rows, col + tl.arange(0, BLOCK_N), N, CAUSAL)
+        new_max = tl.maximum(row_max, tl.max(scores, axis=1))
+        # Scaled after the difference, which is exactly 0 at the maximum, however large that is: a fused
+        # multiply-add of scaled terms would leave what rounding took from one of them.
+        p = tl.exp2((scores - new_max[:, None]) * qk_scale)
+        rescale = tl.exp2((row_max - new_max) * qk_scale)
+        row_sum = row_sum * rescale + tl.sum(p, axis=1)
+        acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None])
+        row_max, scores = new_max, next_scores
 
-    exact = acc / row_sum[:, None]
+    exact = acc * (1 / row_sum)[:, None]
     out = exact.to(out_ptr.dtype.element_ty)
     store_tile(out_ptr, out, batch_head, first_row, M, D)
     if DIFFERENTIABLE:
         store_tile(rest_ptr, exact - out, batch_head, first_row, M, D)
-        lse = row_max + tl.log2(row_sum) / qk_scale
-        tl.store(lse_ptr + batch_head.to(tl.int64) * M + rows, lse, mask=rows < M)
+        at_rows = batch_head.to(tl.int64) * M + rows
+        tl.store(max_ptr + at_rows, row_max, mask=rows < M)
+        tl.store(log_sum_ptr + at_rows, tl.log2(row_sum), mask=rows < M)
 
 
 @triton.jit
 def flash_attention_dq_kernel(
-    dout_desc, q_desc, k_desc, v_desc, out_desc, rest_desc, lse_ptr, delta_ptr, dq_ptr, H, G, M, N, D, scale,
+    dout_desc, q_desc, k_desc, v_desc, out_desc, rest_desc, max_ptr, log_sum_ptr, delta_ptr, dq_ptr,
+    H, G, M, N, D, scale,
     CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """One program computes BLOCK_M rows of delta and of dq of one head, in the order of the forward pass.
 
-    dout_desc, q_desc, out_desc, rest_desc: [B, H, M, D]. k_desc, v_desc: [B, G, N, D]. lse_ptr, delta_ptr:
-    [B, H, M] and dq_ptr: [B, H, M, D], contiguous.
+    dout_desc, q_desc, out_desc, rest_desc: [B, H, M, D]. k_desc, v_desc: [B, G, N, D]. max_ptr, log_sum_ptr,
+    delta_ptr: [B, H, M] and dq_ptr: [B, H, M, D], contiguous.
     """
     batch_head, first_row, whole, end = rows_of_program(M, N, CAUSAL, BLOCK_M, BLOCK_N)
     batch, head = batch_head // H, batch_head % H
@@ -181,89 +195,93 @@ def flash_attention_dq_kernel(
     delta += tl.sum(dout.to(tl.float32) * rest.to(tl.float32), axis=1)
     tl.store(delta_ptr + at_rows, delta, mask=rows < M)
 
-    q = load_tile(q_desc, batch, head, first_row)
-    lse = tl.load(lse_ptr + at_rows, mask=rows < M, other=0.0)
+    q = in_registers(load_tile(q_desc, batch, head, first_row))
+    row_max = tl.load(max_ptr + at_rows, mask=rows < M, other=0.0)
+    log_sum = tl.load(log_sum_ptr + at_rows, mask=rows < M, other=0.0)
     dq = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
-    for MASKED in tl.static_range(2):
-        for col in tl.range(whole if MASKED else 0, end if MASKED else whole, BLOCK_N):
-            k = load_tile(k_desc, batch, group, col)
-            scores = tl.dot(q, k.T)
-            if MASKED:
-                scores = masked(scores, rows, col + tl.arange(0, BLOCK_N), N, CAUSAL)
-            p = tl.exp2((scores - lse[:, None]) * qk_scale)
-            v = load_tile(v_desc, batch, group, col)
-            ds = p * (tl.dot(dout, v.T) - delta[:, None])
-            dq = tl.dot(ds.to(k.dtype), k, dq)
+    tl.assume(end > 0)
+    for col in tl.range(0, end, BLOCK_N):
+        k = load_tile(k_desc, batch, group, col)
+        v = load_tile(v_desc, batch, group, col)
+        scores = tl.dot(q, k.T)
+        if col >= whole:
+            scores = masked(scores, rows, col + tl.arange(0, BLOCK_N), N, CAUSAL)
+        # Before the exponentials, which overlap with it.
+        dp = tl.dot(dout, v.T)
+        p = tl.exp2((scores - row_max[:, None]) * qk_scale - log_sum[:, None])
+        ds = p * (dp - delta[:, None])
+        dq = tl.dot(ds.to(k.dtype), k, dq)
 
     store_tile(dq_ptr, dq * scale, batch_head, first_row, M, D)
 
 
 @triton.jit
 def flash_attention_dkdv_kernel(
-    dout_desc, q_desc, k_desc, v_desc, lse_ptr, delta_ptr, dk_ptr, dv_ptr, H, G, M, N, D, scale,
+    dout_desc, q_desc, k_desc, v_desc, max_ptr, log_sum_ptr, delta_ptr, dk_ptr, dv_ptr, H, G, M, N, D, scale,
     CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """One program computes BLOCK_N rows of dk and dv of one group, over all rows of all its heads.
 
-    dout_desc, q_desc: [B, H, M, D]. k_desc, v_desc: [B, G, N, D]. lse_ptr, delta_ptr: [B, H, M] and
-    dk_ptr, dv_ptr: [B, G, N, D], contiguous. Scores are transposed, [BLOCK_N, BLOCK_M]: p and ds are then the
-    first operands of the products that follow, which may stay in registers.
+    dout_desc, q_desc: [B, H, M, D]. k_desc, v_desc: [B, G, N, D]. max_ptr, log_sum_ptr, delta_ptr: [B, H, M]
+    and dk_ptr, dv_ptr: [B, G, N, D], contiguous. Scores are transposed, [BLOCK_N, BLOCK_M]: p and ds are then
+    the first operands of the products that follow, which may stay in registers.
     """
     col_blocks = tl.cdiv(N, BLOCK_N)
     first_col = tl.program_id(0) % col_blocks * BLOCK_N
     batch_group = tl.program_id(0) // col_blocks
     batch, group = batch_group // G, batch_group % G
-    cols = first_col + tl.arange(0, BLOCK_N)
-    # Blocks of rows that see some of the columns, and the first of those that see all.
+    # The first block of rows that see some of the columns, and the end: one block at least, be it beyond M.
+    # Were the loop not sure to run, or did dk not start at 0, ptxas would wait for each single wgmma.
     start = first_col // BLOCK_M * BLOCK_M if CAUSAL else 0
-    whole = tl.cdiv(first_col + BLOCK_N - 1, BLOCK_M) * BLOCK_M if CAUSAL else 0
+    end = tl.maximum(tl.cdiv(M, BLOCK_M) * BLOCK_M, start + BLOCK_M)
+    blocks, heads = (end - start) // BLOCK_M, H // G
     qk_scale = scale * LOG2_E
-
-    # What rows that see none of the columns add: 0 * q, NaN where q made their scores infinite or NaN.
-    hidden = 0.0
-    for head in tl.range(group * (H // G), (group + 1) * (H // G)):
-        first = (batch * H + head).to(tl.int64) * M
-        for row in tl.range(0, tl.minimum(start, M), 1024):
-            rows = row + tl.arange(0, 1024)
-            hidden += tl.sum(0.0 * tl.load(lse_ptr + first + rows, mask=rows < M, other=0.0))
 
     k = load_tile(k_desc, batch, group, first_col)
     v = load_tile(v_desc, batch, group, first_col)
-    dk = tl.zeros((BLOCK_N, BLOCK_D), tl.float32) + hidden
+    dk = tl.zeros((BLOCK_N, BLOCK_D), tl.float32)
     dv = tl.zeros((BLOCK_N, BLOCK_D), tl.float32)
-    end = tl.cdiv(M, BLOCK_M) * BLOCK_M
-    for MASKED in tl.static_range(2):
-        low, high = (start, tl.minimum(whole, end)) if MASKED else (whole, end)
-        for head in tl.range(group * (H // G), (group + 1) * (H // G)):
-            first = (batch * H + head).to(tl.int64) * M
-            for above in tl.range(low, high, BLOCK_M):
-                # From the last row upwards: programs that see different rows read the same ones at a time.
-                row = low + high - BLOCK_M - above
-                # Beyond the last row q and dout are zeros, and add nothing; columns beyond N are not stored.
-                rows = row + tl.arange(0, BLOCK_M)
-                q = load_tile(q_desc, batch, head, row)
-                dout = load_tile(dout_desc, batch, head, row)
-                dp = tl.dot(v, dout.T)
-                dp -= tl.load(delta_ptr + first + rows, mask=rows < M, other=0.0)[None, :]
-                scores = tl.dot(k, q.T)
-                scores -= tl.load(lse_ptr + first + rows, mask=rows < M, other=0.0)[None, :]
-                if CAUSAL and MASKED:
-                    scores = tl.where(cols[:, None] <= rows[None, :], scores, -float("inf"))
-                p = tl.exp2(scores * qk_scale)
-                dv = tl.dot(p.to(dout.dtype), dout, dv)
-                dk = tl.dot((p * dp).to(q.dtype), q, dk)
+    tl.assume(blocks * heads > 0)
+    for step in tl.range(0, blocks * heads):
+        head = group * heads + step // blocks
+        # From the last row upwards: programs that see different rows read the same ones at a time.
+        row = end - BLOCK_M - step % blocks * BLOCK_M
+        # Beyond the last row q and dout are zeros, and add nothing; columns beyond N are not stored.
+        rows = row + tl.arange(0, BLOCK_M)
+        at_rows = (batch * H + head).to(tl.int64) * M + rows
+        q = load_tile(q_desc, batch, head, row)
+        dout = load_tile(dout_desc, batch, head, row)
+        scores = tl.dot(k, q.T)
+        if CAUSAL and row < first_col + BLOCK_N - 1:
+            cols = first_col + tl.arange(0, BLOCK_N)
+            scores = tl.where(cols[:, None] <= rows[None, :], scores, -float("inf"))
+        # Each is loaded where it is used, which takes fewest registers.
+        scores -= tl.load(max_ptr + at_rows, mask=rows < M, other=0.0)[None, :]
+        dp = tl.dot(v, dout.T)
+        p = tl.exp2(scores * qk_scale - tl.load(log_sum_ptr + at_rows, mask=rows < M, other=0.0)[None, :])
+        dv = tl.dot(p.to(dout.dtype), dout, dv)
+        delta = tl.load(delta_ptr + at_rows, mask=rows < M, other=0.0)
+        dk = tl.dot((p * (dp - delta[None, :])).to(q.dtype), q, dk)
 
-    store_tile(dk_ptr, dk * scale, batch_group, first_col, N, D)
+    # What rows that see none of the columns add: 0 * q, NaN where q made their scores infinite or NaN.
+    hidden = 0.0
+    for head in tl.range(group * heads, (group + 1) * heads):
+        first = (batch * H + head).to(tl.int64) * M
+        for row in tl.range(0, tl.minimum(start, M), 1024):
+            rows = row + tl.arange(0, 1024)
+            hidden += tl.sum(0.0 * tl.load(log_sum_ptr + first + rows, mask=rows < M, other=0.0))
+    store_tile(dk_ptr, dk * scale + hidden, batch_group, first_col, N, D)
     store_tile(dv_ptr, dv, batch_group, first_col, N, D)
 
 
 def flash_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool, scale: float, differentiable: bool
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """q: [B, H, M, D]; k, v: [B, G, N, D]; any strides; scale > 0.
 
     Returns out [B, H, M, D], in q's dtype, and, empty unless differentiable, what its rounding left over, in
-    the same dtype, and the log-sum-exp of each row's scores, divided by scale, float32 [B, H, M].
+    the same dtype, and of each row the largest q . k and log2 of the sum of exp(scale * (q . k - largest)),
+    float32 [B, H, M].
     """
     if q.dtype not in (torch.bfloat16, torch.float16):
         raise TypeError(f"flash_attention takes bfloat16 or float16, not {q.dtype}")
@@ -271,21 +289,24 @@ def flash_attention(
     G, N = k.shape[1:3]
     out = torch.empty((B, H, M, D), dtype=q.dtype, device=q.device)
     rest = torch.empty_like(out) if differentiable else out.new_empty(0)
-    lse = out.new_empty((B, H, M) if differentiable else 0, dtype=torch.float32)
+    row_max = out.new_empty((B, H, M) if differentiable else 0, dtype=torch.float32)
+    log_sum = torch.empty_like(row_max)
     if out.numel() == 0 or N == 0:
-        return out.zero_(), rest.zero_(), lse.zero_()
+        return out.zero_(), rest.zero_(), row_max.zero_(), log_sum.zero_()
     options = launch_options("forward", q)
     grid = (B * H * triton.cdiv(M, options["BLOCK_M"]),)
     flash_attention_kernel[grid](
-        *described([q], options["BLOCK_M"]), *described([k, v], options["BLOCK_N"]), out, rest, lse,
-        H, G, M, N, D, scale, CAUSAL=causal, DIFFERENTIABLE=differentiable, **options,
+        *described([q], options["BLOCK_M"]), *described([k, v], options["BLOCK_N"]),
+        out, rest, row_max, log_sum, H, G, M, N, D, scale,
+        CAUSAL=causal, DIFFERENTIABLE=differentiable, **options,
     )  # fmt: skip
-    return out, rest, lse
+    return out, rest, row_max, log_sum
 
 
 def flash_attention_backward(
     dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
-    out: torch.Tensor, rest: torch.Tensor, lse: torch.Tensor, *, causal: bool, scale: float,
+    out: torch.Tensor, rest: torch.Tensor, row_max: torch.Tensor, log_sum: torch.Tensor,
+    *, causal: bool, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """dout: [B, H, M, D], any strides; the others as flash_attention takes and returns them.
 
@@ -297,21 +318,21 @@ def flash_attention_backward(
     if q.numel() == 0 or k.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
     dout, q, k, v = (aligned(x) for x in (dout, q, k, v))
-    delta = torch.empty_like(lse)
+    delta = torch.empty_like(row_max)
     arguments = (H, G, M, N, D, scale, causal)
 
     options = launch_options("dq", q)
     grid = (B * H * triton.cdiv(M, options["BLOCK_M"]),)
     flash_attention_dq_kernel[grid](
         *described([dout, q], options["BLOCK_M"]), *described([k, v], options["BLOCK_N"]),
-        *described([out, rest], options["BLOCK_M"]), lse, delta, dq, *arguments, **options,
+        *described([out, rest], options["BLOCK_M"]), row_max, log_sum, delta, dq, *arguments, **options,
     )  # fmt: skip
 
     options = launch_options("dkdv", q)
     grid = (B * G * triton.cdiv(N, options["BLOCK_N"]),)
     flash_attention_dkdv_kernel[grid](
         *described([dout, q], options["BLOCK_M"]), *described([k, v], options["BLOCK_N"]),
-        lse, delta, dk, dv, *arguments, **options,
+        row_max, log_sum, delta, dk, dv, *arguments, **options,
     )  # fmt: skip
     return dq, dk, dv
 
@@ -320,10 +341,8 @@ def flash_attention_backward(
 def tiles_of(device: int) -> dict[str, list[tuple[int, ...]]]:
     """The tiles that suit the GPU, by its TMA unit and its shared memory; asked once for each."""
     target = triton.runtime.driver.active.get_current_target()
-    if target.backend == "cuda" and target.arch // 10 == 10:
-        return SM_100_TILES
     # The interpreter ("cpu") takes any tile; sm_120 has a TMA unit, but less shared memory.
-    large = target.backend == "cpu" or (target.backend == "cuda" and target.arch // 10 == 9)
+    large = target.backend == "cpu" or (target.backend == "cuda" and target.arch // 10 in (9, 10))
     return TILES if large else dict.fromkeys(TILES, SMALL_TILES)
 
 
@@ -374,17 +393,18 @@ def backward(ctx, dout, *_):
 def fake_flash_attention(q, k, v, *, causal, scale, differentiable):
     """Shapes and dtypes alone, of what flash_attention returns."""
     rest = q.new_empty(q.shape if differentiable else 0)
-    return q.new_empty(q.shape), rest, q.new_empty(q.shape[:3] if differentiable else 0, dtype=torch.float32)
+    row_max = q.new_empty(q.shape[:3] if differentiable else 0, dtype=torch.float32)
+    return q.new_empty(q.shape), rest, row_max, torch.empty_like(row_max)
 
 
 library = torch.library.Library("reference_kernels", "FRAGMENT")
 library.define(
     "flash_attention(Tensor q, Tensor k, Tensor v, *, bool causal, float scale, bool differentiable)"
-    " -> (Tensor, Tensor, Tensor)"
+    " -> (Tensor, Tensor, Tensor, Tensor)"
 )
 library.define(
-    "flash_attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor rest, Tensor lse,"
-    " *, bool causal, float scale) -> (Tensor, Tensor, Tensor)"
+    "flash_attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor rest,"
+    " Tensor row_max, Tensor log_sum, *, bool causal, float scale) -> (Tensor, Tensor, Tensor)"
 )
 library.impl("flash_attention", flash_attention, "CompositeExplicitAutograd")
 library.impl("flash_attention_backward", flash_attention_backward, "CompositeExplicitAutograd")
@@ -402,7 +422,7 @@ torch.library.register_autograd(
 def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool, scale: float) -> torch.Tensor:
     """q: [B, H, M, D]; k, v: [B, G, N, D], of one dtype, any strides. Returns [B, H, M, D] in that dtype."""
     if scale <= 0:
-        # The kernels take the maximum of a row before they scale it, and divide by scale.
+        # The kernels take the maximum of a row before they scale it.
         q, scale = (-q, -scale) if scale < 0 else (q * 0, 1.0)
     differentiable = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     return torch.ops.reference_kernels.flash_attention(

@@ -4,7 +4,8 @@ x is [M, K], w is [N, K], bias is [N], out is [M, N]; layer_norm(x)[m, k] = (x[m
 sqrt(var[m] + eps) * g[k] + b[k] with g and b [K]; Ba, Kiros and Hinton, 2016, arXiv:1607.06450. One kernel
 writes the normalised rows, rounded to x's dtype as PyTorch rounds them, a second one multiplies them and adds
 bias. Sums are float32, rounded once, to x's dtype; float32 operands are multiplied as bf16x6, at float32's
-accuracy. As in PyTorch, NaN and infinities in x make their row NaN, those in g and w spread as products do.
+accuracy. From sm_90 on the second kernel's programs start while the first one's last rows are written. As in
+PyTorch, NaN and infinities in x make their row NaN, those in g and w spread as products do.
 
 Two ways save writing the normalised rows, and neither is taken. The algebraic fold, rstd * (x @ (g * w)^T -
 mean * sum(g * w)) + ..., subtracts sums that grow with the mean, so a large mean costs digits, and an
@@ -13,13 +14,14 @@ so N / BLOCK_N times, and sends it to the tensor cores by way of registers. The 
 cost M * K elements of traffic, some 4 % of the product's time at M=8192 and N=K=4096 in bfloat16, for a
 product that reads both operands by descriptors (TMA), straight into the shared memory that it multiplies.
 
-Technique: statistics shifted by the first block's mean, then a product of blocks that descriptors (TMA) copy.
+Technique: statistics shifted by the first block's mean, then a product by programs that stay, of blocks that
+descriptors (TMA) copy, launched before the rows are done (programmatic dependent launch).
 Topics: tiles, autotune, pipelining and persistence, reductions, fusion and precision, descriptors.
 """
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -63,12 +65,16 @@ def normalised_rows_kernel(
     b_stride,
     out_row_stride,
     BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
     """One program normalises one row; BLOCK_N >= n_cols.
 
     x_ptr: [n_rows, n_cols], any strides. g_ptr, b_ptr: [n_cols], elements g_stride and b_stride apart.
-    out_ptr: [n_rows, n_cols], rows out_row_stride apart.
+    out_ptr: [n_rows, n_cols], rows out_row_stride apart. OVERLAPS: the next kernel may start before this one
+    ends.
     """
+    if OVERLAPS:
+        tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_N).to(tl.int64)
     mask = cols < n_cols
@@ -96,15 +102,19 @@ def normalised_long_rows_kernel(
     b_stride,
     out_row_stride,
     BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
     """One program normalises one row, BLOCK_N columns at a time.
 
     x_ptr: [n_rows, n_cols], any strides. g_ptr, b_ptr: [n_cols], elements g_stride and b_stride apart.
-    out_ptr: [n_rows, n_cols], rows out_row_stride apart.
+    out_ptr: [n_rows, n_cols], rows out_row_stride apart. OVERLAPS: the next kernel may start before this one
+    ends.
 
     The columns are shifted by the first block's mean. What remains of the row's mean has a square of at most
     n_cols / BLOCK_N times the variance, so the subtraction of it is harmless.
     """
+    if OVERLAPS:
+        tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     x_row_ptr = x_ptr + row * x_row_stride
     out_row_ptr = out_ptr + row * out_row_stride
@@ -143,8 +153,11 @@ def normalised_long_rows_kernel(
 
 def set_blocks(arguments: dict[str, Any]) -> None:
     """Gives each descriptor the block of the configuration that is about to run."""
-    arguments["x"].block_shape = [arguments["BLOCK_M"], arguments["BLOCK_K"]]
-    arguments["w"].block_shape = [arguments["BLOCK_N"], arguments["BLOCK_K"]]
+    BLOCK_M, BLOCK_N, BLOCK_K = (arguments[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
+    arguments["x"].block_shape = [BLOCK_M, BLOCK_K]
+    arguments["w"].block_shape = [BLOCK_N, BLOCK_K]
+    if isinstance(arguments["out"], TensorDescriptor):
+        arguments["out"].block_shape = [BLOCK_M, BLOCK_N // 2]
 
 
 CONFIGS = [
@@ -160,8 +173,7 @@ CONFIGS = [
         (64, 128, 4, 4),
         (128, 128, 8, 4),
         (128, 256, 8, 3),
-        (256, 128, 8, 3),
-        (256, 128, 8, 4),
+        (128, 256, 8, 4),
     ]
 ]
 
@@ -183,6 +195,20 @@ def worth_trying(
     ]
 
 
+@triton.jit
+def store_block(matrix, row, col, block, n_rows, n_cols, LAYOUT: tl.constexpr):
+    """Writes what of the block lies within a contiguous matrix [n_rows, n_cols], from (row, col) on.
+
+    matrix: a descriptor of it (LAYOUT "rows") or a pointer ("pointers").
+    """
+    if LAYOUT == "rows":
+        matrix.store([row, col], block.to(matrix.dtype))
+    else:
+        rows = tl.arange(0, block.shape[0]).to(tl.int64)[:, None] + row
+        cols = tl.arange(0, block.shape[1]).to(tl.int64)[None, :] + col
+        tl.store(matrix + rows * n_cols + cols, block, mask=(rows < n_rows) & (cols < n_cols))
+
+
 @triton.autotune(
     CONFIGS,
     # BLOCK_K stands for the dtype, which descriptors hide from the tuner.
@@ -194,37 +220,44 @@ def linear_kernel(
     x,
     w,
     bias_ptr,
-    out_ptr,
+    out,
     M,
     N,
     K,
     bias_stride,
+    OUT_LAYOUT: tl.constexpr,
     INPUT_PRECISION: tl.constexpr,
     GROUP_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    OVERLAPS: tl.constexpr,
 ):
-    """One program computes a BLOCK_M x BLOCK_N block of out.
+    """Program p computes blocks p, p + n_programs, ... of out, each BLOCK_M x BLOCK_N.
 
     x: a descriptor of [M, K], w: one of [N, K]; beyond their edges they read zeros. bias_ptr: [N], elements
-    bias_stride apart. out_ptr: [M, N], contiguous.
+    bias_stride apart. out: [M, N], contiguous, a descriptor (OUT_LAYOUT "rows") or a pointer ("pointers").
+    OVERLAPS: the kernel before this one may still run.
     """
-    # Blocks of GROUP_M rows are computed at a time: they share x and w in the L2 cache.
+    if OVERLAPS:
+        tl.extra.cuda.gdc_wait()
     blocks_m = tl.cdiv(M, BLOCK_M)
     blocks_n = tl.cdiv(N, BLOCK_N)
-    program = tl.program_id(0)
-    block_m, block_n = tl.swizzle2d(program // blocks_n, program % blocks_n, blocks_m, blocks_n, GROUP_M)
-    row = block_m * BLOCK_M
-    col = block_n * BLOCK_N
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for k in tl.range(0, K, BLOCK_K):
-        total = tl.dot(x.load([row, k]), w.load([col, k]).T, total, input_precision=INPUT_PRECISION)
-
-    rows = row.to(tl.int64) + tl.arange(0, BLOCK_M)[:, None]
-    cols = col.to(tl.int64) + tl.arange(0, BLOCK_N)[None, :]
-    bias = tl.load(bias_ptr + cols * bias_stride, mask=cols < N, other=0.0).to(tl.float32)
-    tl.store(out_ptr + rows * N + cols, total + bias, mask=(rows < M) & (cols < N))
+    for i in tl.range(tl.program_id(0), blocks_m * blocks_n, tl.num_programs(0), flatten=True):
+        # Blocks of GROUP_M rows are computed at a time: they share x and w in the L2 cache.
+        block_m, block_n = tl.swizzle2d(i // blocks_n, i % blocks_n, blocks_m, blocks_n, GROUP_M)
+        row = block_m * BLOCK_M
+        col = block_n * BLOCK_N
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in tl.range(0, K, BLOCK_K):
+            total = tl.dot(x.load([row, k]), w.load([col, k]).T, total, input_precision=INPUT_PRECISION)
+        cols = col.to(tl.int64) + tl.arange(0, BLOCK_N)
+        bias = tl.load(bias_ptr + cols * bias_stride, mask=cols < N, other=0.0).to(tl.float32)
+        total += bias[None, :]
+        # By halves, which take half the shared memory on their way: what they leave is a stage more.
+        left, right = tl.split(total.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        store_block(out, row, col, left, M, N, OUT_LAYOUT)
+        store_block(out, row, col + BLOCK_N // 2, right, M, N, OUT_LAYOUT)
 
 
 def layer_norm_linear(
@@ -238,6 +271,7 @@ def layer_norm_linear(
         return out
     if K == 0:
         return out.copy_(bias)
+    device = device_in_use(triton.runtime.driver.active.get_current_device())
     normalised = aligned_rows(M, K, x)
     BLOCK_N = min(triton.next_power_of_2(K), LONGEST_BLOCK)
     normalise = normalised_rows_kernel if K <= BLOCK_N else normalised_long_rows_kernel
@@ -253,35 +287,57 @@ def layer_norm_linear(
         b.stride(0),
         normalised.stride(0),
         BLOCK_N=BLOCK_N,
+        OVERLAPS=device.launches_overlap,
         num_warps=max(BLOCK_N // 1024, 4),
     )
     if not is_describable(w):
         w = aligned_rows(N, K, w).copy_(w)
 
     def grid(config: Mapping[str, int]) -> tuple[int]:
-        """A program for each block of out."""
-        return (triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"]),)
+        """Programs that have equally many blocks, one for each multiprocessor at most."""
+        blocks = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+        return (triton.cdiv(blocks, triton.cdiv(blocks, device.multiprocessors)),)
 
+    launch = {"launch_pdl": True} if device.launches_overlap else {}
     linear_kernel[grid](
         TensorDescriptor.from_tensor(normalised, [1, 1]),
         TensorDescriptor.from_tensor(w, [1, 1]),
         bias,
-        out,
+        TensorDescriptor.from_tensor(out, [1, 1]) if is_describable(out) else out,
         M,
         N,
         K,
         bias.stride(0),
-        INPUT_PRECISION=float32_precision(),
-        GROUP_M=8,
+        OUT_LAYOUT="rows" if is_describable(out) else "pointers",
+        INPUT_PRECISION=device.float32_precision,
+        GROUP_M=16,
         BLOCK_K=BLOCK_BYTES // x.element_size(),
+        OVERLAPS=device.launches_overlap,
+        **launch,
     )
     return out
 
 
+class Device(NamedTuple):
+    """What matters here of the device in use."""
+
+    multiprocessors: int
+    launches_overlap: bool
+    """Whether a kernel may start while the one before it ends."""
+    float32_precision: str
+    """What `tl.dot` is asked for, for float32 operands."""
+
+
 @functools.cache
-def float32_precision() -> str:
-    """What `tl.dot` is asked for: the interpreter's products are float32 already, and it knows no bf16x6."""
-    return "ieee" if triton.runtime.driver.active.get_current_target().backend == "cpu" else "bf16x6"
+def device_in_use(index: int) -> Device:
+    """Asked once for each device."""
+    target = triton.runtime.driver.active.get_current_target()
+    if target.backend == "cpu":
+        # The interpreter: its products are float32 already, and two programs show all.
+        return Device(multiprocessors=2, launches_overlap=False, float32_precision="ieee")
+    limits = triton.runtime.driver.active.utils.get_device_properties(index)
+    overlap = target.backend == "cuda" and target.arch >= 90
+    return Device(limits["multiprocessor_count"], overlap, float32_precision="bf16x6")
 
 
 def aligned_rows(n_rows: int, n_cols: int, like: torch.Tensor) -> torch.Tensor:

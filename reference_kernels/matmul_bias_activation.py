@@ -1,19 +1,22 @@
 """Matrix product with bias and activation in one kernel: out = gelu(x @ w + b).
 
 x is [M, K], w is [K, N], b is [N], out is [M, N]; gelu(z) = z/2 * (1 + tanh(sqrt(2/pi) * (z + 0.044715
-z**3))), Hendrycks and Gimpel, 2016, arXiv:1606.08415. The product itself never goes to memory; the programs
-run in groups that share blocks of x and w in the L2 cache. Where there is a TMA unit (Hopper and newer),
-blocks travel by tensor descriptors, straight into the shared memory that they are multiplied from; strides
-that these cannot follow, and other GPUs, take pointers. Sums, bias and activation are float32, rounded once,
-to x's dtype.
+z**3))), Hendrycks and Gimpel, 2016, arXiv:1606.08415. The product itself never goes to memory. Programs stay:
+each computes one block of out after the other, and loads the next one's operands while bias and activation of
+the last are computed. They run in groups that share blocks of x and w in the L2 cache. Where there is a TMA
+unit (Hopper and newer), blocks travel by tensor descriptors, straight into the shared memory that they are
+multiplied from; strides that these cannot follow, and other GPUs, take pointers. Sums, bias and activation
+are float32, rounded once, to x's dtype.
 
 A float32 number is the sum of three bfloat16 terms, and of the nine products of such terms the six largest
 make float32's accuracy on the tensor cores, where TF32 would keep 10 bits of 23. Large operands are split
 once, by a kernel of their own, and multiplied as bfloat16 matrices; smaller ones are split block by block
-where they are multiplied (bf16x6).
+where they are multiplied (bf16x6). Tensor cores cut off what they add to a large sum: their sums are short,
+and added up in float32.
 
-Technique: blocks in L2-friendly order, an epilogue in registers, float32 as six products of bfloat16 terms.
-Topics: tiles, grids, masks, autotune, fusion and precision, descriptors.
+Technique: an epilogue in registers beneath the next block's loads, blocks in L2-friendly order, float32 as
+six products of bfloat16 terms with short sums.
+Topics: tiles, grids, masks, autotune, fusion and precision, pipelining and persistence, descriptors.
 """
 
 import functools
@@ -34,8 +37,10 @@ DIMS = {"M": [1, 16, 200, 512], "N": [1, 64, 200, 512], "K": [1, 64, 200]}
 
 # Rows of x and columns of w from which float32 operands are split once, not in every program that reads them.
 SPLIT_FROM = 512
-# Of a split operand's terms: the largest BLOCK_K.
+# Of a split operand's terms: the largest block.
 TERM_ALIGNMENT = 128
+# Steps along K whose products the tensor cores add up by themselves, with float32 operands.
+SHORT_SUM = tl.constexpr(8)
 LARGEST_BFLOAT16 = tl.constexpr(3.3895313892515355e38)
 
 
@@ -47,30 +52,33 @@ def reference(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor
 def set_blocks(arguments: dict[str, Any]) -> None:
     """Gives each descriptor the block of the configuration that is about to run."""
     BLOCK_M, BLOCK_N, BLOCK_K = (arguments[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
-    for name, block in {"x": [BLOCK_M, BLOCK_K], "w": [BLOCK_K, BLOCK_N]}.items():
+    blocks = {"x": [BLOCK_M, BLOCK_K], "w": [BLOCK_K, BLOCK_N], "out": [BLOCK_M, BLOCK_N // 2]}
+    for name, block in blocks.items():
         if isinstance(arguments[name], TensorDescriptor):
             by_columns = arguments[f"{name.upper()}_LAYOUT"] == "columns"
             arguments[name].block_shape = block[::-1] if by_columns else block
 
 
+def configuration(block_m: int, block_n: int, block_k: int, num_warps: int, num_stages: int) -> triton.Config:
+    """One to try."""
+    blocks = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k}
+    return triton.Config(blocks, num_warps=num_warps, num_stages=num_stages, pre_hook=set_blocks)
+
+
 CONFIGS = [
-    triton.Config(
-        {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k},
-        num_warps=num_warps,
-        num_stages=num_stages,
-        pre_hook=set_blocks,
-    )
-    for block_m, block_n, block_k, num_warps, num_stages in [
-        (32, 64, 64, 4, 3),
-        (16, 64, 64, 4, 5),
-        (16, 64, 128, 4, 6),
-        (64, 64, 64, 4, 4),
-        (64, 128, 64, 4, 4),
-        (128, 128, 64, 4, 3),
-        (128, 256, 64, 8, 3),
-        (128, 256, 64, 8, 4),
-        (256, 128, 64, 8, 4),
-    ]
+    configuration(32, 64, 64, 4, 3),
+    configuration(16, 64, 64, 4, 5),
+    configuration(16, 64, 128, 4, 6),
+    configuration(64, 64, 64, 4, 4),
+    configuration(64, 128, 64, 4, 4),
+    configuration(128, 128, 64, 4, 3),
+    configuration(128, 256, 64, 8, 3),
+    configuration(128, 256, 64, 8, 4),
+]
+TERM_CONFIGS = [
+    configuration(64, 64, 64, 4, 2),
+    configuration(128, 128, 32, 8, 3),
+    configuration(128, 128, 64, 8, 4),
 ]
 
 
@@ -80,8 +88,7 @@ def worth_trying(
     """Leaves out blocks wider than the output and, in float32, those whose split operands would spill."""
     most_rows = triton.next_power_of_2(arguments["M"])
     most_cols = triton.next_power_of_2(arguments["N"])
-    splits_in_registers = arguments["out_ptr"].dtype == torch.float32 and arguments["TERMS"] == 1
-    largest = 64 * 64 if splits_in_registers else 128 * 256
+    largest = 64 * 64 if arguments["b_ptr"].dtype == torch.float32 else 128 * 256
     smallest, *others = configs
     return [smallest] + [
         config
@@ -166,6 +173,30 @@ def load_block(
     return block
 
 
+@triton.jit
+def store_block(matrix, row, col, block, n_rows, n_cols, LAYOUT: tl.constexpr):
+    """Writes what of the block lies within a contiguous matrix [n_rows, n_cols], from (row, col) on.
+
+    matrix: a descriptor of it (LAYOUT "rows") or a pointer ("pointers").
+    """
+    if LAYOUT == "rows":
+        matrix.store([row, col], block.to(matrix.dtype))
+    else:
+        rows = tl.arange(0, block.shape[0]).to(tl.int64)[:, None] + row
+        cols = tl.arange(0, block.shape[1]).to(tl.int64)[None, :] + col
+        tl.store(matrix + rows * n_cols + cols, block, mask=(rows < n_rows) & (cols < n_cols))
+
+
+@triton.jit
+def corner(block, blocks_m, blocks_n, GROUP_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Row and column at which a block of out begins.
+
+    Blocks of GROUP_M rows are computed at a time: they share x and w in the L2 cache.
+    """
+    block_m, block_n = tl.swizzle2d(block // blocks_n, block % blocks_n, blocks_m, blocks_n, GROUP_M)
+    return block_m * BLOCK_M, block_n * BLOCK_N
+
+
 @triton.autotune(
     CONFIGS,
     key=["M", "N", "K", "X_LAYOUT", "W_LAYOUT"],
@@ -176,21 +207,64 @@ def matmul_bias_activation_kernel(
     x,
     w,
     b_ptr,
-    out_ptr,
+    out,
+    M,
+    N,
+    K,
+    x_row_stride,
+    x_col_stride,
+    w_row_stride,
+    w_col_stride,
+    b_stride,
+    X_LAYOUT: tl.constexpr,
+    W_LAYOUT: tl.constexpr,
+    OUT_LAYOUT: tl.constexpr,
+    INPUT_PRECISION: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Program p computes blocks p, p + n_programs, ... of out, each BLOCK_M x BLOCK_N.
+
+    x: [M, K], w: [K, N] and out: [M, N], descriptors or pointers as their LAYOUT says; out is contiguous.
+    b_ptr: [N], elements b_stride apart.
+    """
+    blocks_m = tl.cdiv(M, BLOCK_M)
+    blocks_n = tl.cdiv(N, BLOCK_N)
+    for i in tl.range(tl.program_id(0), blocks_m * blocks_n, tl.num_programs(0), flatten=True):
+        row, col = corner(i, blocks_m, blocks_n, GROUP_M, BLOCK_M, BLOCK_N)
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in tl.range(0, K, BLOCK_K):
+            x_block = load_block(x, row, k, M, K, x_row_stride, x_col_stride, X_LAYOUT, BLOCK_M, BLOCK_K)
+            w_block = load_block(w, k, col, K, N, w_row_stride, w_col_stride, W_LAYOUT, BLOCK_K, BLOCK_N)
+            total = tl.dot(x_block, w_block, total, input_precision=INPUT_PRECISION)
+        cols = col.to(tl.int64) + tl.arange(0, BLOCK_N)
+        b = tl.load(b_ptr + cols * b_stride, mask=cols < N, other=0.0).to(tl.float32)
+        total = gelu(total + b[None, :])
+        # By halves, which take half the shared memory on their way: what they leave is a stage more.
+        left, right = tl.split(total.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        store_block(out, row, col, left, M, N, OUT_LAYOUT)
+        store_block(out, row, col + BLOCK_N // 2, right, M, N, OUT_LAYOUT)
+
+
+@triton.autotune(TERM_CONFIGS, key=["M", "N", "K", "X_LAYOUT", "W_LAYOUT"])
+@triton.jit
+def float32_matmul_bias_activation_kernel(
+    x,
+    w,
+    b_ptr,
+    out,
     M,
     N,
     K,
     x_rows,
-    x_row_stride,
-    x_col_stride,
     w_rows,
+    x_row_stride,
     w_row_stride,
-    w_col_stride,
     b_stride,
-    TERMS: tl.constexpr,
     X_LAYOUT: tl.constexpr,
     W_LAYOUT: tl.constexpr,
-    INPUT_PRECISION: tl.constexpr,
     GROUP_M: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -198,51 +272,41 @@ def matmul_bias_activation_kernel(
 ):
     """One program computes a BLOCK_M x BLOCK_N block of out.
 
-    x: [TERMS * x_rows, K] and w: [TERMS * w_rows, N], descriptors or pointers as their LAYOUT says; each
-    operand is the sum of its terms, which stand below each other. b_ptr: [N], elements b_stride apart.
-    out_ptr: [M, N], contiguous.
+    x: [3 * x_rows, K] and w: [3 * w_rows, N], descriptors or pointers as their LAYOUT says: the three terms
+    of each operand below each other, largest first. b_ptr: [N], elements b_stride apart. out: a pointer to
+    [M, N], contiguous.
     """
-    # Successive programs walk down GROUP_M rows of blocks before the next column: they share what L2 holds.
-    program = tl.program_id(0)
-    programs_m = tl.cdiv(M, BLOCK_M)
-    programs_n = tl.cdiv(N, BLOCK_N)
-    block_m, block_n = tl.swizzle2d(
-        program // programs_n, program % programs_n, programs_m, programs_n, GROUP_M
-    )
-    row = block_m * BLOCK_M
-    col = block_n * BLOCK_N
-
+    row, col = corner(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M, BLOCK_M, BLOCK_N)
+    steps = tl.cdiv(K, BLOCK_K)
     total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    # Each next term is 2**8 times smaller or more: the smallest products first, those whose terms' numbers
-    # add up to 2, and smaller ones not at all.
-    for level in tl.range(TERMS - 1, -1, -1):
-        # What follows an infinite first term is NaN, and says nothing.
-        total = tl.where(total == total, total, 0.0)
-        for x_term in tl.range(0, level + 1):
-            x_row = x_term * x_rows + row
-            w_row = (level - x_term) * w_rows
-            for k in tl.range(0, K, BLOCK_K):
-                x_block = load_block(
-                    x, x_row, k, TERMS * x_rows, K, x_row_stride, x_col_stride, X_LAYOUT, BLOCK_M, BLOCK_K
-                )
-                w_block = load_block(
-                    w,
-                    w_row + k,
-                    col,
-                    TERMS * w_rows,
-                    N,
-                    w_row_stride,
-                    w_col_stride,
-                    W_LAYOUT,
-                    BLOCK_K,
-                    BLOCK_N,
-                )
-                total = tl.dot(x_block, w_block, total, input_precision=INPUT_PRECISION)
+    short = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for step in tl.range(0, 6 * steps):
+        # Each next term is 2**8 times smaller or more: the smallest products first, three whose terms'
+        # numbers add up to 2, then two, then that of the largest terms; smaller ones not at all.
+        product = step // steps
+        first_product = tl.where(product < 3, 0, tl.where(product < 5, 3, 5))
+        x_term = product - first_product
+        w_term = tl.where(product < 3, 2, tl.where(product < 5, 1, 0)) - x_term
+        k = (step - product * steps) * BLOCK_K
+        x_block = load_block(
+            x, x_term * x_rows + row, k, 3 * x_rows, K, x_row_stride, 1, X_LAYOUT, BLOCK_M, BLOCK_K
+        )
+        w_block = load_block(
+            w, w_term * w_rows + k, col, 3 * w_rows, N, w_row_stride, 1, W_LAYOUT, BLOCK_K, BLOCK_N
+        )
+        short = tl.dot(x_block, w_block, short)
+        is_last = (step == 3 * steps - 1) | (step == 5 * steps - 1)
+        if (step % SHORT_SUM == SHORT_SUM - 1) | is_last:
+            total += short
+            short = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+            if is_last:
+                # What follows an infinite first term is NaN, and says nothing.
+                total = tl.where(total == total, total, 0.0)
+    total += short
 
-    rows = row.to(tl.int64) + tl.arange(0, BLOCK_M)[:, None]
-    cols = col.to(tl.int64) + tl.arange(0, BLOCK_N)[None, :]
-    b = tl.load(b_ptr + cols * b_stride, mask=cols < N, other=0.0).to(tl.float32)
-    tl.store(out_ptr + rows * N + cols, gelu(total + b), mask=(rows < M) & (cols < N))
+    cols = col.to(tl.int64) + tl.arange(0, BLOCK_N)
+    b = tl.load(b_ptr + cols * b_stride, mask=cols < N, other=0.0)
+    store_block(out, row, col, gelu(total + b[None, :]), M, N, "pointers")
 
 
 def bfloat16_terms(x: torch.Tensor) -> torch.Tensor:
@@ -265,6 +329,7 @@ def bfloat16_terms(x: torch.Tensor) -> torch.Tensor:
 class Device(NamedTuple):
     """What matters here of the device in use."""
 
+    multiprocessors: int
     has_tma: bool
     float32_precision: str
     """What `tl.dot` is asked for, for float32 operands."""
@@ -275,9 +340,11 @@ def device_in_use(index: int) -> Device:
     """Asked once for each device."""
     target = triton.runtime.driver.active.get_current_target()
     if target.backend == "cpu":
-        # The interpreter: it follows descriptors, and its products are float32 already; it knows no bf16x6.
-        return Device(has_tma=True, float32_precision="ieee")
-    return Device(has_tma=target.backend == "cuda" and target.arch >= 90, float32_precision="bf16x6")
+        # The interpreter: it follows descriptors, its products are float32 already, two programs show all.
+        return Device(multiprocessors=2, has_tma=True, float32_precision="ieee")
+    limits = triton.runtime.driver.active.utils.get_device_properties(index)
+    has_tma = target.backend == "cuda" and target.arch >= 90
+    return Device(limits["multiprocessor_count"], has_tma, float32_precision="bf16x6")
 
 
 def layout_of(matrix: torch.Tensor, device: Device) -> str:
@@ -307,29 +374,59 @@ def matmul_bias_activation(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) ->
     out = torch.empty((M, N), dtype=x.dtype, device=x.device)
     if out.numel() == 0:
         return out
-    TERMS = 3 if x.dtype == torch.float32 and min(M, N) >= SPLIT_FROM else 1
-    operands = (bfloat16_terms(x), bfloat16_terms(w)) if TERMS == 3 else (x, w)
     device = device_in_use(triton.runtime.driver.active.get_current_device())
-    layouts = [layout_of(matrix, device) for matrix in operands]
-    sizes = [(matrix.shape[0] // TERMS, *matrix.stride()) for matrix in operands]
+    if x.dtype == torch.float32 and min(M, N) >= SPLIT_FROM and K > 0:
+        return of_terms(x, w, b, out, device)
+    layouts = [layout_of(matrix, device) for matrix in (x, w, out)]
+
+    def grid(config: Mapping[str, int]) -> tuple[int]:
+        """Programs that have equally many blocks, one for each multiprocessor at most."""
+        blocks = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+        return (triton.cdiv(blocks, triton.cdiv(blocks, device.multiprocessors)),)
+
+    x_operand, w_operand, out_operand = map(operand, (x, w, out), layouts)
+    matmul_bias_activation_kernel[grid](
+        x_operand,
+        w_operand,
+        b,
+        out_operand,
+        M,
+        N,
+        K,
+        *x.stride(),
+        *w.stride(),
+        b.stride(0),
+        *layouts,
+        INPUT_PRECISION=device.float32_precision,
+        GROUP_M=16,
+    )
+    return out
+
+
+def of_terms(
+    x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, out: torch.Tensor, device: Device
+) -> torch.Tensor:
+    """Fills out [M, N] from x [M, K], w [K, N] and b [N], all float32, by bfloat16 terms. Returns it."""
+    M, K = x.shape
+    N = w.shape[1]
+    terms = bfloat16_terms(x), bfloat16_terms(w)
+    layouts = [layout_of(matrix, device) for matrix in terms]
 
     def grid(config: Mapping[str, int]) -> tuple[int]:
         """A program for each block of out."""
         return (triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"]),)
 
-    matmul_bias_activation_kernel[grid](
-        *map(operand, operands, layouts),
+    float32_matmul_bias_activation_kernel[grid](
+        *map(operand, terms, layouts),
         b,
         out,
         M,
         N,
         K,
-        *sizes[0],
-        *sizes[1],
+        *(matrix.shape[0] // 3 for matrix in terms),
+        *(matrix.stride(0) for matrix in terms),
         b.stride(0),
-        TERMS,
         *layouts,
-        INPUT_PRECISION=device.float32_precision,
         GROUP_M=8,
     )
     return out

@@ -1,7 +1,7 @@
 """Matrix product by programs that stay: out[m, n] = sum_k x[m, k] * w[k, n].
 
-x is [M, K], w is [K, N], out is [M, N]. As many programs are launched as the GPU has multiprocessors, and
-each computes one block of out after the other. The loops over blocks and over K are flattened into one
+x is [M, K], w is [K, N], out is [M, N]. About as many programs are launched as the GPU has multiprocessors,
+and each computes one block of out after the other. The loops over blocks and over K are flattened into one
 pipeline: the next block's loads run while the last block is stored. Where there is a TMA unit (Hopper and
 newer), blocks travel by tensor descriptors. These want adjacent columns and rows 16 bytes aligned: a matrix
 that is laid out so, or whose transpose is, gets one, any other is read and written through pointers. Sums
@@ -94,7 +94,7 @@ CONFIGS = [
         (64, 128, 4, 4),
         (128, 128, 8, 4),
         (128, 256, 8, 3),
-        (256, 128, 8, 4),
+        (128, 256, 8, 4),
     ]
 ]
 
@@ -230,9 +230,9 @@ def persistent_matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     layouts = [layout_of(matrix, device) for matrix in (x, w, out)]
 
     def grid(config: Mapping[str, int]) -> tuple[int]:
-        """A program for each multiprocessor, or for each block where these are fewer."""
+        """Programs that have equally many blocks, one for each multiprocessor at most."""
         blocks = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
-        return (min(device.multiprocessors, blocks),)
+        return (triton.cdiv(blocks, triton.cdiv(blocks, device.multiprocessors)),)
 
     persistent_matmul_kernel[grid](
         *map(operand, (x, w, out), layouts),

@@ -166,6 +166,7 @@ def split_k_matmul_kernel(
     n_steps,
     steps_per_block,
     steps_per_program,
+    parts,
     X_LAYOUT: tl.constexpr,
     W_LAYOUT: tl.constexpr,
     INPUT_PRECISION: tl.constexpr,
@@ -174,14 +175,17 @@ def split_k_matmul_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """Program p takes steps p * steps_per_program and following of the n_steps in the list.
+    """Share p of the list are its steps p * steps_per_program and following, of n_steps.
 
+    Each parts-th share comes first, then each that follows one of these: where all blocks have parts shares,
+    neighbouring programs multiply the same part of K, and share in the L2 cache what they read.
     x: [M, K] and w: [K, N], descriptors or pointers as their LAYOUT says. out_ptr: [M, N], contiguous.
-    partial_ptr: [n_programs, 2, BLOCK_M, BLOCK_N]: a program has at most one sum that another one began, at
-    0, and one that it begins itself and does not end, at 1.
+    partial_ptr: [n_shares, 2, BLOCK_M, BLOCK_N]: a share has at most one sum that another one began, at 0,
+    and one that it begins itself and does not end, at 1.
     """
-    program = tl.program_id(0).to(tl.int64)
-    first = program * steps_per_program
+    firsts = tl.num_programs(0) // parts
+    share = (tl.program_id(0) % firsts * parts + tl.program_id(0) // firsts).to(tl.int64)
+    first = share * steps_per_program
     end = tl.minimum(first + steps_per_program, n_steps)
     for block in tl.range(first // steps_per_block, tl.cdiv(end, steps_per_block)):
         row, col = corner(block.to(tl.int32), M, N, GROUP_M, BLOCK_M, BLOCK_N)
@@ -199,7 +203,7 @@ def split_k_matmul_kernel(
             mask = (rows + row < M) & (cols + col < N)
             tl.store(out_ptr + (rows + row) * N + cols + col, total, mask=mask)
         else:
-            place = program * 2 + (start == 0)
+            place = share * 2 + (start == 0)
             tl.store(partial_ptr + (place * BLOCK_M + rows) * BLOCK_N + cols, total)
 
 
@@ -218,17 +222,17 @@ def add_partials_kernel(
 ):
     """Program (block, i) adds up the i-th ROWS rows of the list's block-th block, if it came in parts.
 
-    partial_ptr: [n_programs, 2, BLOCK_M, BLOCK_N]. out_ptr: [M, N], contiguous.
+    partial_ptr: [n_shares, 2, BLOCK_M, BLOCK_N]. out_ptr: [M, N], contiguous.
     """
     block = tl.program_id(0).to(tl.int64)
-    first_program = block * steps_per_block // steps_per_program
-    last_program = ((block + 1) * steps_per_block - 1) // steps_per_program
-    if first_program < last_program:
+    first_share = block * steps_per_block // steps_per_program
+    last_share = ((block + 1) * steps_per_block - 1) // steps_per_program
+    if first_share < last_share:
         rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS).to(tl.int64)[:, None]
         cols = tl.arange(0, BLOCK_N).to(tl.int64)[None, :]
         total = tl.zeros((ROWS, BLOCK_N), tl.float32)
-        for program in tl.range(first_program, last_program + 1, num_stages=5):
-            place = program * 2 + (program == first_program)
+        for share in tl.range(first_share, last_share + 1, num_stages=5):
+            place = share * 2 + (share == first_share)
             total += tl.load(partial_ptr + (place * BLOCK_M + rows) * BLOCK_N + cols)
         row, col = corner(block.to(tl.int32), M, N, GROUP_M, BLOCK_M, BLOCK_N)
         mask = (rows + row < M) & (cols + col < N)
@@ -253,6 +257,7 @@ def split_k_matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     steps_per_program = steps_for_each(n_blocks, steps_per_block, operand_bytes, device)
     n_programs = triton.cdiv(n_steps, steps_per_program)
     comes_in_parts = steps_per_program % steps_per_block != 0
+    parts = steps_per_block // steps_per_program if steps_per_block % steps_per_program == 0 else 1
     partial = torch.empty(
         (n_programs if comes_in_parts else 0, 2, BLOCK_M, BLOCK_N), dtype=torch.float32, device=x.device
     )
@@ -271,6 +276,7 @@ def split_k_matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         n_steps,
         steps_per_block,
         steps_per_program,
+        parts,
         X_LAYOUT=x_layout,
         W_LAYOUT=w_layout,
         INPUT_PRECISION=device.float32_precision,

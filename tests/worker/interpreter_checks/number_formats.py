@@ -205,6 +205,12 @@ def dot_of_16_and_8_bit_floats_accumulates_in_float32() -> None:
         torch.testing.assert_close(multiplied(a, b), a.float() @ b.float(), rtol=1e-5, atol=1e-5)
 
 
+def a_dot_and_its_transpose_are_the_same_numbers() -> None:
+    a, b = 4000 * torch.randn(2, 64, 64, generator=torch.Generator().manual_seed(3))
+    there, back = multiplied(a, b), multiplied(b.t().contiguous(), a.t().contiguous())
+    assert torch.equal(there, back.t())
+
+
 def dot_of_float32_loses_bits_to_tf32_unless_asked_otherwise() -> None:
     a, b = torch.randn(2, 64, 64, generator=torch.Generator().manual_seed(3))
     exact = a.double() @ b.double()

@@ -77,13 +77,19 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
         return handle_of(numbers(src), dst_type.scalar, toward_zero=toward_zero)
 
     def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: int) -> Any:
-        """a [.., M, K] @ b [.., K, N] + d [.., M, N], summed in float32; integers and float64 in float64."""
+        """a [.., M, K] @ b [.., K, N] + d [.., M, N], added in float32; integers and float64 in float64.
+
+        Each sum over K is rounded once, so that a product and its transpose are the same numbers, as tensor
+        cores have them: a gradient may compute scores again the other way round.
+        """
         dtype = d.dtype.scalar
         wide = np.float32 if dtype.is_floating() and dtype != tl.float64 else np.float64
         left, right = (operand.astype(wide, copy=False) for operand in (numbers(a), numbers(b)))
         if input_precision == ir.INPUT_PRECISION.TF32 and a.dtype.scalar == tl.float32:
             left, right = truncated_to_tf32(left), truncated_to_tf32(right)
-        return handle_of(np.matmul(left, right) + numbers(d), dtype)
+        product = np.matmul(left.astype(np.float64), right.astype(np.float64))
+        with np.errstate(over="ignore"):
+            return handle_of(product.astype(wide, copy=False) + numbers(d), dtype)
 
     def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         if rmwOp == ir.ATOMIC_OP.FADD and val.dtype.scalar == tl.bfloat16:
