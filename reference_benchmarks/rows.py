@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytorch_to_triton.schema.benchmark import Baseline
+
 Passes = Literal["forward", "backward", "both"]
 ROW_SIZES = ("M=64,N=64", "M=16384,N=1024", "M=8192,N=4096", "M=4096,N=32768", "M=2048,N=131072")
 """Tiny, short, ordinary, long, and longer than registers hold."""
-PRODUCT_SIZES = (
-    "M=4096,N=4096,K=4096",
-    "M=8192,N=8192,K=8192",
-    "M=16,N=8192,K=8192",
-    "M=1024,N=1024,K=65536",
-)
-"""Ordinary, large, skinny, and a small output with a long K."""
+ORDINARY_ROWS = ROW_SIZES[1:]
+SQUARES = ("M=4096,N=4096,K=4096", "M=8192,N=8192,K=8192")
+SKINNY, LONG_K = "M=16,N=8192,K=8192", "M=1024,N=1024,K=65536"
+"""Few rows, and a small output with a long K."""
 VECTOR = ("N=134217728",)
 MATRIX = ("M=16384,N=8192",)
 LIGER, FLAG_GEMS = "liger", "flag_gems"
+EAGER_AND_COMPILE: tuple[Baseline, ...] = ("eager", "compile")
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class Row:
     passes: Passes = "forward"
     form: str = ""
     """What tells it from another row of the same kernel."""
+    baselines: tuple[Baseline, ...] = EAGER_AND_COMPILE
     is_product: bool = False
-    """Whether torch.compile is also given its longest search."""
+    """Whether its rate is in operations."""
 
     @property
     def name(self) -> str:
@@ -69,10 +70,10 @@ def row_wise() -> Iterator[Row]:
         yield Row("softmax", ROW_SIZES, ("x=bfloat16[M,N]",), (LIGER, FLAG_GEMS), passes)
         yield Row("layer_norm", ROW_SIZES, (*norm, "b=bfloat16[N]"), (LIGER, FLAG_GEMS), passes)
         yield Row("rms_norm", ROW_SIZES, (*norm, "residual=None"), (LIGER,), passes, "plain")
-        yield Row("rms_norm", ROW_SIZES, (*norm, "residual=bfloat16[M,N]"), (), passes, "residual")
-        yield Row("logsumexp", ROW_SIZES, ("x=bfloat16[M,N]",), (), passes)
+        yield Row("rms_norm", ORDINARY_ROWS, (*norm, "residual=bfloat16[M,N]"), (), passes, "residual")
+        yield Row("logsumexp", ORDINARY_ROWS, ("x=bfloat16[M,N]",), (), passes)
     for kernel in ("argmax", "column_sum", "cumulative_sum"):
-        yield Row(kernel, ROW_SIZES, ("x=float32[M,N]",), (FLAG_GEMS,))
+        yield Row(kernel, ORDINARY_ROWS, ("x=float32[M,N]",), (FLAG_GEMS,))
 
 
 def gathers() -> Iterator[Row]:
@@ -89,15 +90,22 @@ def gathers() -> Iterator[Row]:
 
 
 def products() -> Iterator[Row]:
-    """Matrix products, in bfloat16 and float32."""
+    """Matrix products, in bfloat16 and float32, each kernel at the sizes that it is for."""
+
+    def row(kernel: str, sizes: tuple[str, ...], inputs: tuple[str, ...], *peers: str) -> Row:
+        return Row(
+            kernel, sizes, inputs, peers, baselines=(*EAGER_AND_COMPILE, "max-autotune"), is_product=True
+        )
+
     half = ("x=bfloat16[M,K]", "w=bfloat16[K,N]")
-    yield Row("matmul_bias_activation", PRODUCT_SIZES, (*half, "b=bfloat16[N]"), is_product=True)
-    for kernel in ("split_k_matmul", "persistent_matmul"):
-        yield Row(kernel, PRODUCT_SIZES, half, (FLAG_GEMS,), is_product=True)
+    sizes = (*SQUARES, "M=8192,N=4096,K=4096", SKINNY)
+    yield row("matmul_bias_activation", sizes, (*half, "b=bfloat16[N]"))
+    yield row("persistent_matmul", SQUARES, half, FLAG_GEMS)
+    yield row("split_k_matmul", (SKINNY, LONG_K), half, FLAG_GEMS)
     single = ("x=float32[M,K]", "w=float32[K,N]", "b=float32[N]")
-    yield Row("matmul_bias_activation", PRODUCT_SIZES[:1], single, is_product=True)
+    yield row("matmul_bias_activation", SQUARES[:1], single)
     norm = ("x=bfloat16[M,K]", "g=bfloat16[K]", "b=bfloat16[K]", "w=bfloat16[N,K]", "bias=bfloat16[N]")
-    yield Row("layer_norm_linear", ("M=8192,N=4096,K=4096",), norm, is_product=True)
+    yield row("layer_norm_linear", ("M=8192,N=4096,K=4096",), norm)
 
 
 def attentions() -> Iterator[Row]:
@@ -110,8 +118,8 @@ def attentions() -> Iterator[Row]:
 
 
 def crf() -> Row:
-    """A sequence of 256 steps with segments of up to 16."""
-    return Row("semi_markov_crf", ("B=64,N=256,K=16,C=24",), (), (), "both")
+    """Sequences of 256 steps with segments of up to 16; torch.compile would take minutes for the steps."""
+    return Row("semi_markov_crf", ("B=64,N=256,K=16,C=24",), passes="both", baselines=("eager",))
 
 
 def both_ways() -> Sequence[Passes]:

@@ -21,7 +21,7 @@ from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import MissingRequirement, Refusal
 from pytorch_to_triton.inputs.declaration import parse_options, parse_points
 from pytorch_to_triton.jobs.client import WorkerClient, open_client
-from pytorch_to_triton.schema.benchmark import Baseline, Benchmark
+from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton_server.machine import choose_runtime
@@ -89,13 +89,12 @@ async def keep(worker: WorkerClient, runtime: Runtime, row: Row, out: Path) -> s
 
 def request_of(row: Row, out: Path) -> BenchmarkRequest:
     """What is asked of `benchmark` for a row."""
-    baselines: tuple[Baseline, ...] = ("eager", "compile")
     return BenchmarkRequest(
         candidate=Target(path=places.shipped(f"reference_kernels/{row.kernel}.py")),
         against=tuple(Target(path=PEERS / f"{peer}.py", name=row.kernel) for peer in installed(row.peers)),
         options=parse_options(row.inputs, ()),
         points=parse_points(row.sizes),
-        baselines=(*baselines, "max-autotune") if row.is_product else baselines,
+        baselines=row.baselines,
         passes=row.passes,
         into=out / row.name,
         force=True,

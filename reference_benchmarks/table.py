@@ -10,8 +10,8 @@ from pytorch_to_triton.schema.timing import Timing, TimingTable
 from reference_benchmarks.rows import Row
 
 HEAD = """\
-| kernel | pass | size | ms | GB/s or TFLOP/s | of the limit | best other | its ms | times as fast | eager |
-|---|---|---|---|---|---|---|---|---|---|"""
+| kernel | pass | size | ms | rate | of the limit | best other, ms | times as fast | against eager |
+|---|---|---|---|---|---|---|---|---|"""
 DASH = "–"
 
 
@@ -35,29 +35,34 @@ def table_of(results: Sequence[tuple[Row, Benchmark]]) -> str:
 def line_of(row: Row, table: TimingTable) -> str:
     """The kernel beside the fastest of the others."""
     kernel, best = table.of(KERNEL), best_other(table)
-    sizes = " x ".join(str(size) for size in table.dims.values())
+    start = f"| {name_of(row)} | {row.passes} | {size_of(table)} |"
     if kernel is None:
-        why = table.failed.get(KERNEL, "not timed")
-        return f"| {name_of(row)} | {row.passes} | {sizes} | {why} |" + " |" * 6
+        return f"{start} {table.failed.get(KERNEL, 'not timed')} |" + " |" * 5
     ratio, eager = ahead(table), table.of(EAGER)
     cells = (
-        name_of(row),
-        row.passes,
-        sizes,
         f"{kernel.median_ms:.4f}",
         rate_of(kernel, is_product=row.is_product),
         DASH if kernel.share_of_limit is None else f"{kernel.share_of_limit:.0%}",
-        best.label if best else DASH,
-        f"{best.median_ms:.4f}" if best else DASH,
+        f"{best.label.partition(':')[0]} {best.median_ms:.4f}" if best else DASH,
         DASH if ratio is None else f"{ratio:.2f}",
         f"{eager.median_ms / kernel.median_ms:.2f}" if eager else DASH,
     )
-    return f"| {' | '.join(cells)} |"
+    return f"{start} {' | '.join(cells)} |"
 
 
 def name_of(row: Row) -> str:
     """The kernel, and what tells its rows from others of it."""
-    return f"{row.kernel}, {row.form}" if row.form else row.kernel
+    return f"`{row.kernel}`, {row.form}" if row.form else f"`{row.kernel}`"
+
+
+def size_of(table: TimingTable) -> str:
+    """The dims, by name where they are many, and the dtype of the first tensor."""
+    dims = table.dims
+    sizes = [str(size) for size in dims.values()]
+    named = (
+        " x ".join(sizes) if len(dims) <= 3 else ", ".join(f"{name}={size}" for name, size in dims.items())
+    )
+    return " ".join([named, *list(table.dtypes.values())[:1]])
 
 
 def best_other(table: TimingTable) -> Timing | None:

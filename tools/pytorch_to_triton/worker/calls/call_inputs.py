@@ -12,10 +12,10 @@ from .gradients import GRADIENT_OF
 from .tensors import Outputs
 
 
-def generated_arguments(reference: Loaded, case: Mapping[str, Any]) -> dict[str, Any]:
-    """The case's arguments on the CPU: by its specs, or by the file's inputs(**dims) or get_inputs()."""
+def generated_arguments(reference: Loaded, case: Mapping[str, Any], device: str = "cpu") -> dict[str, Any]:
+    """The case's arguments: by its specs, on the device, or by the file's inputs(**dims) or get_inputs()."""
     if case["arguments"]:
-        return generate_arguments(case, case["seed"])
+        return generate_arguments(case, case["seed"], device)
     torch.manual_seed(generator(case["seed"], case["name"]).initial_seed())
     contents = reference.contents
     if not hasattr(contents, "inputs"):
@@ -46,8 +46,8 @@ def generated_state(reference: Loaded, seed: int) -> dict[str, torch.Tensor]:
     return perturbed_state(reference.state, trained(reference), seed)
 
 
-def generated_cotangents(outputs: Outputs, seed: int) -> dict[str, torch.Tensor]:
-    """For each floating output a random gradient to start the backward pass from."""
+def generated_cotangents(outputs: Outputs, seed: int, device: str = "cpu") -> dict[str, torch.Tensor]:
+    """For each floating output a random gradient to start the backward pass from, on the device."""
     floating = {
         path: output.tensor
         for path, output in outputs.items()
@@ -56,7 +56,9 @@ def generated_cotangents(outputs: Outputs, seed: int) -> dict[str, torch.Tensor]
         and not path.endswith(AFTER_THE_CALL)
     }
     return {
-        path: signed(tuple(tensor.shape), torch.float32, generator(seed, GRADIENT_OF, path)).to(tensor.dtype)
+        path: signed(
+            tuple(tensor.shape), torch.float32, generator(seed, GRADIENT_OF, path, device=device)
+        ).to(tensor.dtype)
         for path, tensor in floating.items()
     }
 

@@ -27,29 +27,36 @@ PERTURBATION = 0.25
 Spec = Mapping[str, Any]
 
 
-def generate_arguments(case: Spec, seed: int) -> dict[str, Any]:
-    """The case's arguments by name, tensors on the CPU; the same for the same seed on every machine."""
+def generate_arguments(case: Spec, seed: int, device: str = "cpu") -> dict[str, Any]:
+    """The case's arguments by name, tensors on the device.
+
+    On the CPU they are the same for the same seed on every machine; a GPU draws gigabytes in no time.
+    """
     return {
-        argument["name"]: generate_argument(case["name"], argument, seed) for argument in case["arguments"]
+        argument["name"]: generate_argument(case["name"], argument, seed, device)
+        for argument in case["arguments"]
     }
 
 
-def generate_argument(case_name: str, argument: Spec, seed: int) -> Any:
+def generate_argument(case_name: str, argument: Spec, seed: int, device: str = "cpu") -> Any:
     if argument["form"] == "tensor":
-        return generate_tensor(argument, generator(seed, case_name, argument["name"]))
+        return generate_tensor(argument, generator(seed, case_name, argument["name"], device=device))
     if argument["form"] == "list":
-        return [generate_argument(case_name, item, seed) for item in argument["items"]]
+        return [generate_argument(case_name, item, seed, device) for item in argument["items"]]
     return argument["value"]
 
 
-def generator(seed: int, *names: str) -> torch.Generator:
-    """A random generator whose seed depends on each of the names."""
+def generator(seed: int, *names: str, device: str = "cpu") -> torch.Generator:
+    """A random generator whose seed depends on each of the names; what it draws is on the device."""
     digest = hashlib.sha256("\0".join([str(seed), *names]).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+    return torch.Generator(device).manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
 def generate_tensor(spec: Spec, random: torch.Generator) -> torch.Tensor:
-    """A tensor of the spec's dtype, shape, fill, range and layout; `large_stride` stays contiguous."""
+    """A tensor of the spec's dtype, shape, fill, range and layout, on the generator's device.
+
+    The layout `large_stride` stays contiguous.
+    """
     dtype: torch.dtype = getattr(torch, spec["dtype"])
     values = (
         generate_floats(spec, dtype, random)
@@ -65,7 +72,9 @@ def generate_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> 
     if low is None or high is None:
         fill = FILLS[spec["fill"]]
         return fill(signed(shape, precise, random), torch.finfo(dtype), random).to(dtype)
-    values = (low + (high - low) * torch.rand(shape, generator=random, dtype=precise)).to(dtype)
+    values = (
+        low + (high - low) * torch.rand(shape, generator=random, device=random.device, dtype=precise)
+    ).to(dtype)
     # Rounding to a short dtype may reach `high`, which the range excludes.
     wide = values.to(precise)
     return torch.where(wide < high, wide, torch.full_like(wide, low)).to(dtype)
@@ -74,9 +83,9 @@ def generate_floats(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> 
 def signed(shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
     """Normal numbers of both signs; each row (last dimension) has a scale in 0.5..2, an offset in -1..1."""
     rows = (*shape[:-1], 1) if shape else ()
-    scale = 0.5 + 1.5 * torch.rand(rows, generator=random, dtype=dtype)
-    offset = 2 * torch.rand(rows, generator=random, dtype=dtype) - 1
-    return torch.randn(shape, generator=random, dtype=dtype) * scale + offset
+    scale = 0.5 + 1.5 * torch.rand(rows, generator=random, device=random.device, dtype=dtype)
+    offset = 2 * torch.rand(rows, generator=random, device=random.device, dtype=dtype) - 1
+    return torch.randn(shape, generator=random, device=random.device, dtype=dtype) * scale + offset
 
 
 Fill = Callable[[torch.Tensor, torch.finfo, torch.Generator], torch.Tensor]
@@ -91,7 +100,7 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
     rows = values.shape[:-1]
     places = (*rows, 1) if math.prod(rows) > 1 else tuple(values.shape)
     count = math.prod(places)
-    chosen = torch.arange(count).view(places) % 2 == min(count - 1, 1)
+    chosen = torch.arange(count, device=values.device).view(places) % 2 == min(count - 1, 1)
     computed_wider = limits.max < math.sqrt(torch.finfo(torch.float32).max)
     scale = math.sqrt(limits.max) * (HUGE_SHORT if computed_wider else HUGE_WIDE)
     # Half of the maximum leaves room to round.
@@ -101,26 +110,26 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
 
 def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     # float8_e5m2 has three subnormal numbers: at 1/4, 1/2 and 3/4 of its smallest normal one.
-    share = 0.25 + 0.5 * torch.rand(values.shape, generator=random, dtype=values.dtype)
+    share = 0.25 + 0.5 * torch.rand(values.shape, generator=random, device=random.device, dtype=values.dtype)
     return torch.copysign(share * limits.tiny, values)
 
 
 def ties(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     """Halves around zero, exact in every dtype."""
-    steps = torch.randint(TIES, values.shape, generator=random) - TIES // 2
+    steps = torch.randint(TIES, values.shape, generator=random, device=random.device) - TIES // 2
     return steps.to(values.dtype) / 2
 
 
 def negative_zero(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    chosen = torch.rand(values.shape, generator=random) < 0.5
+    chosen = torch.rand(values.shape, generator=random, device=random.device) < 0.5
     chosen.view(-1)[:1] = True
     return torch.where(chosen, torch.full_like(values, -0.0), values)
 
 
 def alternating(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    odd = torch.zeros(values.shape, dtype=torch.int64)
+    odd = torch.zeros(values.shape, dtype=torch.int64, device=values.device)
     for dimension, size in enumerate(values.shape):
-        odd += torch.arange(size).view(-1, *[1] * (values.ndim - dimension - 1))
+        odd += torch.arange(size, device=values.device).view(-1, *[1] * (values.ndim - dimension - 1))
     magnitude = values.abs().add(0.1)
     return torch.where(odd % 2 == 1, -magnitude, magnitude)
 
@@ -192,16 +201,16 @@ def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -
     """Uniform in low..high; fills other than zeros, ones and ties mean nothing to integers."""
     shape, fill = tuple(spec["shape"]), spec["fill"]
     if fill in ("zeros", "ones"):
-        return torch.full(shape, int(fill == "ones"), dtype=torch.int64).to(dtype)
+        return torch.full(shape, int(fill == "ones"), dtype=torch.int64, device=random.device).to(dtype)
     if dtype == torch.bool:
-        return torch.rand(shape, generator=random) < 0.5
+        return torch.rand(shape, generator=random, device=random.device) < 0.5
     low = DEFAULT_INTEGERS[0] if spec["low"] is None else int(spec["low"])
     high = DEFAULT_INTEGERS[1] if spec["high"] is None else int(spec["high"])
     low = max(low, torch.iinfo(dtype).min)
     if fill == "ties":
         low += max(high - low - TIES, 0) // 2
         high = min(high, low + TIES)
-    return torch.randint(low, high, shape, generator=random).to(dtype)
+    return torch.randint(low, high, shape, generator=random, device=random.device).to(dtype)
 
 
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:
@@ -260,7 +269,7 @@ def perturbed_state(
 def perturbed(value: torch.Tensor, is_parameter: bool, random: torch.Generator) -> torch.Tensor:  # noqa: FBT001
     if not value.is_floating_point() or value.numel() == 0:
         return value.clone()
-    noise = PERTURBATION * torch.randn(value.shape, generator=random).to(value)
+    noise = PERTURBATION * torch.randn(value.shape, generator=random, device=random.device).to(value)
     if not is_parameter and bool((value > 0).all()):
         return value * noise.exp()
     if is_parameter or not bool(value.any()):

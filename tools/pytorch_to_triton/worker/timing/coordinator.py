@@ -1,6 +1,7 @@
 """The process that generates the inputs of a size, and afterwards checks what timed calls returned."""
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,23 @@ from ..loading.target import Loaded, load
 from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
 from ..wire import ErrorBudget
-from .input_pool import variant
+from .input_pool import fresh, variant
 from .workers import Commands
 
 OWN_INPUTS = 3
 """Calls with different inputs that a file with its own `inputs()` generates."""
-TRUTH = "truth"
+DEVICE = "cuda"
+
+
+@dataclass(frozen=True)
+class HeldCall(Exchange):
+    """One call, kept in memory: it may be gigabytes, and the truth reads it several times."""
+
+    held: CallInputs
+
+    def call(self, case_id: str, device: str) -> CallInputs:
+        """The inputs, in fresh memory, whichever case is asked for."""
+        return fresh(self.held)
 
 
 class Coordinator:
@@ -40,7 +52,7 @@ class Coordinator:
     def load(self, target: dict[str, Any], seed: int) -> None:
         """Load the reference, and write the state that all processes get."""
         self.reference = load(target, "reference")
-        self.oracle = Oracle(self.reference, self.exchange, "cuda", self.backward)
+        self.oracle = Oracle(self.reference, self.exchange, DEVICE, self.backward)
         write_values(generated_state(self.reference, seed), self.exchange.state)
 
     def generate(self, case: dict[str, Any], seed: int) -> list[str]:
@@ -49,29 +61,28 @@ class Coordinator:
         names = [f"inputs{number}" for number in range(count)]
         for number, name in enumerate(names):
             one = {**case, "name": name, "seed": seed + number}
-            call = CallInputs(generated_arguments(self.reference, one), {})
+            call = CallInputs(generated_arguments(self.reference, one, DEVICE), {})
             self.exchange.put(name, call)
             if self.backward:
                 self.reference.to_gpu()
                 run = dataclasses.replace(self.oracle, backward=False).run_as_it_is(name, seed)
-                cotangents = generated_cotangents(run.outputs, seed)
+                cotangents = generated_cotangents(run.outputs, seed, DEVICE)
                 self.exchange.put(name, dataclasses.replace(call, cotangents=cotangents))
         return names
 
     def check(self, inputs: list[str], offset: int, seed: int, names: list[str]) -> dict[str, Any]:
         """By name: how what was returned for these inputs compares with the truth (compare.py)."""
         self.reference.to_gpu()
-        bases = [self.exchange.call(name, "cuda") for name in inputs]
-        call = variant(bases, offset)
-        self.exchange.put(TRUTH, call)
-        truth = self.oracle.truth(TRUTH, seed)
+        call = variant([self.exchange.call(name, DEVICE) for name in inputs], offset)
+        truth = dataclasses.replace(self.oracle, exchange=HeldCall(self.exchange.folder, call)).truth(
+            "held", seed
+        )
         found = {}
         for name in names:
-            outputs = read_outputs(self.exchange.outputs("candidate", name), "cuda")
+            outputs = read_outputs(self.exchange.outputs("candidate", name), DEVICE)
             found[name] = brief(statistics_of(outputs, truth, call, self.budget))
             self.exchange.forget(name)
-        self.exchange.forget(TRUTH)
-        del truth, call, bases
+        del truth, call
         torch.cuda.empty_cache()
         return found
 
