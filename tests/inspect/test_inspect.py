@@ -224,7 +224,8 @@ async def test_a_text_that_a_gpu_does_not_have_is_refused(
 
 
 async def test_a_page_of_a_text_comes_with_the_result(inspecting: Inspecting) -> None:
-    inspection = await inspecting(SOFTMAX, "sm_90", options=SMALL, text="sass", page=2)
+    rows = Options(dims={"M": "8", "N": "8192"})
+    inspection = await inspecting(SOFTMAX, "sm_90", options=rows, text="sass", page=2)
     assert inspection.page is not None
     assert (inspection.page.page, inspection.page.first_line) == (2, PAGE_LINES + 1)
     text = only(inspection).compiled.texts["sass"].read_text()
