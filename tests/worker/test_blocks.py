@@ -27,7 +27,10 @@ def leaf(tensor: torch.Tensor) -> Outputs:
 
 def judged(candidate: torch.Tensor, right: torch.Tensor) -> dict[str, Any]:
     """The statistics of a result whose truth is `right`."""
-    truth = Truth(leaf(right.float()), leaf(right), leaf(right), lambda number: leaf(right), "float64")
+    right_leaf = leaf(right)
+    truth = Truth(
+        leaf(right.float()), right_leaf, right_leaf, lambda _: right_leaf, lambda _: right_leaf, "float64"
+    )
     call = CallInputs({"x": right.float()}, {})
     (found,) = Comparison(leaf(candidate), truth, call, budget()).statistics()["outputs"]
     result: dict[str, Any] = found

@@ -126,15 +126,15 @@ def test_gradients_of_a_convolution_are_long_sums_too(tmp_path: Path) -> None:
     assert failing({**right, **rounded}, truth, arguments) > 0
 
 
-def test_a_rounding_error_that_one_sample_missed_by_chance_is_found_by_others() -> None:
+@pytest.mark.parametrize("found_by", ["sample", "rounding"])
+def test_a_rounding_error_that_one_sample_missed_by_chance_is_found_by_others(found_by: str) -> None:
     generator = torch.Generator().manual_seed(8)
     exact = torch.randn(64, 64, generator=generator, dtype=torch.float64)
     ill = exact.clone()
     ill[3, 5] += 4e-6
-    leaf = {"out": output_of(exact)}
-    truth = Truth(
-        {"out": output_of(exact.float())}, leaf, leaf, lambda number: {"out": output_of(ill)}, "float64"
-    )
+    pytorch, leaf, moved = ({"out": output_of(values)} for values in (exact.float(), exact, ill))
+    samples = {"sample": lambda _: leaf, "rounding": lambda _: leaf, found_by: lambda _: moved}
+    truth = Truth(pytorch, leaf, leaf, precision="float64", **samples)
     arguments = {"x": exact.float()}
     near, elsewhere = exact.float(), exact.float()
     near[3, 5] += 4e-6

@@ -178,6 +178,36 @@ def test_nearby_moves_as_far_as_float32_rounds(tmp_path: Path) -> None:
     assert 2.0**-26 < float(moved) < 2.0**-18
 
 
+def test_pytorch_errs_at_neighboring_inputs_as_it_does_at_the_case_s(tmp_path: Path) -> None:
+    """A row is one sum of rounded products: its 64 elements bear a single error."""
+
+    def repeated_sums(x: Tensor, w: Tensor) -> Tensor:
+        return (x * w).sum(-1, keepdim=True).expand(-1, 64)
+
+    generator = torch.Generator().manual_seed(5)
+    given = {name: torch.randn(256, 16, generator=generator).bfloat16() for name in ("x", "w")}
+    truth = truth_of(repeated_sums, given, tmp_path)
+    eager, rounded = truth.pytorch["out"].tensor, truth.with_more_roundings().rounded["out"].tensor
+    assert eager is not None
+    assert rounded is not None
+    once, several = ((sample - values(truth)).abs()[:, 0] for sample in (eager.double(), rounded))
+    assert 1.2 < float(several.mean() / once.mean()) < 3
+    little = once < once.quantile(0.1)
+    assert float((several[little] > 4 * once[little]).double().mean()) > 0.8
+
+
+def test_where_the_reference_refuses_neighboring_inputs_they_show_no_error(tmp_path: Path) -> None:
+    def refusing(x: Tensor) -> Tensor:
+        if bool(((x - 1).abs() > 1e-3).any()):
+            raise ValueError("not 1")
+        return x / 3
+
+    truth = truth_of(refusing, {"x": torch.ones(8, dtype=torch.bfloat16)}, tmp_path)
+    rounded = truth.with_more_roundings().rounded["out"].tensor
+    assert rounded is not None
+    assert torch.equal(values(truth), rounded)
+
+
 def test_what_a_module_keeps_from_call_to_call_stays_apart(tmp_path: Path) -> None:
     module = Counting()
     truth = truth_of(module, {"x": x_of(torch.bfloat16)}, tmp_path)

@@ -85,7 +85,8 @@ class Errors:
 def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget: ErrorBudget) -> Errors:
     """Errors of floating outputs: `candidate`, `pytorch`, `truth` and `nearby`, all of one shape.
 
-    An element fails beyond the budget, and where it is NaN or infinite but should not be, or the reverse.
+    `rounded`, where it is given, is the truth with PyTorch's largest error at neighboring inputs. An element
+    fails beyond the budget, and where it is NaN or infinite but should not be, or the reverse.
     """
     dtype = outputs["pytorch"].dtype
     wide = {name: tensor.double() for name, tensor in outputs.items()}
@@ -103,7 +104,12 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     )
     finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
     candidate = in_units(wide["candidate"], wide["truth"], size, finite)
-    allowed = budget.factor * usual_or_own(torch.where(judged, pytorch, 0.0)) + budget.slack
+    theirs = usual_or_own(torch.where(judged, pytorch, 0.0))
+    if "rounded" in outputs:
+        rounded = in_units(wide["rounded"], wide["truth"], size, judged & (kinds["rounded"] == FINITE))
+        trusted = rounded * torch.finfo(dtype).eps <= budget.untrusted
+        theirs = torch.maximum(theirs, largest_of_row(torch.where(trusted, rounded, 0.0)))
+    allowed = budget.factor * theirs + budget.slack
     wrong_kind = judged & (kinds["candidate"] != kinds["truth"])
     failing = wrong_kind | (candidate > allowed)
     unsettled = ~judged & agreed & (kinds["truth"] == FINITE)
@@ -137,9 +143,17 @@ def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
     """
     if errors.numel() == 0:
         return errors
-    rows = rows_of(errors).amax(-1, keepdim=True)
+    rows = rows_of(errors).amax(-1)
     usual = rows.quantile(USUAL) if FEW <= rows.numel() <= QUANTILE_ELEMENTS else rows.max()
-    return torch.maximum(rows, usual).expand_as(rows_of(errors)).reshape(errors.shape)
+    return largest_of_row(errors).clamp_min(usual)
+
+
+def largest_of_row(errors: torch.Tensor) -> torch.Tensor:
+    """For each element the largest of its row; of the errors' shape."""
+    if errors.numel() == 0:
+        return errors
+    rows = rows_of(errors)
+    return rows.amax(-1, keepdim=True).expand_as(rows).reshape(errors.shape)
 
 
 def within(values: torch.Tensor, truth: torch.Tensor, tolerance: float, where: torch.Tensor) -> bool:

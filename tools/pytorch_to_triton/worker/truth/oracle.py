@@ -8,7 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from .steps import Steps, same_steps
 HUGE_BYTES = 2**32
 """Of inputs and outputs: above, no truth is computed in float64."""
 MORE_SAMPLES = 3
-"""Runs of the reference that show again how far rounding moves what a first one seemed to leave in place."""
+"""A first run of the reference may show little of rounding by chance: so many others show it again."""
 
 
 class InFloat64(TorchFunctionMode):
@@ -58,10 +58,15 @@ class Truth:
     """The same for inputs, and with arithmetic, moved by one rounding error."""
     sample: Callable[[int], Outputs]
     """Another `nearby`, by its number from 2 on: what a single one moves little by chance, others move."""
+    rounding: Callable[[int], Outputs]
+    """`precise` with PyTorch's error at neighboring inputs, by their number from 1 on: each element is
+    moved by up to one rounding error of its own dtype."""
     precision: str
     """What `precise` was computed in: `float64`, `float32`, `own`."""
     updated: tuple[str, ...] = ()
     """State that the reference, in training, writes to: a candidate may, and need not."""
+    rounded: Outputs = dataclasses.field(default_factory=dict)
+    """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
 
     def with_more_samples(self) -> "Truth":
         """The same, with the farthest of several samples, element by element, as what is nearby.
@@ -75,6 +80,20 @@ class Truth:
                 path: farther(exact, nearby[path], sample[path]) for path, exact in self.precise.items()
             }
         return dataclasses.replace(self, nearby=nearby)
+
+    def with_more_roundings(self) -> "Truth":
+        """The same, with what PyTorch errs at neighboring inputs as `rounded`, at most, element by element.
+
+        A row whose elements are all one sum times something bears a single error: PyTorch's may be small by
+        chance.
+        """
+        rounded = self.precise
+        for number in range(1, 1 + MORE_SAMPLES):
+            sample = self.rounding(number)
+            rounded = {
+                path: farther(exact, rounded[path], sample[path]) for path, exact in self.precise.items()
+            }
+        return dataclasses.replace(self, rounded=rounded)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +118,8 @@ class Oracle:
     device: str
     backward: bool
     """Whether gradients are outputs too."""
+    neighbor: int = 0
+    """The number of the neighboring inputs that it runs for; 0: the case's own."""
 
     def truth(self, case_id: str, seed: int) -> Truth:
         """Run the reference for a case that it can do. Whatever the user's code raises is passed on.
@@ -108,27 +129,29 @@ class Oracle:
         in their full precision: float64 takes several times the memory.
         """
         run = self.run_as_it_is(case_id, seed)
+        rounding = partial(self.rounding, case_id, seed)
         if self.holds(case_id, run) > HUGE_BYTES:
             runs = partial(self.precisely, case_id, "own", run.written, seed)
-            return self.truth_by(in_full_precision()(runs), run, "own")
+            return truth_by(in_full_precision()(runs), run, rounding, "own")
         with contextlib.suppress(Exception, NotFollowed):
-            return self.truth_by(partial(self.followed, case_id, run, seed), run, "float64")
+            return truth_by(partial(self.followed, case_id, run, seed), run, rounding, "float64")
         steps = self.steps(case_id, "own", seed)
         for precision in ("float64", "float32"):
             with contextlib.suppress(Exception):
                 if same_steps(self.steps(case_id, precision, seed), steps):
                     runs = partial(self.precisely, case_id, precision, run.written, seed)
-                    return self.truth_by(runs, run, precision)
-        return self.truth_by(partial(self.precisely, case_id, "own", run.written, seed), run, "own")
+                    return truth_by(runs, run, rounding, precision)
+        runs = partial(self.precisely, case_id, "own", run.written, seed)
+        return truth_by(runs, run, rounding, "own")
 
-    def truth_by(self, outputs: Callable[[int], Outputs], own: ReferenceRun, precision: str) -> Truth:
-        """What `outputs` gives: precise ones for 0, samples of what is nearby for other numbers."""
-        precise = outputs(0)
+    def rounding(self, case_id: str, seed: int, number: int) -> Truth:
+        """The truth for neighboring inputs, by their `number` from 1 on."""
+        return dataclasses.replace(self, neighbor=number).truth(case_id, seed)
 
-        def sample(number: int) -> Outputs:
-            return comparable(outputs(number), precise)
-
-        return Truth(own.outputs, precise, sample(1), sample, precision, own.updated)
+    def inputs(self, case_id: str, seed: int) -> CallInputs:
+        """The case's call, or one with neighboring inputs: each time another copy."""
+        call = self.exchange.call(case_id, self.device)
+        return moved(call, own_eps(call), seed, self.neighbor)
 
     def holds(self, case_id: str, run: ReferenceRun) -> int:
         """The bytes of the case's inputs and of what the reference makes of them."""
@@ -138,9 +161,9 @@ class Oracle:
 
     def run_as_it_is(self, case_id: str, seed: int) -> ReferenceRun:
         """Run at the case's own dtypes."""
-        call = self.exchange.call(case_id, self.device)
+        call = self.inputs(case_id, seed)
         returned = self.run(self.reference, call, seed)
-        changed = written_to(call, self.exchange.call(case_id, self.device))
+        changed = written_to(call, self.inputs(case_id, seed))
         updated = tuple(name for name in changed if name in call.state) if self.in_training else ()
         written = [name for name in changed if name not in updated]
         found = aliases(returned.items(), call.tensors().items())
@@ -158,9 +181,9 @@ class Oracle:
         Raises NotFollowed where the outputs are not those of `own`.
         """
         reference = with_own_module(self.reference)
-        original = self.exchange.call(case_id, self.device)
+        original = self.inputs(case_id, seed)
         wide = mapped(original, lambda name, tensor: tensor.to(WIDE.get(tensor.dtype, tensor.dtype)))
-        call = declared(original, moved(wide, original, seed, sample))
+        call = declared(original, moved(wide, good_eps(original), seed, sample))
         # The kernels of fused attention are for short dtypes.
         with rounding(original, seed, sample), DeclaredDtypes(call), sdpa_kernel(SDPBackend.MATH):
             returned = self.run(reference, call, seed)
@@ -172,8 +195,8 @@ class Oracle:
     def precisely(self, case_id: str, precision: str, written: list[str], seed: int, sample: int) -> Outputs:
         """In `precision`, or nearby for a `sample` from 1 on, on plain tensors."""
         reference = in_float64(self.reference) if precision == "float64" else self.reference
-        original = self.exchange.call(case_id, self.device)
-        call = moved(precise(original, precision), original, seed, sample)
+        original = self.inputs(case_id, seed)
+        call = moved(precise(original, precision), good_eps(original), seed, sample)
         with in_precision(precision), rounding(original, seed, sample):
             returned = self.run(reference, call, seed)
         return kept(all_outputs(returned, call, written))
@@ -181,7 +204,7 @@ class Oracle:
     def steps(self, case_id: str, precision: str, seed: int) -> list[Any]:
         """What the reference asks torch for in `precision`, on plain tensors."""
         reference = in_float64(self.reference) if precision == "float64" else self.reference
-        call = precise(self.exchange.call(case_id, self.device), precision)
+        call = precise(self.inputs(case_id, seed), precision)
         steps = Steps()
         with in_precision(precision), steps:
             self.run(reference, call, seed)
@@ -201,6 +224,38 @@ class Oracle:
             return with_gradients(lambda given: reference(given.arguments, given.state), call)
         with torch.no_grad():
             return dict(leaves(reference(call.arguments, call.state)))
+
+
+def truth_by(
+    outputs: Callable[[int], Outputs], own: ReferenceRun, neighbor: Callable[[int], Truth], precision: str
+) -> Truth:
+    """What `outputs` gives: precise ones for 0, samples of what is nearby for other numbers."""
+    precise = outputs(0)
+
+    def sample(number: int) -> Outputs:
+        return comparable(outputs(number), precise)
+
+    def rounding(number: int) -> Outputs:
+        # At other inputs the reference may raise, or take other branches.
+        with contextlib.suppress(Exception):
+            truth = neighbor(number)
+            if truth.precision == precision:
+                return {path: with_error_of(truth, path, output) for path, output in precise.items()}
+        return precise
+
+    return Truth(own.outputs, precise, sample(1), sample, rounding, precision, own.updated)
+
+
+def with_error_of(neighbor: Truth, path: str, exact: OutputLeaf) -> OutputLeaf:
+    """The exact output plus PyTorch's error at neighboring inputs; as it is where they cannot be added."""
+    pytorch, precise = neighbor.pytorch.get(path), neighbor.precise.get(path)
+    if pytorch is None or precise is None or traits_of(precise) != traits_of(exact):
+        return exact
+    if exact.tensor is None or pytorch.tensor is None or precise.tensor is None:
+        return exact
+    if not (exact.tensor.is_floating_point() or exact.tensor.is_complex()):
+        return exact
+    return dataclasses.replace(exact, tensor=exact.tensor + (pytorch.tensor - precise.tensor))
 
 
 @contextlib.contextmanager
@@ -285,30 +340,37 @@ def precise(call: CallInputs, precision: str) -> CallInputs:
     return mapped(call, lambda name, tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
 
 
-def moved(call: CallInputs, original: CallInputs, seed: int, sample: int) -> CallInputs:
-    """The call with every floating element moved by up to one rounding error of the arithmetic.
+def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
+    """The call with every element of the tensors in `eps` moved by up to so much of itself.
 
-    That is float32's where the original tensor is float32 or shorter: good kernels compute in it. Sample 0
-    is the call as it is.
+    Sample 0 is the call as it is.
     """
     if not sample:
         return call
     torch.manual_seed(seed_of(seed, sample))
-    dtypes = {name: tensor.dtype for name, tensor in original.tensors().items()}
 
     def move(name: str, tensor: torch.Tensor) -> torch.Tensor:
-        if not tensor.is_floating_point():
+        if name not in eps:
             return tensor
-        arithmetic = torch.float64 if dtypes[name] == torch.float64 else torch.float32
-        eps = torch.finfo(arithmetic).eps
-        parts = [step(piece, eps) for piece in pieces(tensor)]
+        parts = [step(piece, eps[name]) for piece in pieces(tensor)]
         return parts[0] if len(parts) == 1 else torch.cat(parts).view(tensor.shape)
 
     def step(tensor: torch.Tensor, eps: float) -> torch.Tensor:
         steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
-        return tensor * (1 + eps * steps.double()).to(tensor.dtype)
+        return (tensor.double() * (1 + eps * steps.double())).to(tensor.dtype)
 
     return mapped(call, move)
+
+
+def own_eps(call: CallInputs) -> dict[str, float]:
+    """One rounding error of each floating tensor's own dtype, by name."""
+    return {n: torch.finfo(t.dtype).eps for n, t in call.tensors().items() if t.is_floating_point()}
+
+
+def good_eps(call: CallInputs) -> dict[str, float]:
+    """One rounding error of what good kernels compute in: float32 where a tensor is of it or shorter."""
+    float32 = torch.finfo(torch.float32).eps
+    return {name: min(eps, float32) for name, eps in own_eps(call).items()}
 
 
 def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractContextManager[Any]:
