@@ -114,7 +114,8 @@ def attentions() -> Iterator[Row]:
     inputs = ("q=bfloat16[B,H,M,D]", "k=bfloat16[B,G,N,D]", "v=bfloat16[B,G,N,D]")
     for form, causal in (("full", False), ("causal", True)):
         for passes in both_ways():
-            yield Row("flash_attention", sizes, (*inputs, f"causal={causal}"), (), passes, form)
+            given = (*inputs, f"causal={causal}")
+            yield Row("flash_attention", sizes, given, (), passes, form, is_product=True)
 
 
 def crf() -> Row:

@@ -270,6 +270,15 @@ def test_requirements_of_multiples_and_of_small_sizes_find_sizes_to_trace_at() -
         assert len(set(dims.values())) == 2
 
 
+def test_many_dims_of_which_some_divide_others_find_sizes_to_trace_at() -> None:
+    shapes = {"q": "float32[B, H, M, D]", "k": "float32[B, G, N, D]"}
+    requires = ["H % G == 0", "D % 8 == 0", "D <= 256", "N >= M", "B >= 1"]
+    declaration = parse_declaration(shapes, {name: [8] for name in "BHGMND"}, requires)
+    dims = trace_dims(declaration)
+    assert len(set(dims.values())) == 6
+    assert declaration.violated(dims) is None
+
+
 def test_dims_that_must_be_equal_are_refused_with_a_hint() -> None:
     declaration = parse_declaration({"x": "float32[M, N]"}, {"M": [4], "N": [4]}, ["M == N"])
     with pytest.raises(NotConvertible, match="No distinct sizes") as refusal:

@@ -159,6 +159,20 @@ def test_an_estimate_that_cannot_be_made_exits_2(
         assert not Path("frozen.py").exists()
 
 
+def test_an_estimate_for_what_cannot_be_traced_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("square.py").write_text(
+        'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [4], "N": [4]}\nREQUIRES = ["M == N"]\n\n\n'
+        "def reference(x):\n    return x + x.mT\n\n\ndef run(x):\n    return x + x.mT\n"
+    )
+    assert main(["benchmark", "square.py", "--estimate", "H200"]) == 2
+    printed = capfd.readouterr().err
+    assert "No distinct sizes were found" in printed
+    assert "BYTES and FLOPS" in printed
+
+
 def test_an_estimate_exits_0_and_shows_the_limits(
     right_kernel: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

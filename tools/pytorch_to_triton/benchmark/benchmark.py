@@ -51,7 +51,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, TimingTable
 from pytorch_to_triton.schema.tuning import Origin, Tuning
-from pytorch_to_triton.targets.describe import examples_case
+from pytorch_to_triton.targets.describe import examples_case, sentence
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import device_memory, refuse_cases_over
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
@@ -176,6 +176,11 @@ async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, ru
     sizes = [
         EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
     ]
+    if not sizes:
+        raise BadInput(
+            f"What {plan.reference} has to do at least is not known. {sentence(plan.why_no_graph)}",
+            "Declare BYTES and FLOPS in the kernel file, such as FLOPS = '2 * M * N * K'.",
+        )
     again = replay("benchmark", request, seed=None, estimate=gpu)
     setting = EstimateSetting(str(request.candidate), request.passes, request.tf32, again)
     return written(estimated(setting, sheet, sizes), destination_of(request))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
 from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
 from pytorch_to_triton.errors import NotConvertible, Refusal
+from pytorch_to_triton.graph.distinct_sizes import distinct_sizes
 from pytorch_to_triton.graph.dtype_choices import choices_of, with_choices
 from pytorch_to_triton.graph.dtype_rules import (
     DtypeRule,
@@ -34,7 +33,6 @@ from pytorch_to_triton.graph.skeleton import (
 )
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import holds
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
@@ -47,8 +45,6 @@ if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
 
 TRACE_SECONDS = 300.0
-PRIMES = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
-POINTS_TRIED = 20_000
 
 ARGUMENT = "{}_dtype"
 """How the backward pass, which need not have the input itself, has its dtype."""
@@ -331,33 +327,16 @@ def tensor_inputs(declaration: Declaration) -> dict[str, TensorSpec]:
 
 
 def trace_dims(declaration: Declaration) -> dict[str, int]:
-    """Distinct sizes of at least 11 that meet all requirements; equal sizes would hide which dim is which."""
-    names = tuple(declaration.dims)
+    """Distinct sizes, of at least 11 if possible, that meet all requirements."""
     fixed = {int(e) for s in tensor_inputs(declaration).values() for e in s.shape if e.isdigit()}
-    for point in islice(_points(len(names), declaration.requires), POINTS_TRIED):
-        dims = dict(zip(names, point, strict=True))
-        distinct = len(set(point)) == len(point) and not set(point) & fixed
-        if distinct and declaration.violated(dims) is None and _same_program(declaration, dims):
-            return dims
-    raise NotConvertible(
-        "No distinct sizes were found that meet all requirements, which the trace needs to distinguish dims.",
-        "Loosen REQUIRES for the conversion, e.g. leave out equalities between dims.",
-    )
-
-
-def _same_program(declaration: Declaration, dims: Mapping[str, int]) -> bool:
-    return all(holds(text, dims) for text in declaration.same_program)
-
-
-def _points(count: int, requires: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    numbers = sorted({int(n) for text in requires for n in re.findall(r"\d+", text)} - {0, 1})
-    for factor in dict.fromkeys((1, 2, 4, 8, 16, 32, 64, 128, *numbers, math.lcm(*numbers))):
-        yield from product(*(tuple(p * factor for p in PRIMES[i:] + PRIMES[:i])[:6] for i in range(count)))
-    yield from product(*(tuple(p * f for f in (16, 32, 64, 1) for p in PRIMES[:5]) for _ in range(count)))
-    multiples = (1, 2, 3, 4, *numbers)
-    yield from product(tuple(dict.fromkeys(p * f for p in (11, 5, 3) for f in multiples)), repeat=count)
-    # Small sizes are distinguished less reliably, so they come last.
-    yield from product(range(3, 11), repeat=count)
+    requirements = (*declaration.requires, *declaration.same_program)
+    dims = distinct_sizes(tuple(declaration.dims), requirements, fixed)
+    if dims is None:
+        raise NotConvertible(
+            "No distinct sizes were found that meet all requirements; a trace tells dims apart by them.",
+            "Loosen REQUIRES for the conversion, e.g. leave out equalities between dims.",
+        )
+    return dims
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:
