@@ -432,78 +432,105 @@ def layer_norm_backward(
         return dx, dw, db
     if n_rows == 0:
         return dx, dw.zero_(), db.zero_()
-    device = triton.runtime.driver.active.get_current_device()
-    tensors = (dout, x, w, mean, rstd)
+    rows, totals = (dout, x, w, mean, rstd), (dw, db)
     strides = (*dout.stride(), *x.stride(), w.stride(0))
-    is_long = n_cols > ONE_PASS_COLS
-    if is_long:
-        BLOCK_N = max(triton.next_power_of_2(n_cols) // SPLITS, 1024)
-        BLOCK_N = min(BLOCK_N, SPLIT_BYTES // x.element_size())
-        n_splits = triton.cdiv(n_cols, BLOCK_N)
-        n_programs = min(max(ELEMENTS_AT_ONCE // (BLOCK_N * n_splits), 1), n_rows)
-        rows_per_program = triton.cdiv(n_rows, n_programs)
-    else:
-        BLOCK_N = triton.next_power_of_2(n_cols)
-        BLOCK_M = max(1, TILE // BLOCK_N)
-        # No program has fewer than four tiles: a few rows are added up by one, whose sums are dw and db.
-        n_programs = min(ELEMENTS_AT_ONCE // (BLOCK_M * BLOCK_N), triton.cdiv(n_rows, 4 * BLOCK_M))
-        rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), n_programs) * BLOCK_M
-    n_programs = triton.cdiv(n_rows, rows_per_program)
-    is_split = n_programs > 1
-    partial = (
-        torch.empty((2, n_programs, n_cols), dtype=torch.float32, device=x.device) if is_split else (dw, db)
-    )
-    overlaps = is_split and launches_overlap(device)
-    if is_long:
-        words = torch.zeros(1 + n_rows * n_splits, dtype=torch.int64, device=x.device)
-        # Whole vectors of 16 bytes.
-        cols_per_program = triton.cdiv(n_cols, 16 * n_splits) * 16
-        # All programs that share rows must run at once, if they wait for each other.
-        waits = n_splits <= programs_at_once(device)
-        for sums, gradients in [(True, True)] if waits else [(True, False), (False, True)]:
-            layer_norm_backward_long_rows_kernel[(n_programs * n_splits,)](
-                *tensors,
-                words,
-                dx,
-                *partial,
-                n_rows,
-                n_cols,
-                n_splits,
-                rows_per_program,
-                cols_per_program,
-                *strides,
-                SUMS=sums,
-                GRADIENTS=gradients,
-                AHEAD=2 if waits else 0,
-                BLOCK_S=triton.next_power_of_2(n_splits),
-                BLOCK_N=BLOCK_N,
-                OVERLAPS=overlaps and gradients,
-                num_warps=BLOCK_N // 512,
-            )
-    else:
-        layer_norm_backward_kernel[(n_programs,)](
-            *tensors,
-            dx,
-            *partial,
-            n_rows,
-            n_cols,
-            rows_per_program,
-            *strides,
-            BLOCK_M=BLOCK_M,
-            BLOCK_N=BLOCK_N,
-            # Rows on their way: 64 KB for each multiprocessor.
-            STAGES=1 + max(1, 4 // x.element_size()),
-            OVERLAPS=overlaps,
-            num_warps=BLOCK_M * BLOCK_N // 512,
-            # dout * w is rounded before its mean is taken from it: a row of one element leaves exactly 0.
-            enable_fp_fusion=False,
-        )
-    if is_split:
-        launch = {"launch_pdl": True} if overlaps else {}
+    launch = launch_backward_long_rows if n_cols > ONE_PASS_COLS else launch_backward
+    sums = launch(rows, strides, dx, totals)
+    if sums is not totals:
+        n_programs = sums.shape[1]
+        overlaps = launches_overlap(current_device())
+        options = {"launch_pdl": True} if overlaps else {}
         layer_norm_backward_totals_kernel[(triton.cdiv(n_cols, 16),)](
-            partial, dw, db, n_programs, n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **launch
+            sums, *totals, n_programs, n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **options
         )
     return dx, dw, db
+
+
+def launch_backward(rows, strides, dx, totals):
+    """Fills dx [M, N] from rows (dout, x, w, mean, rstd), of which strides are those of the first three.
+
+    Returns the sums of all programs for dw and db, float32 [2, programs, N], or `totals` (dw, db), which the
+    only program has filled.
+    """
+    n_rows, n_cols = dx.shape
+    BLOCK_N = triton.next_power_of_2(n_cols)
+    BLOCK_M = max(1, TILE // BLOCK_N)
+    # No program has fewer than four tiles: a few rows are added up by one, whose sums are dw and db.
+    n_programs = min(ELEMENTS_AT_ONCE // (BLOCK_M * BLOCK_N), triton.cdiv(n_rows, 4 * BLOCK_M))
+    rows_per_program = triton.cdiv(triton.cdiv(n_rows, BLOCK_M), n_programs) * BLOCK_M
+    n_programs = triton.cdiv(n_rows, rows_per_program)
+    sums = sums_of(n_programs, totals)
+    layer_norm_backward_kernel[(n_programs,)](
+        *rows,
+        dx,
+        *sums,
+        n_rows,
+        n_cols,
+        rows_per_program,
+        *strides,
+        BLOCK_M=BLOCK_M,
+        BLOCK_N=BLOCK_N,
+        # Rows on their way: 64 KB for each multiprocessor.
+        STAGES=1 + max(1, 4 // dx.element_size()),
+        OVERLAPS=n_programs > 1 and launches_overlap(current_device()),
+        num_warps=BLOCK_M * BLOCK_N // 512,
+        # dout * w is rounded before its mean is taken from it: a row of one element leaves exactly 0.
+        enable_fp_fusion=False,
+    )
+    return sums
+
+
+def launch_backward_long_rows(rows, strides, dx, totals):
+    """The same of rows that several programs share."""
+    n_rows, n_cols = dx.shape
+    device = current_device()
+    BLOCK_N = max(triton.next_power_of_2(n_cols) // SPLITS, 1024)
+    BLOCK_N = min(BLOCK_N, SPLIT_BYTES // dx.element_size())
+    n_splits = triton.cdiv(n_cols, BLOCK_N)
+    n_programs = min(max(ELEMENTS_AT_ONCE // (BLOCK_N * n_splits), 1), n_rows)
+    rows_per_program = triton.cdiv(n_rows, n_programs)
+    n_programs = triton.cdiv(n_rows, rows_per_program)
+    sums = sums_of(n_programs, totals)
+    overlaps = n_programs > 1 and launches_overlap(device)
+    words = torch.zeros(1 + n_rows * n_splits, dtype=torch.int64, device=dx.device)
+    # Whole vectors of 16 bytes.
+    cols_per_program = triton.cdiv(n_cols, 16 * n_splits) * 16
+    # All programs that share rows must run at once, if they wait for each other.
+    waits = n_splits <= programs_at_once(device)
+    for finds_sums, finds_gradients in [(True, True)] if waits else [(True, False), (False, True)]:
+        layer_norm_backward_long_rows_kernel[(n_programs * n_splits,)](
+            *rows,
+            words,
+            dx,
+            *sums,
+            n_rows,
+            n_cols,
+            n_splits,
+            rows_per_program,
+            cols_per_program,
+            *strides,
+            SUMS=finds_sums,
+            GRADIENTS=finds_gradients,
+            AHEAD=2 if waits else 0,
+            BLOCK_S=triton.next_power_of_2(n_splits),
+            BLOCK_N=BLOCK_N,
+            OVERLAPS=overlaps and finds_gradients,
+            num_warps=BLOCK_N // 512,
+        )
+    return sums
+
+
+def sums_of(n_programs, totals):
+    """Room for the sums of so many programs, float32 [2, n_programs, N]; `totals` themselves for one."""
+    if n_programs == 1:
+        return totals
+    n_cols = totals[0].shape[0]
+    return torch.empty((2, n_programs, n_cols), dtype=torch.float32, device=totals[0].device)
+
+
+def current_device() -> int:
+    """The number of the GPU that kernels are launched on."""
+    return triton.runtime.driver.active.get_current_device()
 
 
 @functools.cache
