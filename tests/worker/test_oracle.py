@@ -208,6 +208,22 @@ def test_where_the_reference_refuses_neighboring_inputs_they_show_no_error(tmp_p
     assert torch.equal(values(truth), rounded)
 
 
+def test_a_huge_reference_is_not_run_for_neighboring_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    def scaled(x: Tensor) -> Tensor:
+        runs.append(x.dtype)
+        return x / 3
+
+    monkeypatch.setattr("pytorch_to_triton.worker.truth.oracle.HUGE_BYTES", 0)
+    truth = truth_of(scaled, {"x": x_of(torch.float16)}, tmp_path)
+    before = len(runs)
+    truth.with_more_roundings()
+    assert len(runs) == before > 0
+
+
 def test_what_a_module_keeps_from_call_to_call_stays_apart(tmp_path: Path) -> None:
     module = Counting()
     truth = truth_of(module, {"x": x_of(torch.bfloat16)}, tmp_path)

@@ -126,25 +126,25 @@ class Oracle:
 
         A reference that cannot run on DeclaredTensors is run on plain float64 ones, then on
         float32 ones, where it takes the same branches on these; else at its own dtypes. So is a huge one,
-        in their full precision: float64 takes several times the memory.
+        in their full precision: float64 takes several times the memory, and so do neighboring inputs.
         """
         run = self.run_as_it_is(case_id, seed)
-        rounding = partial(self.rounding, case_id, seed)
+        neighbor = partial(self.neighboring_truth, case_id, seed)
         if self.holds(case_id, run) > HUGE_BYTES:
             runs = partial(self.precisely, case_id, "own", run.written, seed)
-            return truth_by(in_full_precision()(runs), run, rounding, "own")
+            return truth_by(in_full_precision()(runs), run, None, "own")
         with contextlib.suppress(Exception, NotFollowed):
-            return truth_by(partial(self.followed, case_id, run, seed), run, rounding, "float64")
+            return truth_by(partial(self.followed, case_id, run, seed), run, neighbor, "float64")
         steps = self.steps(case_id, "own", seed)
         for precision in ("float64", "float32"):
             with contextlib.suppress(Exception):
                 if same_steps(self.steps(case_id, precision, seed), steps):
                     runs = partial(self.precisely, case_id, precision, run.written, seed)
-                    return truth_by(runs, run, rounding, precision)
+                    return truth_by(runs, run, neighbor, precision)
         runs = partial(self.precisely, case_id, "own", run.written, seed)
-        return truth_by(runs, run, rounding, "own")
+        return truth_by(runs, run, neighbor, "own")
 
-    def rounding(self, case_id: str, seed: int, number: int) -> Truth:
+    def neighboring_truth(self, case_id: str, seed: int, number: int) -> Truth:
         """The truth for neighboring inputs, by their `number` from 1 on."""
         return dataclasses.replace(self, neighbor=number).truth(case_id, seed)
 
@@ -227,15 +227,23 @@ class Oracle:
 
 
 def truth_by(
-    outputs: Callable[[int], Outputs], own: ReferenceRun, neighbor: Callable[[int], Truth], precision: str
+    outputs: Callable[[int], Outputs],
+    own: ReferenceRun,
+    neighbor: Callable[[int], Truth] | None,
+    precision: str,
 ) -> Truth:
-    """What `outputs` gives: precise ones for 0, samples of what is nearby for other numbers."""
+    """What `outputs` gives: precise ones for 0, samples of what is nearby for other numbers.
+
+    `neighbor` gives the truth for neighboring inputs, where it may be asked for.
+    """
     precise = outputs(0)
 
     def sample(number: int) -> Outputs:
         return comparable(outputs(number), precise)
 
     def rounding(number: int) -> Outputs:
+        if neighbor is None:
+            return precise
         # At other inputs the reference may raise, or take other branches.
         with contextlib.suppress(Exception):
             truth = neighbor(number)
