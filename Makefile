@@ -17,10 +17,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal
 
-# Whole plans of cases over every kernel of the corpora, random functions, and the Tritons that are set up.
+# Whole plans of cases over every kernel of the corpora, random functions, and the Tritons that are set up. SHARE=2/3
+# runs the second third.
 test-corpora: $(READY)
 	PYTORCH_TO_TRITON_PYTHONS=$$(ls -d $(CURDIR)/.tritons/*/bin/python 2>/dev/null | paste -sd:) \
-		$(BIN)/pytest -m corpora -n 2 --dist worksteal
+		$(BIN)/pytest -m corpora -n 2 --dist worksteal $(if $(SHARE),--share $(SHARE))
 
 # The recipe of references/untrusted_kernels.md, with Docker or Podman. CONTAINER_BUILD_OPTIONS go to the build.
 test-containers: $(READY)

@@ -147,6 +147,7 @@ assert w.grad is not None
     assert said.count("gradients are wanted") == 1
 
 
+@pytest.mark.corpora
 async def test_the_tests_run_in_a_package_whatever_pytest_s_settings_are(
     session: Any, finished: Finishing, tmp_path: Path
 ) -> None:
@@ -307,6 +308,7 @@ for change in (sharper, hooked, wrapped, coarser):
     )
 
 
+@pytest.mark.corpora
 async def test_results_in_a_dict_are_finished_and_nested_ones_start_by_hand(
     session: Any, finished: Finishing, worker: WorkerClient, interpreter: Runtime, written: Written,
     tmp_path: Path,
