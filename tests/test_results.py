@@ -129,6 +129,15 @@ def test_an_empty_folder_is_taken(put: Put, tmp_path: Path) -> None:
     assert names(put("kernel.py")) == {"kernel.py"}
 
 
+def test_what_a_run_of_their_tests_leaves_behind_goes_with_the_earlier_results(put: Put) -> None:
+    folder = put("kernel.py", text="old")
+    for cache in (".pytest_cache", "__pycache__", ".ruff_cache"):
+        (folder / cache).mkdir()
+        (folder / cache / "README.md").write_text("left behind")
+    put("kernel.py")
+    assert names(folder) == {"kernel.py"}
+
+
 def test_a_symbolic_link_is_refused_and_what_it_points_to_stays(put: Put, tmp_path: Path) -> None:
     folder = put("kernel.py", text="old")
     elsewhere = folder.rename(tmp_path / "elsewhere")

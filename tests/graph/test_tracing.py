@@ -281,6 +281,10 @@ def test_many_dims_of_which_some_divide_others_find_sizes_to_trace_at() -> None:
 
 def test_dims_that_must_be_equal_are_refused_with_a_hint() -> None:
     declaration = parse_declaration({"x": "float32[M, N]"}, {"M": [4], "N": [4]}, ["M == N"])
-    with pytest.raises(NotConvertible, match="No distinct sizes") as refusal:
+    with pytest.raises(NotConvertible, match="meet M == N") as refusal:
+        trace_dims(declaration)
+    assert "write M for N in the inputs" in refusal.value.hint
+    declaration = parse_declaration({"x": "float32[M, N]"}, {"M": [4], "N": [4]}, ["M <= N", "N <= M"])
+    with pytest.raises(NotConvertible, match="meet M <= N, N <= M") as refusal:
         trace_dims(declaration)
     assert "REQUIRES" in refusal.value.hint

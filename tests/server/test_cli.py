@@ -169,8 +169,18 @@ def test_an_estimate_for_what_cannot_be_traced_says_why(
     )
     assert main(["benchmark", "square.py", "--estimate", "H200"]) == 2
     printed = capfd.readouterr().err
-    assert "No distinct sizes were found" in printed
+    assert "No sizes differ from dim to dim and meet M == N" in printed
     assert "BYTES and FLOPS" in printed
+
+
+def test_a_function_without_a_reference_is_estimated_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ops.py").write_text("def doubled(x):\n    return x * 2\n")
+    arguments = ["--input", "x=float32[N]", "--dim", "N=268435456"]
+    assert main(["benchmark", "ops.py:doubled", *arguments, "--estimate", "H200"]) == 0
+    assert "at least 0.4474 ms (estimated, memory-bound)" in capfd.readouterr().out
 
 
 def test_an_estimate_exits_0_and_shows_the_limits(

@@ -148,6 +148,7 @@ CASES = {
     "wrong/embedding_int32_offset": "M=9 V=10 D=16 table rows far apart",
     "wrong/eps_outside_sqrt": "M=29 N=600",
     "wrong/every_fourth_column_wrong": "M=6 N=20",
+    "wrong/floor_for_round": "base",
     "wrong/forgets_float16_clamp": "N=100 float16",
     "wrong/grid_rounds_down": "N=1500",
     "wrong/half_accumulator": "M=64 N=33 K=2500 bfloat16",

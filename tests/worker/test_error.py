@@ -71,14 +71,16 @@ def test_an_ill_conditioned_result_is_measured_by_how_far_the_truth_moves() -> N
 
 def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None:
     truth = torch.ones(3, 20, dtype=torch.float64)
-    rounded, far = truth.clone(), truth.clone()
-    rounded[1, 2] += 3e-6
-    far[1, 2] += 10
+    rounded, one_step, far = truth.clone(), truth.clone(), truth.clone()
+    rounded[1] += 3e-6
+    one_step[1, 2] += 3e-6
+    far[1] += 10
     outputs = {"candidate": (truth + 3e-6).float(), "pytorch": truth.float(), "truth": truth, "nearby": truth}
     found = float_errors({**outputs, "rounded": rounded}, 1.0, BUDGET)
     assert found.failing.all(dim=1).tolist() == [True, False, True]
     assert not found.failing[1].any()
-    assert float_errors({**outputs, "rounded": far}, 1.0, BUDGET).failing.all()
+    for other in (one_step, far):
+        assert float_errors({**outputs, "rounded": other}, 1.0, BUDGET).failing.all()
 
 
 def test_nan_and_infinity_belong_where_pytorch_has_them_and_nowhere_else() -> None:

@@ -131,16 +131,16 @@ def test_a_rounding_error_that_one_sample_missed_by_chance_is_found_by_others(fo
     generator = torch.Generator().manual_seed(8)
     exact = torch.randn(64, 64, generator=generator, dtype=torch.float64)
     ill = exact.clone()
-    ill[3, 5] += 4e-6
+    ill[3] += 4e-6
     pytorch, leaf, moved = ({"out": output_of(values)} for values in (exact.float(), exact, ill))
     samples = {"sample": lambda _: leaf, "rounding": lambda _: leaf, found_by: lambda _: moved}
     truth = Truth(pytorch, leaf, leaf, precision="float64", **samples)
     arguments = {"x": exact.float()}
     near, elsewhere = exact.float(), exact.float()
-    near[3, 5] += 4e-6
-    elsewhere[4, 6] += 4e-6
+    near[3] += 4e-6
+    elsewhere[4] += 4e-6
     assert failing({"out": near}, truth, arguments) == 0
-    assert failing({"out": elsewhere}, truth, arguments) == 1
+    assert failing({"out": elsewhere}, truth, arguments) > 32
 
 
 def test_gradients_of_a_norm_s_weights_are_sums_over_all_rows(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ PREVIOUS = "previous"
 """In a folder of results: those of the last call that succeeded, where a later one failed."""
 _BESIDE = ".pytorch-to-triton-"
 """The names of unfinished folders begin with it."""
-_CACHES = ("__pycache__", ".ruff_cache")
-"""Left behind by reading the results, and safe to remove."""
+_CACHES = ("__pycache__", ".pytest_cache", ".ruff_cache")
+"""Left behind by reading or testing the results, and safe to remove."""
 
 USE_FORCE = (
     "Name another folder with --into, or use --force: what the tool wrote there is replaced, even if "

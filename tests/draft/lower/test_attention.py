@@ -41,6 +41,14 @@ def test_several_query_heads_share_one_of_the_keys(heads: int) -> None:
     agrees(ATTENTION, Q, K[:, :heads], V[:, :heads], enable_gqa=True)
 
 
+def test_a_query_whose_every_score_is_minus_infinity_gets_zeros() -> None:
+    """As the first one of a causal attention does where its only key is infinite."""
+    queries, keys = Q[:, :, :, :1].abs(), K[:, :, :, :1].abs()
+    keys[:, :, 0] = -torch.inf
+    agrees(ATTENTION, queries, keys, V, is_causal=True)
+    agrees(ATTENTION, queries, keys[:, :, :1], V[:, :, :1])
+
+
 def test_attention_needs_no_batch() -> None:
     agrees(ATTENTION, Q[0, 0], K[0, 0], V[0, 0], SEEN)
 

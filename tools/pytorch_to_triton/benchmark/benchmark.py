@@ -24,7 +24,7 @@ from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
 from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.command_line import replay
-from pytorch_to_triton.errors import BadInput, MissingRequirement, Refusal
+from pytorch_to_triton.errors import BadInput, MissingRequirement, Refusal, TargetNotFound
 from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.datasheets import datasheet
@@ -168,11 +168,17 @@ def today() -> datetime.date:
 async def estimate(worker: WorkerClient, request: BenchmarkRequest, gpu: str, runtime: Runtime) -> Benchmark:
     """The limits of the same sizes on a GPU that need not be here, from its data sheet.
 
-    Raises BadInput for a GPU that is not known, and where a target or its declaration cannot be used.
+    A function without a reference is its own: none of them is run. Raises BadInput for a GPU that is not
+    known, and where a target or its declaration cannot be used.
     """
     sheet = datasheet(gpu)
     refuse_foreign(request)
-    plan = await planned(worker, request, runtime)
+    try:
+        plan = await planned(worker, request, runtime)
+    except TargetNotFound:
+        if request.reference is not None or request.candidate.name is None:
+            raise
+        plan = await planned(worker, request.model_copy(update={"reference": request.candidate}), runtime)
     sizes = [
         EstimatedSize(case.dims, case.dtypes, work) for case in plan.cases if (work := plan.work(case, None))
     ]

@@ -32,6 +32,7 @@ from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.first_call import refuse_unrunnable
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import resolve_problem
+from pytorch_to_triton.validate.conclusion import limit_sentences
 from pytorch_to_triton.validate.replay import command
 
 
@@ -248,7 +249,12 @@ def concluded(work: ConversionWork, staged: Staged, found: Versions) -> Conversi
         stages=stages,
         timing=table,
         device=f"{machine}; torch {found.torch}, Triton {found.triton}",
-        notes=(*notes_of(work.traced.graph), *calls_left(shown), *([staged.ways] if staged.ways else [])),
+        notes=(
+            *notes_of(work.traced.graph),
+            *calls_left(shown),
+            *limit_sentences(shown.verdict.limits),
+            *([staged.ways] if staged.ways else []),
+        ),
         provenance=f"correctness measured; {speed}",
         replay=command(again, work.runtime, work.seed, None),
     )

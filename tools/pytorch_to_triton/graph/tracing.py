@@ -333,10 +333,23 @@ def trace_dims(declaration: Declaration) -> dict[str, int]:
     dims = distinct_sizes(tuple(declaration.dims), requirements, fixed)
     if dims is None:
         raise NotConvertible(
-            "No distinct sizes were found that meet all requirements; a trace tells dims apart by them.",
-            "Loosen REQUIRES for the conversion, e.g. leave out equalities between dims.",
+            f"No sizes differ from dim to dim and meet {', '.join(declaration.requires)}: a trace tells dims "
+            "apart by their sizes.",
+            joined_dims(declaration.requires) or "Loosen REQUIRES for the conversion.",
         )
     return dims
+
+
+def joined_dims(requires: Sequence[str]) -> str:
+    """What to write where two dims must be equal; empty where none must."""
+    equal = (re.fullmatch(r"\s*(\w+)\s*==\s*(\w+)\s*", text) for text in requires)
+    names = next((e.groups() for e in equal if e and not any(n.isdecimal() for n in e.groups())), None)
+    if names is None:
+        return ""
+    one, other = names
+    return (
+        f"{one} == {other} makes them one dim: write {one} for {other} in the inputs, and drop the condition."
+    )
 
 
 def _constants(declaration: Declaration) -> dict[str, JsonValue]:

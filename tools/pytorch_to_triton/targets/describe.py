@@ -23,7 +23,7 @@ DESCRIBE_SECONDS = 120.0
 HINTS = {
     "TargetMissing": "Check the path; a target is `path.py` or `path.py:name`.",
     "NameMissing": "Name a function or an nn.Module class of the file: `path.py:name`.",
-    "ReferenceMissing": "Name the PyTorch function beside the kernel: --reference path.py:name.",
+    "ReferenceMissing": "Name the function: convert path.py:name; for a kernel --reference path.py:name.",
     "TargetSyntax": "Correct the file; `python -m py_compile FILE` shows the same error.",
     "ModuleUnconstructed": "Pass what the constructor needs: --init NAME=VALUE, once for each.",
     "TargetLoadFailed": "Import it with the same Python (--python names another), and correct what it says.",

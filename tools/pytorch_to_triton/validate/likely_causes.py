@@ -91,11 +91,15 @@ def size_causes(factor: float, name: str, size: int) -> Iterator[str]:
     padded = 1 << (size - 1).bit_length()
     if padded != size and near(factor, size / padded):
         yield f"The factor is {name} / {padded}: a mean divides by the padded block instead of by {name}."
-    for exponent in (1.0, 0.5):
-        if near(factor, (size / (size - 1)) ** exponent):
-            yield f"{name} - 1 is used where {name} is needed."
-        if near(factor, ((size - 1) / size) ** exponent):
-            yield f"{name} is used where {name} - 1 is needed."
+    for exponent, form in ((1.0, "{}"), (0.5, "sqrt({})")):
+        # Which of the two is right, a factor does not show: the result may have it below a fraction bar.
+        for above, below, ratio in (
+            (name, f"({name} - 1)", size / (size - 1)),
+            (f"({name} - 1)", name, (size - 1) / size),
+        ):
+            if near(factor, ratio**exponent):
+                fraction = form.format(f"{above} / {below}")
+                yield f"The factor is {fraction}: {name} and {name} - 1 are mistaken for each other."
     if near(factor, math.sqrt(size)):
         yield f"The factor is sqrt({name}): a division by it is missing."
     if near(factor, 1 / math.sqrt(size)):

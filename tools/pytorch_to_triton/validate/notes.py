@@ -39,9 +39,11 @@ def notes_on_values(results: Sequence[CaseResult]) -> tuple[str, ...]:
     if declared and all(output.constant for output in declared):
         notes.append("The reference returns the same value everywhere: agreeing with it means little.")
     if loose:
-        notes.append(f"As exact as PyTorch, but outside the loose tolerance: {shortened(loose, SHOWN)}.")
+        notes.append(f"Within the error budget, but outside the loose tolerance: {shortened(loose, SHOWN)}.")
     if strict := [name for name in strict if name not in loose]:
-        notes.append(f"As exact as PyTorch, but outside the strict tolerance: {shortened(strict, SHOWN)}.")
+        notes.append(
+            f"Within the error budget, but outside the strict tolerance: {shortened(strict, SHOWN)}."
+        )
     return tuple(notes)
 
 

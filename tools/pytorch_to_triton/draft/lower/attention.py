@@ -111,22 +111,23 @@ def attention(
         scores = masked(ctx, scores, mask)
     # What of them is in memory is not rounded to 16 bits: PyTorch's own kernels never store them.
     scores = ctx.stored("scores", statistic(scores))
-    weights, logsumexp = softmax(scores, sees_all=mask is None)
+    weights, logsumexp = softmax(scores)
     weights = ctx.stored("weights", weights)
     output = contracted(ctx, weights, value)
     return Attention(output, replace(weights, dtype=query.dtype), logsumexp)
 
 
-def softmax(scores: Tensor, sees_all: bool) -> tuple[Tensor, Tensor]:
-    """The weights of the keys, and the logarithm of what they were divided by."""
+def softmax(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """The weights of the keys, and the logarithm of what they were divided by.
+
+    Where all scores are -inf, by a mask or by an infinite key, the weights are 0, as in PyTorch.
+    """
     keys = scores.dims[-1]
     peak: Value = Reduce(PEAK, (scores.value,), keys, name="scores_max") if keys else scores.value
-    shift = peak if sees_all else op("where", op("eq", peak, -inf), 0.0, peak, name="shift")
+    shift = op("where", op("eq", peak, -inf), 0.0, peak, name="shift")
     numerator = op("exp", op("sub", scores.value, shift), name="numerator")
     total: Value = Reduce(SUM, (numerator,), keys, name="total") if keys else numerator
-    if not sees_all:
-        # A query that sees no key gets weights of 0, as in PyTorch.
-        total = op("where", op("eq", total, 0.0), 1.0, total, name="denominator")
+    total = op("where", op("eq", total, 0.0), 1.0, total, name="denominator")
     weights = replace(scores, value=op("div", numerator, total, name="weights"))
     logsumexp = op("add", shift, op("log", total), name="logsumexp")
     return weights, Tensor(scores.dims[:-1], logsumexp, "float32")

@@ -108,7 +108,8 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget:
     if "rounded" in outputs:
         rounded = in_units(wide["rounded"], wide["truth"], size, judged & (kinds["rounded"] == FINITE))
         trusted = rounded * torch.finfo(dtype).eps <= budget.untrusted
-        theirs = torch.maximum(theirs, largest_of_row(torch.where(trusted, rounded, 0.0)))
+        # One element that falls to the other side of a step excuses no row: only what is in all of it does.
+        theirs = torch.maximum(theirs, rms_of_row(torch.where(trusted, rounded, 0.0)))
     allowed = budget.factor * theirs + budget.slack
     wrong_kind = judged & (kinds["candidate"] != kinds["truth"])
     failing = wrong_kind | (candidate > allowed)
@@ -143,17 +144,15 @@ def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
     """
     if errors.numel() == 0:
         return errors
-    rows = rows_of(errors).amax(-1)
+    rows = rows_of(errors).amax(-1, keepdim=True)
     usual = rows.quantile(USUAL) if FEW <= rows.numel() <= QUANTILE_ELEMENTS else rows.max()
-    return largest_of_row(errors).clamp_min(usual)
+    return torch.maximum(rows, usual).expand_as(rows_of(errors)).reshape(errors.shape)
 
 
-def largest_of_row(errors: torch.Tensor) -> torch.Tensor:
-    """For each element the largest of its row; of the errors' shape."""
-    if errors.numel() == 0:
-        return errors
+def rms_of_row(errors: torch.Tensor) -> torch.Tensor:
+    """For each element the root mean square of its row; of the errors' shape."""
     rows = rows_of(errors)
-    return rows.amax(-1, keepdim=True).expand_as(rows).reshape(errors.shape)
+    return rows.square().mean(-1, keepdim=True).sqrt().expand_as(rows).reshape(errors.shape)
 
 
 def within(values: torch.Tensor, truth: torch.Tensor, tolerance: float, where: torch.Tensor) -> bool:

@@ -9,7 +9,6 @@ import copy
 import dataclasses
 import random
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -129,24 +128,38 @@ class Oracle:
         in their full precision: float64 takes several times the memory, and so do neighboring inputs.
         """
         run = self.run_as_it_is(case_id, seed)
-        neighbor = partial(self.neighboring_truth, case_id, seed)
         if self.holds(case_id, run) > HUGE_BYTES:
-            runs = partial(self.precisely, case_id, "own", run.written, seed)
-            return truth_by(in_full_precision()(runs), run, None, "own")
+            truth = self.truth_by(in_full_precision()(precisely("own")), "own", case_id, run, seed)
+            return dataclasses.replace(truth, rounding=lambda number: truth.precise)
         with contextlib.suppress(Exception, NotFollowed):
-            return truth_by(partial(self.followed, case_id, run, seed), run, neighbor, "float64")
+            return self.truth_by(Oracle.followed, "float64", case_id, run, seed)
         steps = self.steps(case_id, "own", seed)
         for precision in ("float64", "float32"):
             with contextlib.suppress(Exception):
                 if same_steps(self.steps(case_id, precision, seed), steps):
-                    runs = partial(self.precisely, case_id, precision, run.written, seed)
-                    return truth_by(runs, run, neighbor, precision)
-        runs = partial(self.precisely, case_id, "own", run.written, seed)
-        return truth_by(runs, run, neighbor, "own")
+                    return self.truth_by(precisely(precision), precision, case_id, run, seed)
+        return self.truth_by(precisely("own"), "own", case_id, run, seed)
 
-    def neighboring_truth(self, case_id: str, seed: int, number: int) -> Truth:
-        """The truth for neighboring inputs, by their `number` from 1 on."""
-        return dataclasses.replace(self, neighbor=number).truth(case_id, seed)
+    def truth_by(self, way: "Way", precision: str, case_id: str, run: ReferenceRun, seed: int) -> Truth:
+        """What the reference gives one `way`: sample 0 is precise, others are nearby."""
+        precise = way(self, case_id, run, seed, 0)
+
+        def sample(number: int) -> Outputs:
+            return comparable(way(self, case_id, run, seed, number), precise)
+
+        def rounding(number: int) -> Outputs:
+            there = dataclasses.replace(self, neighbor=number)
+            # At other inputs the reference may raise, or take other branches.
+            with contextlib.suppress(Exception, NotFollowed):
+                other = there.run_as_it_is(case_id, seed)
+                exact = way(there, case_id, other, seed, 0)
+                return {
+                    path: with_error(output, other.outputs.get(path), exact.get(path))
+                    for path, output in precise.items()
+                }
+            return precise
+
+        return Truth(run.outputs, precise, sample(1), sample, rounding, precision, run.updated)
 
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
@@ -192,15 +205,6 @@ class Oracle:
             raise NotFollowed("outputs of other dtypes or shapes")
         return kept({path: held(leaf) for path, leaf in outputs.items()})
 
-    def precisely(self, case_id: str, precision: str, written: list[str], seed: int, sample: int) -> Outputs:
-        """In `precision`, or nearby for a `sample` from 1 on, on plain tensors."""
-        reference = in_float64(self.reference) if precision == "float64" else self.reference
-        original = self.inputs(case_id, seed)
-        call = moved(precise(original, precision), good_eps(original), seed, sample)
-        with in_precision(precision), rounding(original, seed, sample):
-            returned = self.run(reference, call, seed)
-        return kept(all_outputs(returned, call, written))
-
     def steps(self, case_id: str, precision: str, seed: int) -> list[Any]:
         """What the reference asks torch for in `precision`, on plain tensors."""
         reference = in_float64(self.reference) if precision == "float64" else self.reference
@@ -226,44 +230,33 @@ class Oracle:
             return dict(leaves(reference(call.arguments, call.state)))
 
 
-def truth_by(
-    outputs: Callable[[int], Outputs],
-    own: ReferenceRun,
-    neighbor: Callable[[int], Truth] | None,
-    precision: str,
-) -> Truth:
-    """What `outputs` gives: precise ones for 0, samples of what is nearby for other numbers.
-
-    `neighbor` gives the truth for neighboring inputs, where it may be asked for.
-    """
-    precise = outputs(0)
-
-    def sample(number: int) -> Outputs:
-        return comparable(outputs(number), precise)
-
-    def rounding(number: int) -> Outputs:
-        if neighbor is None:
-            return precise
-        # At other inputs the reference may raise, or take other branches.
-        with contextlib.suppress(Exception):
-            truth = neighbor(number)
-            if truth.precision == precision:
-                return {path: with_error_of(truth, path, output) for path, output in precise.items()}
-        return precise
-
-    return Truth(own.outputs, precise, sample(1), sample, rounding, precision, own.updated)
+Way = Callable[[Oracle, str, ReferenceRun, int, int], Outputs]
+"""How a case's reference is run, by the oracle, the case, its own run, a seed and the number of a sample."""
 
 
-def with_error_of(neighbor: Truth, path: str, exact: OutputLeaf) -> OutputLeaf:
-    """The exact output plus PyTorch's error at neighboring inputs; as it is where they cannot be added."""
-    pytorch, precise = neighbor.pytorch.get(path), neighbor.precise.get(path)
-    if pytorch is None or precise is None or traits_of(precise) != traits_of(exact):
+def precisely(precision: str) -> Way:
+    """In `precision`, or nearby for a sample from 1 on, on plain tensors."""
+
+    def way(oracle: Oracle, case_id: str, own: ReferenceRun, seed: int, sample: int) -> Outputs:
+        reference = in_float64(oracle.reference) if precision == "float64" else oracle.reference
+        original = oracle.inputs(case_id, seed)
+        call = moved(precise(original, precision), good_eps(original), seed, sample)
+        with in_precision(precision), rounding(original, seed, sample):
+            returned = oracle.run(reference, call, seed)
+        return kept(all_outputs(returned, call, own.written))
+
+    return way
+
+
+def with_error(exact: OutputLeaf, pytorch: OutputLeaf | None, truth: OutputLeaf | None) -> OutputLeaf:
+    """The exact output plus PyTorch's error at other inputs; as it is where they cannot be added."""
+    if pytorch is None or truth is None or traits_of(truth) != traits_of(exact):
         return exact
-    if exact.tensor is None or pytorch.tensor is None or precise.tensor is None:
+    if exact.tensor is None or pytorch.tensor is None or truth.tensor is None:
         return exact
     if not (exact.tensor.is_floating_point() or exact.tensor.is_complex()):
         return exact
-    return dataclasses.replace(exact, tensor=exact.tensor + (pytorch.tensor - precise.tensor))
+    return dataclasses.replace(exact, tensor=exact.tensor + (pytorch.tensor - truth.tensor))
 
 
 @contextlib.contextmanager
