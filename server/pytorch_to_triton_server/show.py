@@ -52,7 +52,8 @@ def closing_lines(result: Value) -> Iterator[str]:
             for one in result.suppressed
         )
     if isinstance(
-        result, Verdict | Inspection | Benchmark | AuditReport | ConversionSession | FinishedConversion
+        result,
+        Verdict | Inspection | Benchmark | AuditReport | Conversion | ConversionSession | FinishedConversion,
     ):
         yield from (f"Note: {note}" for note in result.notes)
     if isinstance(result, FinishedConversion) and result.tests and result.tests.output:

@@ -56,7 +56,7 @@ def unmeasured(work: ConversionWork, drafted: Drafted) -> str:
     if len(work.ways) == 1:
         return ""
     pure = "" if drafted.ways == PURE else " --pure drafts own kernels for all."
-    return f"Not measured, but usually the fastest: {drafted.ways}.{pure}"
+    return f"Products and convolutions, chosen without timing: {drafted.ways}, usually the fastest.{pure}"
 
 
 async def validated(
