@@ -178,6 +178,17 @@ def test_nearby_moves_as_far_as_float32_rounds(tmp_path: Path) -> None:
     assert 2.0**-26 < float(moved) < 2.0**-18
 
 
+def test_conjugates_and_negated_parts_are_computed(tmp_path: Path) -> None:
+    def products(x: Tensor) -> Tensor:
+        z = torch.view_as_complex(x)
+        return torch.view_as_real(z * z.conj() + z) + z.conj().imag[:, None]
+
+    x = x_of(torch.float32)[:, :2].contiguous()
+    truth = truth_of(products, {"x": x}, tmp_path)
+    assert truth.precision == "float64"
+    assert torch.allclose(values(truth), products(x.double()), rtol=1e-12)
+
+
 def test_pytorch_errs_at_neighboring_inputs_as_it_does_at_the_case_s(tmp_path: Path) -> None:
     """A row is one sum of rounded products: its 64 elements bear a single error."""
 

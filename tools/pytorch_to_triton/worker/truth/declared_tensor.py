@@ -259,6 +259,11 @@ def softmax(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return mode.wrapped(func(x, dim, False), under, func, args, kwargs)
 
 
+def negated(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """`_conj(x)`, `_neg_view(x)`: computed at once, since a view that is marked as one is not heeded here."""
+    return computed(mode, NEGATIONS[func.overloadpacket.__name__], args, kwargs)
+
+
 def reviewed_in_place(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Operators that change the view of a tensor in place: the outer tensor's and the held one's."""
     if isinstance(args[0], DeclaredTensor):
@@ -274,9 +279,12 @@ def refused(mode: DeclaredDtypes, func: Any, args: Args, kwargs: Kwargs) -> Any:
     raise NotFollowed(str(func))
 
 
+NEGATIONS = {"_conj": torch.ops.aten._conj_physical.default, "_neg_view": torch.ops.aten.neg.default}
 COMPUTED: Mapping[str, Callable[[DeclaredDtypes, Any, Args, Kwargs], Any]] = {
     "_to_copy": cast,
     "copy_": copied,
+    "_conj": negated,
+    "_neg_view": negated,
     "_softmax": softmax,
     "_log_softmax": softmax,
     "native_dropout": dropped,
