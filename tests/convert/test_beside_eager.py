@@ -253,12 +253,15 @@ async def outcomes_of(
     return outcomes | await differences(worker, interpreter, drafts)
 
 
+PARTS = 4
+
+
 # Each row is traced in every combination of its dtypes, which takes a second.
-@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.corpora)])
+@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.corpora) for n in range(1, PARTS))])
 async def test_a_reference_is_drafted_rightly_or_refused_by_name(
     part: int, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:
-    rows = dict(list(ROWS.items())[part::2])
+    rows = dict(list(ROWS.items())[part::PARTS])
     outcomes = await outcomes_of(rows, worker, interpreter, tmp_path)
     assert outcomes.keys() == rows.keys()
     refused = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}

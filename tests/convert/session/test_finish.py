@@ -271,6 +271,7 @@ def test_what_was_tuned_on_a_device_becomes_a_table_by_size() -> None:
     assert with_measured(AUTOTUNED, untouched, found) == (AUTOTUNED, ())
 
 
+@pytest.mark.corpora
 async def test_a_replaced_module_follows_what_is_changed_later(
     session: Any, finished: Finishing, tmp_path: Path
 ) -> None:
