@@ -8,7 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -72,13 +72,8 @@ class Truth:
 
         Raises what the reference raises.
         """
-        nearby = self.nearby
-        for number in range(2, 2 + MORE_SAMPLES):
-            sample = self.sample(number)
-            nearby = {
-                path: farther(exact, nearby[path], sample[path]) for path, exact in self.precise.items()
-            }
-        return dataclasses.replace(self, nearby=nearby)
+        samples = (self.sample(number) for number in range(2, 2 + MORE_SAMPLES))
+        return dataclasses.replace(self, nearby=farthest(self.precise, self.nearby, samples))
 
     def with_more_roundings(self) -> "Truth":
         """The same, with what PyTorch errs at neighboring inputs as `rounded`, at most, element by element.
@@ -86,13 +81,8 @@ class Truth:
         A row whose elements are all one sum times something bears a single error: PyTorch's may be small by
         chance.
         """
-        rounded = self.precise
-        for number in range(1, 1 + MORE_SAMPLES):
-            sample = self.rounding(number)
-            rounded = {
-                path: farther(exact, rounded[path], sample[path]) for path, exact in self.precise.items()
-            }
-        return dataclasses.replace(self, rounded=rounded)
+        samples = (self.rounding(number) for number in range(1, 1 + MORE_SAMPLES))
+        return dataclasses.replace(self, rounded=farthest(self.precise, self.precise, samples))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -384,6 +374,14 @@ def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractCon
 def seed_of(seed: int, sample: int) -> int:
     """Samples of one case take other random numbers, each time the same ones."""
     return random.Random(f"{seed} {sample}").getrandbits(62)
+
+
+def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Outputs:
+    """Of several samples, the first among them, what lies farthest from the precise outputs."""
+    found = first
+    for sample in others:
+        found = {path: farther(exact, found[path], sample[path]) for path, exact in precise.items()}
+    return found
 
 
 def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
