@@ -119,8 +119,8 @@ def attentions() -> Iterator[Row]:
 
 
 def crf() -> Row:
-    """Sequences of 256 steps with segments of up to 16; torch.compile would take minutes for the steps."""
-    return Row("semi_markov_crf", ("B=64,N=256,K=16,C=24",), passes="both", baselines=("eager",))
+    """Sequences of 128 steps with segments of up to 16; torch.compile would take minutes for the steps."""
+    return Row("semi_markov_crf", ("B=32,N=128,K=16,C=24",), passes="both", baselines=("eager",))
 
 
 def both_ways() -> Sequence[Passes]:

@@ -343,6 +343,8 @@ def save_for_backward(ctx, inputs, output):
 @torch.autograd.function.once_differentiable
 def backward(ctx, dout, *_):
     """logits' gradient, as autograd asks for it; it has none of its own."""
+    if dout is None:
+        return None, None, None, None
     dlogits = torch.ops.reference_kernels.cross_entropy_backward(
         dout, *ctx.saved_tensors, ctx.ignore_index, ctx.label_smoothing
     )

@@ -393,6 +393,8 @@ def save_for_backward(ctx, inputs, keyword_only_inputs, output):
 @torch.autograd.function.once_differentiable
 def backward(ctx, dout, *_):
     """The gradients of q, k and v, as autograd asks for them."""
+    if dout is None:
+        return None, None, None
     gradient = torch.ops.reference_kernels.flash_attention_backward
     return gradient(dout, *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale)
 

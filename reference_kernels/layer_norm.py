@@ -43,6 +43,8 @@ ONE_PASS_COLS = 8192
 # each of an H200's 132 multiprocessors.
 TILE = 2048
 ELEMENTS_AT_ONCE = 132 * 8192
+# Sums that a program of the kernel that adds them up takes at a time.
+TOTALS_TILE = 4096
 # Programs that share a row, and the most that each of them takes.
 SPLITS = 32
 SPLIT_BYTES = 8192
@@ -51,6 +53,12 @@ SPLIT_BYTES = 8192
 def reference(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) -> torch.Tensor:
     """x: [M, N]; w, b: [N], in x's dtype. Returns [M, N] in x's dtype."""
     return torch.nn.functional.layer_norm(x, w.shape, w, b, eps)
+
+
+@triton.jit
+def both_sums(a, b, other_a, other_b):
+    """Two sums at once, which wait for the other threads once."""
+    return a + other_a, b + other_b
 
 
 @triton.jit
@@ -85,12 +93,12 @@ def layer_norm_kernel(
     b = tl.load(b_ptr + cols * b_stride, mask=cols < n_cols, other=0.0)
     mean = tl.sum(x, axis=1, keep_dims=True) / n_cols
     centred = tl.where(mask, x - mean, 0.0)
+    total, squares = tl.reduce((centred, centred * centred), 1, both_sums, keep_dims=True)
     # A large mean is rounded coarsely: what it left behind is taken out as well.
-    remainder = tl.sum(centred, axis=1, keep_dims=True) / n_cols
-    centred = tl.where(mask, centred - remainder, 0.0)
-    variance = tl.sum(centred * centred, axis=1, keep_dims=True) / n_cols
+    remainder = total / n_cols
+    variance = tl.maximum(tl.fma(-remainder, remainder, squares / n_cols), 0.0)
     rstd = tl.rsqrt(variance + eps)
-    out = centred * rstd * w.to(tl.float32) + b.to(tl.float32)
+    out = (centred - remainder) * rstd * w.to(tl.float32) + b.to(tl.float32)
     tl.store(out_ptr + rows * n_cols + cols, out, mask=mask)
     tl.store(mean_ptr + rows, mean + remainder, mask=rows < n_rows)
     tl.store(rstd_ptr + rows, rstd, mask=rows < n_rows)
@@ -160,12 +168,6 @@ def layer_norm_long_rows_kernel(
         b = tl.load(b_ptr + cols * b_stride, mask=mask, eviction_policy="evict_last").to(tl.float32)
         out = (x - shift - remainder) * rstd * w + b
         tl.store(out_row_ptr + cols, out, mask=mask, cache_modifier=".cs")
-
-
-@triton.jit
-def both_sums(a, b, other_a, other_b):
-    """Two sums at once, which wait for the other threads once."""
-    return a + other_a, b + other_b
 
 
 @triton.jit
@@ -438,10 +440,12 @@ def layer_norm_backward(
     sums = launch(rows, strides, dx, totals)
     if sums is not totals:
         n_programs = sums.shape[1]
+        BLOCK_M = min(triton.next_power_of_2(n_programs), 256)
+        BLOCK_N = TOTALS_TILE // BLOCK_M
         overlaps = launches_overlap(current_device())
         options = {"launch_pdl": True} if overlaps else {}
-        layer_norm_backward_totals_kernel[(triton.cdiv(n_cols, 16),)](
-            sums, *totals, n_programs, n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **options
+        layer_norm_backward_totals_kernel[(triton.cdiv(n_cols, BLOCK_N),)](
+            sums, *totals, n_programs, n_cols, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, OVERLAPS=overlaps, **options
         )
     return dx, dw, db
 
@@ -556,12 +560,16 @@ def save_for_backward(ctx, inputs, output):
     x, w, b, _ = inputs
     _, mean, rstd = output
     ctx.mark_non_differentiable(mean, rstd)
+    # Else zeros would be written for the gradients of both.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(x, w, b, mean, rstd)
 
 
 @torch.autograd.function.once_differentiable
 def backward(ctx, dout, *_):
     """The gradients of x, w and b, as autograd asks for them; they have none of their own."""
+    if dout is None:
+        return None, None, None, None
     return *torch.ops.reference_kernels.layer_norm_backward(dout, *ctx.saved_tensors), None
 
 

@@ -343,12 +343,16 @@ def vector(x: torch.Tensor) -> int:
 def save_for_logsumexp_backward(ctx, inputs, output):
     """Keeps x and the float32 logsumexp, which is no result of its own."""
     ctx.mark_non_differentiable(output[1])
+    # Else zeros would be written for its gradient.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(*inputs, output[1])
 
 
 @torch.autograd.function.once_differentiable
 def backward_of_logsumexp(ctx, dout, _):
     """x's gradient, as autograd asks for it; it has none of its own."""
+    if dout is None:
+        return None
     return torch.ops.reference_kernels.logsumexp_backward(dout, *ctx.saved_tensors)
 
 

@@ -47,6 +47,8 @@ BACKWARD_ONE_PASS_COLS = 8192
 # each of an H200's 132 multiprocessors.
 TILE = 2048
 ELEMENTS_AT_ONCE = 132 * 8192
+# Sums that a program of the kernel that adds them up takes at a time.
+TOTALS_TILE = 4096
 # Programs that share a row, and the most that each of them takes.
 SPLITS = 32
 SPLIT_BYTES = 8192
@@ -308,6 +310,13 @@ def rms_norm_backward_long_rows_kernel(
                 eviction_policy="evict_first",
             )
             rrms = tl.load(rrms_ptr + row, mask=is_row, other=0.0)
+            if dtotal_ptr is not None:
+                dtotal = tl.load(
+                    dtotal_ptr + row * dtotal_row_stride + cols * dtotal_col_stride,
+                    mask=mask & is_row,
+                    other=0.0,
+                    eviction_policy="evict_first",
+                )
             word_ptrs = words_ptr + 1 + row * n_splits + splits
             word_mask = (splits < n_splits) & is_row
             words = tl.load(word_ptrs, mask=word_mask, other=-(1 << 31), volatile=True)
@@ -326,8 +335,7 @@ def rms_norm_backward_long_rows_kernel(
                 words = tl.load(word_ptrs, mask=word_mask, other=-(1 << 31), volatile=True)
             dx = rrms * (g - z * (tl.sum(words.to(tl.float32, bitcast=True), axis=0) / n_cols))
             if dtotal_ptr is not None:
-                dtotal_ptrs = dtotal_ptr + row * dtotal_row_stride + cols * dtotal_col_stride
-                dx += tl.load(dtotal_ptrs, mask=mask & is_row, other=0.0).to(tl.float32)
+                dx += dtotal.to(tl.float32)
             tl.store(dx_ptr + row * n_cols + cols, dx, mask=mask & is_row, cache_modifier=".cs")
     if GRADIENTS:
         tl.store(dw_ptr + (program // n_splits).to(tl.int64) * n_cols + cols, dw, mask=mask)
@@ -450,10 +458,12 @@ def rms_norm_backward(
     launch = launch_backward_long_rows if n_cols > BACKWARD_ONE_PASS_COLS else launch_backward
     sums = launch(rows, strides, dx, dw)
     if sums is not dw:
+        BLOCK_M = min(triton.next_power_of_2(len(sums)), 256)
+        BLOCK_N = TOTALS_TILE // BLOCK_M
         overlaps = launches_overlap(current_device())
         options = {"launch_pdl": True} if overlaps else {}
-        rms_norm_backward_totals_kernel[(triton.cdiv(n_cols, 16),)](
-            sums, dw, len(sums), n_cols, BLOCK_M=128, BLOCK_N=16, OVERLAPS=overlaps, **options
+        rms_norm_backward_totals_kernel[(triton.cdiv(n_cols, BLOCK_N),)](
+            sums, dw, len(sums), n_cols, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, OVERLAPS=overlaps, **options
         )
     return dx, dw
 
@@ -520,7 +530,8 @@ def launch_backward_long_rows(rows, strides, dx, dw):
             *strides,
             SUMS=finds_sums,
             GRADIENTS=finds_gradients,
-            AHEAD=2 if waits else 0,
+            # dtotal passes through L1 as well: there is room for one row less.
+            AHEAD=(2 if rows[1] is None else 1) if waits else 0,
             BLOCK_S=triton.next_power_of_2(n_splits),
             BLOCK_N=BLOCK_N,
             OVERLAPS=overlaps and finds_gradients,
@@ -564,6 +575,8 @@ def save_for_backward(ctx, inputs, output):
     x, w, _ = inputs
     _, rrms = output
     ctx.mark_non_differentiable(rrms)
+    # Else zeros would be written for its gradient.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(x, w, rrms)
 
 
@@ -572,12 +585,15 @@ def save_sum_for_backward(ctx, inputs, output):
     _, _, w, _ = inputs
     _, total, rrms = output
     ctx.mark_non_differentiable(rrms)
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(total, w, rrms)
 
 
 @torch.autograd.function.once_differentiable
 def backward(ctx, dout, _):
     """The gradients of x and w, as autograd asks for them; they have none of their own."""
+    if dout is None:
+        return None, None, None
     dx, dw = torch.ops.reference_kernels.rms_norm_backward(dout, None, *ctx.saved_tensors)
     return dx, dw, None
 
@@ -585,6 +601,8 @@ def backward(ctx, dout, _):
 @torch.autograd.function.once_differentiable
 def backward_of_sum(ctx, dout, dtotal, _):
     """The gradients of x, residual and w, as autograd asks for them; they have none of their own."""
+    if dout is None:
+        return dtotal, dtotal, None, None
     dx, dw = torch.ops.reference_kernels.rms_norm_backward(dout, dtotal, *ctx.saved_tensors)
     return dx, dx, dw, None
 

@@ -440,12 +440,16 @@ def save_for_backward(ctx, inputs, keyword_only_inputs, output):
     ctx.viterbi = keyword_only_inputs["viterbi"]
     _, alpha, beta = output
     ctx.mark_non_differentiable(alpha, beta)
+    # Else zeros would be written for the gradients of both.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(*inputs, alpha, beta)
 
 
 @torch.autograd.function.once_differentiable
-def backward(ctx, dscore, dalpha, dbeta):
+def backward(ctx, dscore, *_):
     """The gradients of edge and lengths, as autograd asks for them; only edge has one."""
+    if dscore is None:
+        return None, None
     gradient = torch.ops.reference_kernels.semi_markov_crf_backward
     return gradient(dscore, *ctx.saved_tensors, viterbi=ctx.viterbi), None
 

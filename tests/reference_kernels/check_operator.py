@@ -27,9 +27,11 @@ def main(path: Path) -> None:
     contents = load({"path": path, "name": None}, "candidate").contents
     arguments = arguments_of(contents, differentiable=page_of(path).differentiable)
     calls = Calls()
+    check_without_gradient(contents.run, arguments)
     # Where nothing is traced, a kernel may leave its operator out for speed.
     with calls, every_tensor_traced(contents.run.__globals__):
         results = called(contents.run, arguments)
+        check_without_gradient(contents.run, arguments)
     assert calls.made, "run calls no operator of reference_kernels"
     for (name, actual), (_, expected) in zip(called(contents.run, arguments), results, strict=True):
         torch.testing.assert_close(actual, expected, msg=lambda text, name=name: f"{name}: {text}")
@@ -61,6 +63,29 @@ def called(run: Callable[..., Any], arguments: Mapping[str, Any]) -> list[tuple[
     gradients = torch.autograd.grad(given, wanted, [torch.ones_like(one) for one in given], allow_unused=True)
     found = [(f"gradient {number}", one) for number, one in enumerate(gradients) if one is not None]
     return [*results, *found]
+
+
+def check_without_gradient(run: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Raises where an input has a gradient, though none arrives at a result; zeros will do."""
+    for position, _ in enumerate(leaves(run(**arguments))):
+        _, result = list(leaves(run(**arguments)))[position]
+        wanted = [v for v in arguments.values() if isinstance(v, torch.Tensor) and v.requires_grad]
+        if result.requires_grad:
+            ended = Ended.apply(result)
+            for gradient in torch.autograd.grad(ended.sum(), wanted, allow_unused=True):
+                assert gradient is None or not gradient.any()
+
+
+class Ended(torch.autograd.Function):
+    """The same values, through which no gradient goes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *_: torch.Tensor) -> None:
+        return None
 
 
 class Calls(torch.utils._python_dispatch.TorchDispatchMode):

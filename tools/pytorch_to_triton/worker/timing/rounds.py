@@ -155,23 +155,30 @@ def all_rounds(
     started = processes.all_alike("start", inputs=inputs)
     records = {label: TimingRecord(start) for label, start in started.items()}
     rounds = Rounds(batch_size(started), records, {start["cover"]: [] for start in started.values()})
+    seconds = setting["round_seconds"]
     report.during("warming up")
-    warm_up(processes, rounds.batch)
+    warm_up(processes, rounds.batch, seconds)
     report.during("timed rounds")
-    until = time.monotonic() + setting["round_seconds"]
     count = max(setting["samples"] // rounds.batch, FEWEST_ROUNDS)
-    for number in range(count):
+    for number in rounds_within(count, seconds):
         report.progress(number, count, f"timing {', '.join(processes.running)} in rounds")
         one_round(processes, rounds)
-        if number + 1 >= FEWEST_ROUNDS and time.monotonic() > until:
-            break
-    for number in range(WALL_ROUNDS if setting["full"] else 0):
+    for number in rounds_within(WALL_ROUNDS, seconds) if setting["full"] else ():
         report.progress(number, WALL_ROUNDS, "timing with the launch")
         processes.all_alike("fill", offsets=[rounds.last] * min(rounds.batch, WALL_CALLS))
         for found in processes.one_by_one("wall"):
             records[found.label].wall_ms.append(found.answer)
     one_round(processes, rounds)
     return rounds
+
+
+def rounds_within(count: int, seconds: float) -> Iterator[int]:
+    """The numbers of the rounds: no more after so many seconds, but FEWEST_ROUNDS in any case."""
+    until = time.monotonic() + seconds
+    for number in range(count):
+        if number >= FEWEST_ROUNDS and time.monotonic() > until:
+            return
+        yield number
 
 
 def one_round(processes: TimedProcesses, rounds: Rounds) -> None:
@@ -189,10 +196,10 @@ def one_round(processes: TimedProcesses, rounds: Rounds) -> None:
     rounds.last = offsets[-1]
 
 
-def warm_up(processes: TimedProcesses, batch: int) -> None:
+def warm_up(processes: TimedProcesses, batch: int, seconds: float) -> None:
     """Rounds that do not count, until clocks and caches are steady."""
     before: dict[str, float] = {}
-    for number in range(MOST_WARM_UP_ROUNDS):
+    for number in rounds_within(MOST_WARM_UP_ROUNDS, seconds):
         processes.all_alike("fill", offsets=[number] * batch)
         now = {found.label: median(found.answer) for found in processes.one_by_one("go")}
         if before and all(abs(now[k] - before[k]) <= STABLE * before[k] for k in now if k in before):
