@@ -1,5 +1,7 @@
-"""What a device does not show is looked for in the guarded interpreter; and how cases share processes."""
+"""What a device does not show is looked for by other means; and how cases share processes."""
 
+import os
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,18 +9,33 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.cases import plan_cases
-from pytorch_to_triton.validate.memory_check import MemoryCheck, look_under_the_interpreter
+from pytorch_to_triton.validate.memory_check import (
+    TOOLS,
+    MemoryCheck,
+    look_under_the_interpreter,
+    look_under_the_sanitizer,
+)
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, units
 from pytorch_to_triton.validate.validate import open_validation
 
 pytestmark = pytest.mark.anyio
 KERNELS = Path(__file__).parents[1] / "kernels"
+SANITIZER = f"""#!{sys.executable}
+# Runs a program as the tool does, and reports that nothing was wrong.
+import subprocess, sys
+program = sys.argv.index({sys.executable!r})
+code = subprocess.run(sys.argv[program:]).returncode
+with open(sys.argv[sys.argv.index("--log-file") + 1], "w") as report:
+    report.write("========= COMPUTE-SANITIZER\\n========= ERROR SUMMARY: 0 errors\\n")
+sys.exit(code)
+"""
 
 
 async def planned(worker: WorkerClient, target: Target, runtime: Runtime) -> tuple[Case, ...]:
@@ -47,6 +64,27 @@ async def test_what_a_device_does_not_show_is_seen_in_the_guarded_interpreter(
         await look_under_the_interpreter(trial, [case], found)
     assert [violation.kind for violation in found.by_case[case.name]][:1] == [kind]
     assert found.unable == {}
+
+
+async def test_what_runs_under_the_sanitizer_leaves_the_candidates_own_results_alone(
+    worker: WorkerClient, interpreter: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text(SANITIZER)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    target = Target(path=KERNELS / "wrong" / "stores_one_past_end.py")
+    case = next(c for c in await planned(worker, target, interpreter) if c.elements > 1)
+    reports: dict[Tool, Sanitized] = {}
+    async with open_validation(
+        worker, ValidationRequest(candidate=target, seed=7), interpreter
+    ) as validation:
+        candidate = CandidateWorkers(validation.setting, target, "candidate", ())
+        trial = ValidationTrial(validation.setting, Policy(), validation.reference, candidate)
+        await look_under_the_sanitizer(trial, [case], TOOLS, reports)
+        written = {folder.name for folder in (validation.setting.folder / "outputs").iterdir()}
+    assert {tool: report.status for tool, report in reports.items()} == dict.fromkeys(TOOLS, "clean")
+    assert written == {f"candidate-{tool}" for tool in TOOLS}
 
 
 async def test_cases_of_the_same_sizes_and_dtypes_are_called_in_one_process(

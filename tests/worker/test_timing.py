@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from pytorch_to_triton.worker.calls.exchange import CallInputs
+from pytorch_to_triton.worker.device import MOST_COVER, ColdCall, Flush
+from pytorch_to_triton.worker.timing import timed_process
 from pytorch_to_triton.worker.timing.input_pool import Pool, rolled, variant
 from pytorch_to_triton.worker.timing.rounds import BATCH, batch_size
 from pytorch_to_triton.worker.timing.timed_process import union
@@ -40,11 +42,11 @@ def test_a_process_that_hangs_is_killed(found: dict[str, Any]) -> None:
 def test_a_process_that_raises_takes_more_commands(found: dict[str, Any]) -> None:
     assert found["endings"]["raise"] == "ValueError: not today"
     assert found["endings"]["alive after an exception"] is True
-    assert found["endings"]["then"] == [1.0]
+    assert found["endings"]["then"]["samples_ms"] == [1.0]
 
 
 def test_each_callable_is_timed_in_a_process_of_its_own(found: dict[str, Any]) -> None:
-    assert found["rounds"]["processes"] == 3
+    assert found["rounds"]["processes"] == 4
     assert found["rounds"]["here"] is False
 
 
@@ -54,7 +56,7 @@ WANTED = 300
 
 def test_all_processes_get_as_many_samples_of_the_same_inputs(found: dict[str, Any]) -> None:
     samples, seen = found["rounds"]["samples"], found["rounds"]["seen"]
-    assert set(samples) == {"slow", "fast"}
+    assert set(samples) == {"slow", "fast", "late"}
     assert len(samples["slow"]) == len(samples["fast"]) >= WANTED
     assert set(samples["slow"]) == {3.0}
     assert seen["slow"] == seen["fast"]
@@ -64,7 +66,42 @@ def test_all_processes_get_as_many_samples_of_the_same_inputs(found: dict[str, A
 
 def test_every_batch_is_timed_from_outside_too(found: dict[str, Any]) -> None:
     batches = len(found["rounds"]["samples"]["slow"]) / found["rounds"]["batch"]
-    assert found["rounds"]["outside"] == {"slow": batches, "fast": batches}
+    assert found["rounds"]["outside"] == dict.fromkeys(("slow", "fast", "late"), batches)
+
+
+def test_rounds_begin_when_every_launch_is_hidden_and_nothing_is_timed_behind_as_many_flushes(
+    found: dict[str, Any],
+) -> None:
+    batches = len(found["rounds"]["samples"]["slow"]) / found["rounds"]["batch"]
+    assert len(found["rounds"]["samples"]["late"]) == len(found["rounds"]["samples"]["slow"])
+    assert found["rounds"]["idle"] == {"2": batches, "8": batches}
+
+
+@pytest.mark.parametrize(
+    ("cover", "waited", "kept", "then", "hidden"),
+    [
+        (2, [False, False, False], [1.0, 2.0, 3.0], 2, True),
+        (2, [False, True, False], [1.0, 3.0], 4, False),
+        (2, [True, True, True], [1.0, 2.0, 3.0], 4, False),
+        (MOST_COVER, [True, True, False], [1.0, 2.0, 3.0], MOST_COVER, True),
+    ],
+)
+def test_a_call_whose_launch_the_device_waited_for_does_not_count_and_more_flushes_hide_the_next(
+    cover: int,
+    waited: list[bool],
+    kept: list[float],
+    then: int,
+    hidden: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = [ColdCall(1.0 + n, hidden=not each) for n, each in enumerate(waited)]
+    monkeypatch.setattr(timed_process, "cold_calls", lambda *_: calls)
+    process = timed_process.TimedImplementation(tmp_path, {"passes": "forward", "tf32": False})
+    process.cover, process.timed, process.flush = cover, [dict] * len(calls), Flush.__new__(Flush)
+    answer = process.go()
+    assert (answer["samples_ms"], answer["cover"], process.cover) == (kept, cover, then)
+    assert answer["hidden"] is hidden
 
 
 def test_a_process_that_failed_at_one_size_takes_part_in_the_next(found: dict[str, Any]) -> None:

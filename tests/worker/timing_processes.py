@@ -19,7 +19,7 @@ from pytorch_to_triton.worker.timing.rounds import TimedProcesses, all_rounds
 from pytorch_to_triton.worker.timing.workers import Lost, WorkerProcess, start_process
 
 SETTING = {"samples": 300, "full": True}
-STARTED = {"input_bytes": 8, "output_bytes": 8, "free_bytes": 1 << 30, "call_ms": 1.0, "cover": 2}
+STARTED = {"input_bytes": 8, "output_bytes": 8, "free_bytes": 1 << 30, "call_ms": 1.0}
 LIMIT_SECONDS = 20.0
 assert triton  # as in every worker: reports of failures leave its frames out
 
@@ -34,11 +34,25 @@ def steady(milliseconds: float) -> Callable[[], Mapping[str, Callable[..., Any]]
     return lambda: {
         "start": lambda inputs: STARTED,
         "fill": fill,
-        "go": lambda: [milliseconds] * len(offsets),
+        "go": lambda: {"samples_ms": [milliseconds] * len(offsets), "cover": 2, "hidden": True},
         "wall": lambda: 2 * milliseconds,
         "seen": lambda: list(offsets),
         "process": os.getpid,
     }
+
+
+def on_a_slow_host(flushes: int) -> Callable[[], Mapping[str, Callable[..., Any]]]:
+    """A process whose launches so many flushes hide; with fewer, the first call of each batch is left out."""
+    commands, cover = dict(steady(2.0)()), [1]
+
+    def go() -> Mapping[str, Any]:
+        tried = cover[0]
+        hidden = tried >= flushes
+        cover[0] = tried if hidden else 2 * tried
+        samples = commands["go"]()["samples_ms"][0 if hidden else 1 :]
+        return {"samples_ms": samples, "cover": tried, "hidden": hidden}
+
+    return lambda: {**commands, "go": go}
 
 
 def raising(at: str) -> Callable[[], Mapping[str, Callable[..., Any]]]:
@@ -110,7 +124,9 @@ def ended() -> dict[str, Any]:
 
 def rounds(folder: Path) -> dict[str, Any]:
     """Two steady processes and one that fails at first, over two sizes."""
-    processes = processes_of(slow=steady(3.0), fast=steady(1.0), unlucky=raising("start"))
+    processes = processes_of(
+        slow=steady(3.0), fast=steady(1.0), late=on_a_slow_host(8), unlucky=raising("start")
+    )
     with JobReport(folder) as report:
         first = all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
         seen = {
@@ -125,6 +141,7 @@ def rounds(folder: Path) -> dict[str, Any]:
         "samples": {label: record.samples_ms for label, record in first.records.items()},
         "walls": {label: record.wall_ms for label, record in first.records.items()},
         "outside": {label: len(first.outside_ms(label)) for label in first.records},
+        "idle": {cover: len(times) for cover, times in first.idle_ms.items()},
         "batch": first.batch,
         "last": first.last,
         "seen": seen,

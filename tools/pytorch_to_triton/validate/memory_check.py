@@ -131,10 +131,13 @@ async def look_under_the_sanitizer(
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
     requests = [request_for(case, found, twice=False) for case, found in prepared if found.outcome is OK]
-    job = trial.candidate.job(red_zone_bytes=0)
     seconds = setting.seconds * (len(requests) + 1)
 
     async def check(tool: Tool) -> None:
+        # A side of its own: what the candidate itself returned is being compared meanwhile.
+        name = f"{trial.candidate.name}-{tool}"
+        await reference.stage(trial.candidate.target, name)
+        job = replace(trial.candidate, name=name).job(red_zone_bytes=0)
         reports[tool] = await sanitized(
             setting.worker.folders, job, requests, setting.runtime, tool, seconds=seconds
         )

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -39,33 +40,42 @@ def event() -> torch.cuda.Event:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
-def cold_milliseconds(
-    calls: Iterable[Callable[[], object]], count: int, flush: Flush, cover: int = 1
-) -> list[float]:
-    """Of each of `count` calls, between two events, with a cold L2 cache.
+@dataclass(frozen=True)
+class ColdCall:
+    """How long a call took whose L2 cache was cold."""
 
-    `cover` flushes come before each. What `calls` does to give the next call is not timed.
+    milliseconds: float
+    """Between two events."""
+    hidden: bool
+    """Whether the device was busy with flushes until the host had launched the whole call: else it may have
+    waited for the host, and that time is in it."""
+
+
+def cold_calls(
+    calls: Iterable[Callable[[], object]], count: int, flush: Flush, cover: int = 1
+) -> list[ColdCall]:
+    """Make `count` calls, with `cover` flushes before each.
+
+    What `calls` does to give the next call is not timed.
     """
     stream = torch.cuda.current_stream()
     pairs = [(event(), event()) for _ in range(count)]
+    hidden: list[bool] = []
     for call, (start, end) in zip(calls, pairs, strict=True):
         flush(cover)
         start.record(stream)
         call()
         end.record(stream)
+        hidden.append(not start.query())  # type: ignore[no-untyped-call]
     torch.cuda.synchronize()
-    return [start.elapsed_time(end) for start, end in pairs]
+    return [ColdCall(start.elapsed_time(end), was) for (start, end), was in zip(pairs, hidden, strict=True)]
 
 
-def was_exposed(call: Callable[[], object], flush: Flush, cover: int) -> bool:
-    """Whether an idle device is through with `cover` flushes before the host has launched the whole call."""
-    begun = event()
-    flush(cover)
-    begun.record(torch.cuda.current_stream())
-    call()
-    exposed: bool = begun.query()  # type: ignore[no-untyped-call]
-    torch.cuda.synchronize()
-    return exposed
+def cold_milliseconds(
+    calls: Iterable[Callable[[], object]], count: int, flush: Flush, cover: int = 1
+) -> list[float]:
+    """What each of `cold_calls` took."""
+    return [call.milliseconds for call in cold_calls(calls, count, flush, cover)]
 
 
 def forget_persisting() -> None:

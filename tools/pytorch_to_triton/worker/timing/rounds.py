@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -116,8 +117,9 @@ class TimingRecord:
     started: Mapping[str, Any]
     samples_ms: list[float] = field(default_factory=list)
     """Between events, of each call."""
-    batches_ms: list[float] = field(default_factory=list)
-    """By this process's clock, of each batch with its flushes."""
+    batches_ms: list[tuple[int, float]] = field(default_factory=list)
+    """Of each batch whose launches were hidden: the flushes before each call, and what the batch took with
+    them by this process's clock."""
     wall_ms: list[float] = field(default_factory=list)
 
 
@@ -127,7 +129,7 @@ class Rounds:
 
     batch: int
     records: dict[str, TimingRecord]
-    idle_ms: dict[int, list[float]]
+    idle_ms: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     """What a batch takes in a process that calls nothing, by the flushes before each call."""
     empty_ms: list[float] = field(default_factory=list)
     """Between two events with nothing in between."""
@@ -139,11 +141,11 @@ class Rounds:
 
         Nothing where the host is too slow to be hidden behind flushes: its time would be in it.
         """
-        record = self.records[label]
-        if record.started["cover"] >= MOST_COVER:
-            return []
-        idle = median(self.idle_ms[record.started["cover"]])
-        return [(took - idle) / self.batch for took in record.batches_ms]
+        return [
+            (took - median(self.idle_ms[cover])) / self.batch
+            for cover, took in self.records[label].batches_ms
+            if cover < MOST_COVER
+        ]
 
 
 def all_rounds(
@@ -154,7 +156,7 @@ def all_rounds(
     report.progress(0, None, f"first calls of {', '.join(processes.running)}")
     started = processes.all_alike("start", inputs=inputs)
     records = {label: TimingRecord(start) for label, start in started.items()}
-    rounds = Rounds(batch_size(started), records, {start["cover"]: [] for start in started.values()})
+    rounds = Rounds(batch_size(started), records)
     seconds = setting["round_seconds"]
     report.during("warming up")
     warm_up(processes, rounds.batch, seconds)
@@ -185,24 +187,30 @@ def one_round(processes: TimedProcesses, rounds: Rounds) -> None:
     """A batch of each process on the same inputs, and of the idle one."""
     offsets = [RANDOM.randrange(OFFSETS) for _ in range(rounds.batch)]
     processes.all_alike("fill", offsets=offsets)
+    covers = set()
     for found in processes.one_by_one("go"):
-        rounds.records[found.label].samples_ms.extend(found.answer)
-        rounds.records[found.label].batches_ms.append(found.took_ms)
-    for cover, idle in rounds.idle_ms.items():
+        record, cover = rounds.records[found.label], found.answer["cover"]
+        record.samples_ms.extend(found.answer["samples_ms"])
+        covers.add(cover)
+        if found.answer["hidden"]:
+            record.batches_ms.append((cover, found.took_ms))
+    for cover in sorted(covers):
         began = time.perf_counter()
         empty = processes.idle.ask("go", seconds=processes.seconds, calls=rounds.batch, cover=cover)
-        idle.append(1e3 * (time.perf_counter() - began))
+        rounds.idle_ms[cover].append(1e3 * (time.perf_counter() - began))
         rounds.empty_ms.extend(empty)
     rounds.last = offsets[-1]
 
 
 def warm_up(processes: TimedProcesses, batch: int, seconds: float) -> None:
-    """Rounds that do not count, until clocks and caches are steady."""
+    """Rounds that do not count, until clocks and caches are steady and every launch is hidden."""
     before: dict[str, float] = {}
     for number in rounds_within(MOST_WARM_UP_ROUNDS, seconds):
         processes.all_alike("fill", offsets=[number] * batch)
-        now = {found.label: median(found.answer) for found in processes.one_by_one("go")}
-        if before and all(abs(now[k] - before[k]) <= STABLE * before[k] for k in now if k in before):
+        found = {one.label: one.answer for one in processes.one_by_one("go")}
+        now = {label: median(answer["samples_ms"]) for label, answer in found.items()}
+        steady = before and all(abs(now[k] - before[k]) <= STABLE * before[k] for k in now if k in before)
+        if steady and all(answer["hidden"] for answer in found.values()):
             return
         before = now
 

@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from ..calls.exchange import CallInputs, Exchange, outputs_of, written_to
 from ..calls.tensors import read_values, write_outputs
-from ..device import MOST_COVER, Flush, cold_milliseconds, forget_persisting, peak_bytes, was_exposed
+from ..device import MOST_COVER, Flush, cold_calls, cold_milliseconds, forget_persisting, peak_bytes
 from ..integrity.settings import SettingsSnapshot
 from ..loading.target import Loaded, Role, load
 from ..tuning.autotuned import chosen_configs
@@ -27,7 +27,7 @@ from .workers import Commands
 
 FIRST_CALLS = 3
 LAUNCHES = 5
-"""Launches that are looked at: none may be exposed."""
+"""Launches that are looked at before the first round: all must be hidden."""
 
 
 class TimedImplementation:
@@ -105,7 +105,6 @@ class TimedImplementation:
             "output_bytes": sum(t.nbytes for t in outputs),
             "free_bytes": torch.cuda.mem_get_info()[0],
             "call_ms": self.host_ms(),
-            "cover": self.cover,
         }
 
     def fill(self, offsets: list[int]) -> None:
@@ -116,11 +115,25 @@ class TimedImplementation:
         self.timed = [PASSES[self.passes](self.target, call) for call in self.calls]
         torch.cuda.synchronize()
 
-    def go(self) -> list[float]:
-        """Make the calls that were made ready, each with a cold L2 cache; milliseconds between events."""
+    def go(self) -> dict[str, Any]:
+        """Make the calls that were made ready, each with a cold L2 cache.
+
+        `samples_ms`: milliseconds of those whose launch was hidden, or of all where none was. `cover`: how
+        many flushes were to hide it. `hidden`: whether all were; if not, the next calls get twice the cover,
+        as long as there is more.
+        """
         forget_persisting()
         kept = [lambda timed=timed: self.results.append(timed()) for timed in self.timed]
-        return cold_milliseconds(kept, len(kept), self.flush, self.cover)
+        cover = self.cover
+        calls = cold_calls(kept, len(kept), self.flush, cover)
+        counted = [call for call in calls if call.hidden or cover >= MOST_COVER]
+        if len(counted) < len(calls):
+            self.cover = min(2 * cover, MOST_COVER)
+        return {
+            "samples_ms": [call.milliseconds for call in counted or calls],
+            "cover": cover,
+            "hidden": len(counted) == len(calls),
+        }
 
     def go_untimed(self) -> None:
         self.results = [timed() for timed in self.timed]
@@ -151,7 +164,8 @@ class TimedImplementation:
         """Whether the device is still busy with so many flushes when the host has launched a call."""
         for number in range(LAUNCHES):
             self.fill([number])
-            if was_exposed(self.timed[0], self.flush, cover):
+            (call,) = cold_calls(self.timed, 1, self.flush, cover)
+            if not call.hidden:
                 return False
         return True
 
