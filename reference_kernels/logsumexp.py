@@ -145,13 +145,15 @@ def logsumexp_backward_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Program (i, j) computes the gradient of the i-th BLOCK_M rows, in the j-th BLOCK_N columns.
+    """Each program computes the gradient of BLOCK_M rows in BLOCK_N columns; neighbours share their rows.
 
     dout_ptr: [n_rows], elements dout_stride apart. x_ptr: [n_rows, n_cols], any strides. lse_ptr: float32
     [n_rows], dx_ptr: [n_rows, n_cols], both contiguous.
     """
-    rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    program = tl.program_id(0).to(tl.int64)
+    n_blocks = tl.cdiv(n_cols, BLOCK_N)
+    rows = program // n_blocks * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = program % n_blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     # Loaded as [BLOCK_M]: as [BLOCK_M, 1] each thread would load them once for each of its columns.
     dout = tl.load(dout_ptr + rows * dout_stride, mask=rows < n_rows, other=0.0).to(tl.float32)[:, None]
     lse = tl.load(lse_ptr + rows, mask=rows < n_rows, other=0.0)[:, None]
@@ -290,7 +292,7 @@ def logsumexp_backward(dout: torch.Tensor, x: torch.Tensor, lse: torch.Tensor) -
     if dx.numel() == 0:
         return dx
     blocks = one_pass_blocks(min(n_cols, 8192))
-    grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]), triton.cdiv(n_cols, blocks["BLOCK_N"]))
+    grid = (triton.cdiv(n_rows, blocks["BLOCK_M"]) * triton.cdiv(n_cols, blocks["BLOCK_N"]),)
     logsumexp_backward_kernel[grid](dout, x, lse, dx, n_rows, n_cols, dout.stride(0), *x.stride(), **blocks)
     return dx
 

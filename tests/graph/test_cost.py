@@ -152,6 +152,16 @@ def test_other_operators_cost_so_much_for_each_element_of_their_input() -> None:
 
 
 @pytest.mark.anyio
+async def test_what_is_computed_with_integers_is_no_floating_point_operation(
+    written: Written, traced: Tracing
+) -> None:
+    """A random generator's state, say: on a GPU integers have units of their own."""
+    text = function({"x": "M"}, "torch.where((torch.arange(x.shape[0]) * 3 ^ 7) % 4 > 0, x * 2, 0.0)")
+    graph = (await traced(written(text))).graph
+    assert vector_flops(graph, {"M": 100}) == 2 * 100
+
+
+@pytest.mark.anyio
 async def test_products_count_by_operand_dtype_and_all_else_as_float32(
     written: Written, traced: Tracing
 ) -> None:

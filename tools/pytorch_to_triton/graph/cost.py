@@ -51,10 +51,17 @@ def product_flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, st
 
 
 def vector_flops(graph: Graph, dims: Mapping[str, int]) -> int:
-    """Operations of everything but products: one for an element of the result, PER_INPUT for an element of
-    what is reduced or normalised, none for views and copies. A transcendental function counts as one."""
-    shapes = _shapes_of(graph, dims)
-    return sum(_vector_flops(node, shapes) for node in graph.nodes)
+    """Floating-point operations of everything but products: one for an element of the result, PER_INPUT for
+    an element of what is reduced or normalised, none for views and copies, and none between integers. A
+    transcendental function counts as one."""
+    shapes, known = _shapes_of(graph, dims), _dtypes_of(graph, {})
+    return sum(_vector_flops(node, shapes) for node in graph.nodes if not _is_of_integers(node, known))
+
+
+def _is_of_integers(node: Node, dtypes: Mapping[str, str]) -> bool:
+    """Whether an operator neither reads nor returns a floating-point tensor."""
+    found = {dtypes[name] for name in (node.name, *_tensors(node)) if name in dtypes}
+    return bool(found) and not any("float" in dtype or "complex" in dtype for dtype in found)
 
 
 def _vector_flops(node: Node, shapes: Mapping[str, Sizes]) -> int:
