@@ -102,6 +102,14 @@ def test_a_size_that_a_case_is_past_already_needs_no_other() -> None:
     assert any(case.dims == added.dims for case in plain.cases)
 
 
+def test_with_two_other_dimensions_each_is_once_smaller_than_the_one_before() -> None:
+    three = parse_declaration({"x": "float32[M, N, D]"}, {"M": [1, 33], "N": [33], "D": [64]})
+    plan = plan_cases(three, limit_elements=2**21, seed=7, switches=[Switch(128, ("D",))])
+    past = [case.dims for case in plan.cases if case.dims["D"] > 128]
+    assert {"M": 33, "N": 33, "D": 129} in past
+    assert {"M": 33, "N": 17, "D": 129} in past
+
+
 def test_where_sizes_must_be_multiples_the_next_multiple_is_tried() -> None:
     by_16 = parse_declaration({"x": "float32[N]"}, {"N": [16, 32]}, ["N % 16 == 0"])
     plan = plan_cases(by_16, limit_elements=2**21, seed=7, switches=[Switch(1024, ("N",))])

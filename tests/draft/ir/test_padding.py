@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from pytorch_to_triton.draft.ir.indices import quotient
 from pytorch_to_triton.draft.ir.monoids import MAX, SUM
 from pytorch_to_triton.draft.ir.padding import known
 from pytorch_to_triton.draft.ir.sizes import size
@@ -25,6 +26,8 @@ X = Load(Buffer("x", (M.size, N.size), "float32"), (Index(M), Index(N)))
 TOP = Load(Buffer("top", (M.size,), "float32"), (Index(M),))
 IDS = Load(Buffer("ids", (N.size,), "int64"), (Index(N),))
 PAST = frozenset({N})
+H, B = Axis("h", size("H")), size("B")
+ROWS_OF_HEADS = Axis("row", M.size * H.size * B)
 COUNT = Argument("count", "N", "int")
 
 ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
@@ -70,6 +73,18 @@ def test_a_sum_of_zeros_is_zero() -> None:
 def test_an_infinity_times_a_factor_of_unknown_sign_is_unknown(other: float, scale: str) -> None:
     scaled = op("mul", X, Argument(scale, scale, "float"))
     assert known(scaled, {X: other}, PAST) is None
+
+
+@pytest.mark.parametrize("compared", ["le", "lt", "gt", "ge"])
+@pytest.mark.parametrize(
+    "query", [Index(M), quotient(Index(ROWS_OF_HEADS), H.size), quotient(Index(ROWS_OF_HEADS), H.size * B)]
+)
+def test_what_another_axis_masks_may_be_past_the_end_or_not(compared: str, query: Value) -> None:
+    """Causal scores with more queries than keys: the last keys are not masked for the last queries."""
+    scores = op("mul", X, Argument("scale", "M ** -0.5", "float"))
+    causal = op("where", op(compared, Index(N), query), scores, -math.inf)
+    assert known(causal, {X: None}, PAST) is None
+    assert known(causal, {X: 0.0}, PAST) is None
 
 
 def test_zero_times_an_unknown_factor_is_zero() -> None:

@@ -289,16 +289,31 @@ def _add_beyond(plan: PlanBuilder, base: Point) -> None:
 
 
 def _add_switches(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) -> None:
-    """Each dimension past a size at which the candidate takes another way, where no case is yet."""
+    """Each dimension past a size at which the candidate takes another way, where no case is yet.
+
+    With two other dimensions and more, once with each of them smaller than the one before: a way of its own
+    may have mistakes of its own, such as with more rows than columns.
+    """
     pairs = ways_taken(switches)
     for size, name in pairs[:MOST_SWITCHES]:
-        if any(case.dims[name] > size for case in plan.cases.values()):
-            continue
-        for step in dict.fromkeys((1, _step(plan.declaration.dims[name]), *ROUND_STEPS)):
-            if plan.add_nearest("beyond", {**base, name: size + step}, fixed=name) is not None:
-                break
+        past = _size_past(plan, base, size, name)
+        others = [dim for dim in base if dim != name]
+        if past is not None and len(others) > 1:
+            falling = {dim: max(3, base[dim] >> place | 1) for place, dim in enumerate(others)}
+            plan.add("beyond", {**falling, name: past})
     for size, name in pairs[MOST_SWITCHES:]:
         plan.leave_out(f"{name} past {size}", f"{MOST_SWITCHES} sizes at which the candidate switches are")
+
+
+def _size_past(plan: PlanBuilder, base: Point, size: int, name: str) -> int | None:
+    """The least of the cases' sizes of this dimension past a size; where none is, that of a new case."""
+    planned = [case.dims[name] for case in plan.cases.values() if case.dims[name] > size]
+    if planned:
+        return min(planned)
+    for step in dict.fromkeys((1, _step(plan.declaration.dims[name]), *ROUND_STEPS)):
+        if plan.add_nearest("beyond", {**base, name: size + step}, fixed=name) is not None:
+            return size + step
+    return None
 
 
 def _step(sizes: Sequence[int]) -> int:

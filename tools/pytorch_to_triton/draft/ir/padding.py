@@ -10,6 +10,8 @@ import ast
 import math
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -32,8 +34,35 @@ from pytorch_to_triton.draft.ir.values import (
     walk,
 )
 
-SIGNS: tuple[tuple[int, ...], ...] = ((-1, 1), (1,), (-1,), (-1, 1), (-1, 1))
-"""Of unknown numbers, by sample: a maximum of 0 and something unknown may be 0 in none but a few."""
+FAR = 10**12
+"""More than any size that is made up here, after it is divided by three of them."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is unknown in one evaluation."""
+
+    signs: tuple[int, ...] = (-1, 1)
+    """Of unknown numbers: a maximum of 0 and something unknown may be 0 in none but a few."""
+    other_axes: Literal["anywhere", "at 0", "far"] = "anywhere"
+    """Where the axes are that do not end. At 0: what is loaded past the end as 0 is equal to such an index.
+    Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
+    is_infinite: bool = False
+    """Zero times what is loaded may be NaN."""
+    all_equal: bool = False
+    """Unknown numbers are equal to all others: a row's maximum to a number past the row's end, also to one
+    that an unknown condition chose."""
+
+
+SETTINGS = (
+    Setting(other_axes="at 0"),
+    Setting(other_axes="far"),
+    Setting(signs=(1,)),
+    Setting(signs=(-1,)),
+    Setting(is_infinite=True),
+    Setting(all_equal=True),
+    *(Setting(),) * 6,  # Of two unknown numbers the first is the larger one in some of them.
+)
 
 
 def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) -> Number | None:
@@ -41,8 +70,9 @@ def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) 
 
     A load of None holds whatever was in memory: NaN, so that nothing is taken to absorb it.
     """
-    found = [_Sample(given, axes, number).of(v) for number in range(len(SIGNS))]
-    return found[0] if all(x == found[0] for x in found) else None
+    samples = (_Sample(given, axes, setting, seed).of(v) for seed, setting in enumerate(SETTINGS))
+    first = next(samples)
+    return first if first == first and all(x == first for x in samples) else None
 
 
 def can_hold(dtype: str, x: Number) -> bool:
@@ -54,17 +84,11 @@ def can_hold(dtype: str, x: Number) -> bool:
 
 
 class _Sample:
-    def __init__(self, given: Mapping[Load, Number | None], axes: frozenset[Axis], number: int) -> None:
-        self.given, self.axes = given, axes
-        self.signs = SIGNS[number]
-        self.at_origin = number == 0
-        """Other axes are at 0 there: what is loaded past the end as 0 is equal to such an index."""
-        self.is_infinite = number == len(SIGNS) - 2
-        """Zero times what is loaded may be NaN."""
-        self.all_equal = number == len(SIGNS) - 1
-        """Unknown numbers are equal to all others there: a row's maximum to a number past the row's end, also
-        to one that an unknown condition chose."""
-        self.rng = random.Random(number)
+    def __init__(
+        self, given: Mapping[Load, Number | None], axes: frozenset[Axis], setting: Setting, seed: int
+    ) -> None:
+        self.given, self.axes, self.setting = given, axes, setting
+        self.rng = random.Random(seed)
         self.done: dict[Value, Number] = {}
 
     def of(self, v: Value) -> Number:
@@ -80,12 +104,12 @@ class _Sample:
                 return found
             case Map(fn="lt", args=(Index(axis=a), n)) if a in self.axes and _is_size(n, a):
                 return False
-            case Map(fn="eq" | "ne" as fn, args=(a, b)) if self.all_equal and self.may_meet(a, b):
+            case Map(fn="eq" | "ne" as fn, args=(a, b)) if self.setting.all_equal and self.may_meet(a, b):
                 return fn == "eq"
-            case Map(fn="where", args=(c, x, other)) if self.all_equal and self.is_unknown(c):
+            case Map(fn="where", args=(c, x, other)) if self.setting.all_equal and self.is_unknown(c):
                 return self.of(x) if math.isfinite(self.of(x)) else self.of(other)
-            case Index(axis=a) if self.at_origin and a not in self.axes:
-                return 0
+            case Index(axis=a) if self.setting.other_axes != "anywhere" and a not in self.axes:
+                return 0 if self.setting.other_axes == "at 0" else FAR + self.rng.randrange(FAR)
             case Map(fn=fn, args=args):
                 return self.mapped(fn, [self.of(a) for a in args])
             case Load() if v in self.given:
@@ -98,7 +122,7 @@ class _Sample:
                 inside = self.of(x)
                 return inside if inside == m.identity[0] or m != SUM else math.nan
             case Reduce(monoid=m, args=(x,)) if (
-                self.all_equal and m in (MAX, MIN, PEAK) and math.isfinite(past_end := self.of(x))
+                self.setting.all_equal and m in (MAX, MIN, PEAK) and math.isfinite(past_end := self.of(x))
             ):
                 # A row's largest element may be no larger than a number past the row's end.
                 return past_end
@@ -131,14 +155,14 @@ class _Sample:
     def unknown(self, v: Value) -> Number:
         for c in children(v):
             self.of(c)
-        if self.is_infinite and isinstance(v, Load) and kind_of(v) == "float":
+        if self.setting.is_infinite and isinstance(v, Load) and kind_of(v) == "float":
             return math.inf
         match kind_of(v):
             case "bool":
                 return self.rng.random() < 0.5
             case "int":
                 return self.rng.randrange(3, 1000)
-        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.signs)
+        return self.rng.uniform(0.5, 1.5) * self.rng.choice(self.setting.signs)
 
 
 def _of_sizes(source: str, rng: random.Random) -> float | None:

@@ -158,7 +158,7 @@ def usual_scale(query: Tensor) -> Value:
     size = query.shape[-1]
     if size.is_Integer:
         return number(float(size) ** -0.5)
-    return Argument("scale", f"({text(size)}) ** -0.5")
+    return Argument("scale", f"max({text(size)}, 1) ** -0.5")
 
 
 def transposed(x: Tensor) -> Tensor:

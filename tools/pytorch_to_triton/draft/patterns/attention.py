@@ -1,15 +1,23 @@
-"""A contraction, a softmax of it, a contraction of that: scores never leave the registers."""
+"""A contraction, a softmax of it, a contraction of that.
 
-from pytorch_to_triton.draft.ir import sizes
+`flash`: scores never leave the registers. `staged`: one reduction after the other, for heads that are wider.
+"""
+
 from pytorch_to_triton.draft.ir.monoids import WEIGHTED_SOFTMAX
+from pytorch_to_triton.draft.ir.sizes import Size
 from pytorch_to_triton.draft.ir.values import Axis, Cluster, axes_of
+from pytorch_to_triton.draft.patterns import contraction, rows
 from pytorch_to_triton.draft.schedule.axes import fuse, rename
-from pytorch_to_triton.draft.schedule.blocks import SMALLEST, power_of_two
+from pytorch_to_triton.draft.schedule.blocks import SMALLEST, covering, power_of_two
+from pytorch_to_triton.draft.schedule.conditions import always, at_most, together
 from pytorch_to_triton.draft.schedule.online import online
 from pytorch_to_triton.draft.schedule.schedule import Alternative, Mismatch, Schedule, Walk
+from pytorch_to_triton.draft.schedule.split import staged
 
 EXAMPLES = (
     "def attention(q: 'float32[B, M, 16]', k: 'float32[B, N, 16]', v: 'float32[B, N, 32]'):\n"
+    "    return torch.softmax(q @ k.transpose(1, 2) * 0.25, dim=-1) @ v",
+    "def attention(q: 'float32[B, M, D]', k: 'float32[B, N, D]', v: 'float32[B, N, D]'):\n"
     "    return torch.softmax(q @ k.transpose(1, 2) * 0.25, dim=-1) @ v",
 )
 CONFIGS = tuple(
@@ -17,6 +25,8 @@ CONFIGS = tuple(
     for m, n, w, s in ((64, 32, 4, 2), (128, 64, 8, 2), (64, 64, 4, 3), (128, 32, 4, 2))
 )
 LARGEST_HEAD = 256
+LARGEST_OF_SEVERAL = 128
+"""Of a head whose width is known at a call: it fits into the shared memory of every GPU."""
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -32,9 +42,26 @@ def match(cluster: Cluster) -> Mismatch | None:
     if found is None:
         return Mismatch("its axes are not queries, keys, and the widths of keys and values")
     inner, width = found[2], found[3]
-    if not all(a.size.is_Integer and int(a.size) <= LARGEST_HEAD for a in (inner, width)):
+    condition = together(fits(inner.size), fits(width.size))
+    if condition is None or (condition and apart(cluster) is None):
         return Mismatch(f"a head may be wider than {LARGEST_HEAD}")
     return None
+
+
+def fits(size: Size) -> str | None:
+    """Where a head of this width lies in registers, as a condition."""
+    return at_most(size, LARGEST_HEAD if size.is_Integer else LARGEST_OF_SEVERAL)
+
+
+def apart(cluster: Cluster) -> Alternative | None:
+    """Scores, statistics and the weighted sum one after the other; None where one is something else."""
+    found: list[tuple[Cluster, Schedule]] = []
+    for stage in staged(cluster):
+        pattern = next((p for p in (contraction, rows) if p.match(stage) is None), None)
+        if pattern is None:
+            return None
+        found += always(pattern.alternatives(stage)).kernels
+    return Alternative("staged", tuple(found))
 
 
 def parts(cluster: Cluster) -> tuple[Axis, Axis, Axis, Axis, tuple[Axis, ...]] | None:
@@ -69,10 +96,17 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
         "e": Walk("whole", "BLOCK_E"),
         "key": Walk("loop", "BLOCK_N"),
     }
-    blocks = {"BLOCK_D": _block(inner), "BLOCK_E": _block(width)}
+    blocks = {"BLOCK_D": _block(inner.size), "BLOCK_E": _block(width.size)}
     schedule = Schedule(walks, ("query", "d", "key", "e"), CONFIGS, rewrites, blocks)
-    return (Alternative("flash", ((cluster, schedule),)),)
+    condition = together(fits(inner.size), fits(width.size))
+    assert condition is not None
+    flash = Alternative("flash", ((cluster, schedule),), condition)
+    wider = apart(cluster) if condition else None
+    return (wider, flash) if wider else (flash,)
 
 
-def _block(a: Axis) -> str:
-    return str(max(SMALLEST, power_of_two(a.size))) if a.size.is_Integer else sizes.text(a.size)
+def _block(size: Size) -> str:
+    """A power of two that holds a head whole, and that tl.dot takes."""
+    if size.is_Integer:
+        return str(max(SMALLEST, power_of_two(size)))
+    return f"max({covering(size)}, {SMALLEST})"

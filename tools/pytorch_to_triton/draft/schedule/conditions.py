@@ -25,7 +25,7 @@ def together(*conditions: str | None) -> str | None:
     """All of them: "" where they always hold, None where one never does."""
     if None in conditions:
         return None
-    return " and ".join(c for c in conditions if c)
+    return " and ".join(dict.fromkeys(c for c in conditions if c))
 
 
 def always(alternatives: Sequence[Alternative]) -> Alternative:
