@@ -72,7 +72,7 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
             "with the same draft, which you can correct there."
         )
     use = (
-        f"Import from {nearby(kernel)} as it says, in place of the PyTorch function; its tests lie beside it"
+        f"Use {nearby(kernel)} in place of the PyTorch function: its docstring shows how; tests are beside it"
     )
     if any(not s.passed and s.verdict.verdict != "passed" for s in stages):
         return f"{use}. Look at the failing stage's cases before going on."
