@@ -14,6 +14,7 @@ from pytorch_to_triton_server.command_classes import WHOLE, DocumentedCommand, D
 from pytorch_to_triton_server.completion.command import completion
 from pytorch_to_triton_server.doctor_command import doctor
 from pytorch_to_triton_server.install.command import install
+from pytorch_to_triton_server.interruptible import run_interruptible
 from pytorch_to_triton_server.progress import progress_on_stderr
 from pytorch_to_triton_server.serve_command import serve
 from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
@@ -127,10 +128,8 @@ def kind_and_help(tool: Tool, parameter: inspect.Parameter) -> tuple[Any, str]:
 
 def perform(tool: Tool, given: dict[str, Any], *, as_json: bool, timings: bool) -> int:
     """Call a tool and print its result on stdout, or its error on stderr. Returns the exit status."""
-    import anyio
-
     try:
-        result = anyio.run(call, tool, tool.checked(given), timings)
+        result = run_interruptible(call, tool, tool.checked(given), timings)
     except Refusal as refusal:
         print_error(refusal.kind, refusal.message, refusal.hint, as_json=as_json)
         return refusal.exit_code

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pytorch_to_triton.errors import MissingRequirement, Refusal
+from pytorch_to_triton_server.interruptible import run_interruptible
 from pytorch_to_triton_server.machine import executable_of
 from pytorch_to_triton_server.progress import progress_on_stderr
 from pytorch_to_triton_server.terminal import close_stdout, print_error
@@ -38,10 +39,8 @@ def doctor(
     Looks at the driver, GPUs, torch, Triton, the C compiler, caches and locks, and compiles and runs a small
     kernel. Changes nothing. Ends with 3 if a check failed.
     """
-    import anyio
-
     try:
-        diagnosis = anyio.run(diagnosed, executable_of(python))
+        diagnosis = run_interruptible(diagnosed, executable_of(python))
     except Refusal as refusal:
         print_error(refusal.kind, refusal.message, refusal.hint, as_json=json)
         raise typer.Exit(refusal.exit_code) from refusal

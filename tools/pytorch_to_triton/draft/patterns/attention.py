@@ -25,8 +25,8 @@ CONFIGS = tuple(
     for m, n, w, s in ((64, 32, 4, 2), (128, 64, 8, 2), (64, 64, 4, 3), (128, 32, 4, 2))
 )
 LARGEST_HEAD = 256
-LARGEST_OF_SEVERAL = 128
-"""Of a head whose width is known at a call: it fits into the shared memory of every GPU."""
+LARGEST_OF_A_DIM = 128
+"""Of a head whose width is a dim: it fits into the shared memory of every GPU."""
 
 
 def match(cluster: Cluster) -> Mismatch | None:
@@ -50,7 +50,7 @@ def match(cluster: Cluster) -> Mismatch | None:
 
 def fits(size: Size) -> str | None:
     """Where a head of this width lies in registers, as a condition."""
-    return at_most(size, LARGEST_HEAD if size.is_Integer else LARGEST_OF_SEVERAL)
+    return at_most(size, LARGEST_HEAD if size.is_Integer else LARGEST_OF_A_DIM)
 
 
 def apart(cluster: Cluster) -> Alternative | None:
