@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import anyio
 import pytest
@@ -11,13 +11,23 @@ import pytest
 from pytorch_to_triton_server.interruptible import run_interruptible
 
 TIMES = 40
+SECONDS = 20.0
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts() -> Iterator[None]:
+    """As in a terminal; where the tests run in the background, it may be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 async def waiting() -> None:
     """As a command does for its worker: in scopes that end again and again."""
-    while True:
+    until = anyio.current_time() + SECONDS
+    while anyio.current_time() < until:
         with anyio.move_on_after(0.0005):
-            await anyio.sleep(60)
+            await anyio.sleep(SECONDS)
 
 
 async def together() -> None:
@@ -28,7 +38,7 @@ async def together() -> None:
 
 
 async def nested() -> None:
-    with anyio.move_on_after(60):
+    with anyio.move_on_after(SECONDS):
         async with anyio.create_task_group() as group:
             group.start_soon(together)
             await waiting()
@@ -48,11 +58,11 @@ def test_a_second_ctrl_c_does_not_wait_for_what_is_put_in_order() -> None:
     async def slow_to_end() -> None:
         try:
             os.kill(os.getpid(), signal.SIGINT)
-            await anyio.sleep(60)
+            await anyio.sleep(SECONDS)
         finally:
             with anyio.CancelScope(shield=True):
                 os.kill(os.getpid(), signal.SIGINT)
-                await anyio.sleep(60)
+                await anyio.sleep(SECONDS)
 
     with pytest.raises(KeyboardInterrupt):
         run_interruptible(slow_to_end)
@@ -77,9 +87,6 @@ def test_where_ctrl_c_is_ignored_as_in_the_background_it_stays_ignored() -> None
         await anyio.sleep(0.01)
         return "done"
 
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        assert run_interruptible(interrupted) == "done"
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert run_interruptible(interrupted) == "done"
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

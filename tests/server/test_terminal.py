@@ -87,7 +87,14 @@ def test_ctrl_c_while_it_loads_ends_it_quietly_with_130(module: str) -> None:
 
 def test_ctrl_c_while_it_works_ends_it_quietly_with_130(spinning_kernel: Path, marker: Path) -> None:
     command = [*PROGRAM, "validate", str(spinning_kernel), "--device", "interpreter", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Where the tests run in the background, it may be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
         while not marker.exists():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
