@@ -196,6 +196,7 @@ assert [name for name, _ in model.named_parameters()] == [name for name, _ in be
     assert "it is in training mode" in said
 
 
+@pytest.mark.corpora
 async def test_a_kernel_written_by_hand_stands_for_the_declared_options_alone(
     session: Any, finished: Finishing, tmp_path: Path
 ) -> None:
@@ -220,6 +221,7 @@ assert torch.equal(f(torch.ones(3, 4), 5.0, exactly=False), torch.full((3, 4), 7
     assert "exactly is False, and the kernels are for True" in said
 
 
+@pytest.mark.corpora
 async def test_nothing_of_somebody_else_is_replaced_and_a_dry_run_writes_nothing(
     session: Any, finished: Finishing, tmp_path: Path
 ) -> None:
