@@ -150,10 +150,11 @@ def logsumexp_backward_kernel(
     dout_ptr: [n_rows], elements dout_stride apart. x_ptr: [n_rows, n_cols], any strides. lse_ptr: float32
     [n_rows], dx_ptr: [n_rows, n_cols], both contiguous.
     """
-    program = tl.program_id(0).to(tl.int64)
+    program = tl.program_id(0)
     n_blocks = tl.cdiv(n_cols, BLOCK_N)
-    rows = program // n_blocks * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = program % n_blocks * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    # Divided as 32 bits, which are faster; offsets take 64.
+    rows = (program // n_blocks).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (program % n_blocks).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     # Loaded as [BLOCK_M]: as [BLOCK_M, 1] each thread would load them once for each of its columns.
     dout = tl.load(dout_ptr + rows * dout_stride, mask=rows < n_rows, other=0.0).to(tl.float32)[:, None]
     lse = tl.load(lse_ptr + rows, mask=rows < n_rows, other=0.0)[:, None]

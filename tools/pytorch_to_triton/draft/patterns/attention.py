@@ -42,15 +42,16 @@ def match(cluster: Cluster) -> Mismatch | None:
     if found is None:
         return Mismatch("its axes are not queries, keys, and the widths of keys and values")
     inner, width = found[2], found[3]
-    condition = together(fits(inner.size), fits(width.size))
+    condition = fits(inner, width)
     if condition is None or (condition and apart(cluster) is None):
         return Mismatch(f"a head may be wider than {LARGEST_HEAD}")
     return None
 
 
-def fits(size: Size) -> str | None:
-    """Where a head of this width lies in registers, as a condition."""
-    return at_most(size, LARGEST_HEAD if size.is_Integer else LARGEST_OF_A_DIM)
+def fits(*widths: Axis) -> str | None:
+    """Where heads of these widths lie in registers, as a condition; None: nowhere."""
+    sizes = (width.size for width in widths)
+    return together(*(at_most(s, LARGEST_HEAD if s.is_Integer else LARGEST_OF_A_DIM) for s in sizes))
 
 
 def apart(cluster: Cluster) -> Alternative | None:
@@ -98,7 +99,7 @@ def alternatives(cluster: Cluster) -> tuple[Alternative, ...]:
     }
     blocks = {"BLOCK_D": _block(inner.size), "BLOCK_E": _block(width.size)}
     schedule = Schedule(walks, ("query", "d", "key", "e"), CONFIGS, rewrites, blocks)
-    condition = together(fits(inner.size), fits(width.size))
+    condition = fits(inner, width)
     assert condition is not None
     flash = Alternative("flash", ((cluster, schedule),), condition)
     wider = apart(cluster) if condition else None

@@ -141,11 +141,9 @@ class Rounds:
 
         Nothing where the host is too slow to be hidden behind flushes: its time would be in it.
         """
-        return [
-            (took - median(self.idle_ms[cover])) / self.batch
-            for cover, took in self.records[label].batches_ms
-            if cover < MOST_COVER
-        ]
+        idle = {cover: median(times) for cover, times in self.idle_ms.items()}
+        batches = self.records[label].batches_ms
+        return [(took - idle[cover]) / self.batch for cover, took in batches if cover < MOST_COVER]
 
 
 def all_rounds(
