@@ -9,7 +9,7 @@ from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.graph.tracing import Traced, trace, trace_dims
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, parse_declaration
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.schema.graph import Graph, Literal_, NonFinite, ScalarRef
+from pytorch_to_triton.schema.graph import Graph, Literal_, NodeRef, NonFinite, ScalarRef
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
@@ -48,6 +48,21 @@ async def test_values_bear_the_names_of_the_callers_variables(written: Written, 
     names = {node.op: node.source_name for node in graph.nodes}
     assert names["aten.mul.Tensor"] == "scaled"
     assert {node.line for node in graph.nodes if node.op == "aten.mul.Tensor"} == {9}
+
+
+async def test_an_input_named_like_an_operator_is_not_taken_for_its_result(
+    written: Written, traced: Tracing
+) -> None:
+    inputs = 'INPUTS = {"sin": "float32[M]", "sin_1": "float32[M]"}\nDIMS = {"M": [5]}\n\n\n'
+    graph = (await traced(written(f"{inputs}def f(sin, sin_1):\n    return sin.sin() + sin * sin_1\n"))).graph
+    computed = {node.op: node.name for node in graph.nodes}
+    assert len({"sin", "sin_1", *computed.values()}) == 5
+    assert arguments_of(graph, "aten.sin.default") == [NodeRef(name="sin")]
+    assert arguments_of(graph, "aten.mul.Tensor") == [NodeRef(name="sin"), NodeRef(name="sin_1")]
+    assert arguments_of(graph, "aten.add.Tensor") == [
+        NodeRef(name=computed["aten.sin.default"]),
+        NodeRef(name=computed["aten.mul.Tensor"]),
+    ]
 
 
 async def test_a_scalar_argument_keeps_its_name_beside_an_equal_literal(

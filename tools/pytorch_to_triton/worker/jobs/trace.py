@@ -26,6 +26,7 @@ from ..tracing.graph_writer import (
     behind_outputs,
     lifted_scalars,
     named_outputs,
+    names_of,
 )
 from ..tracing.joint import grad_names, halves, joint, saved_by, without_lines
 from ..tracing.source_names import SourceNames, name_nodes
@@ -200,7 +201,9 @@ class ExportTracer:
         wanted = behind_outputs(program) - {n for n in program.graph.nodes if n.name in copies}
         nodes = known_constants(program, set(self.loaded.state_keys.values()), wanted)
         writer.known.update({node["name"]: node["name"] for node in nodes})
-        nodes += [writer.write(n) for n in program.graph.nodes if n in wanted and writer.is_operator(n)]
+        operators = [n for n in program.graph.nodes if n in wanted and writer.is_operator(n)]
+        writer.known.update(names_of(operators, set(writer.known.values())))
+        nodes += [writer.write(n) for n in operators]
         name_nodes(nodes, names)
         structure, outputs = named_outputs(program, writer)
         graph = {

@@ -2,7 +2,8 @@
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import sympy
@@ -149,12 +150,11 @@ class NodeWriter:
         return computes and self.numbers.of(node) is None
 
     def write(self, node: Node) -> dict[str, Any]:
-        """One operator call."""
+        """One operator call; it has its name from `names_of`."""
         value = node.meta["val"]
         tensor = value if isinstance(value, torch.Tensor) else None
-        self.known[node.name] = node.name
         return {
-            "name": node.name,
+            "name": self.known[node.name],
             "op": "getitem" if node.target is operator.getitem else str(node.target),
             "args": [self.argument(a) for a in node.args],
             "kwargs": {key: self.argument(a) for key, a in node.kwargs.items()},
@@ -202,6 +202,18 @@ class NodeWriter:
 
     def _line(self, node: Node) -> int | None:
         return self.names.line(node.meta.get("stack_trace"))
+
+
+def names_of(nodes: Sequence[Node], taken: Collection[str]) -> dict[str, str]:
+    """The graph's names of operators: torch's, unless one is taken, as that of a caller's input `index`."""
+    given, names = {*taken, *(node.name for node in nodes)}, {}
+    for node in nodes:
+        name = node.name
+        if name in taken:
+            name = next(new for n in count(1) if (new := f"{name}_{n}") not in given)
+            given.add(name)
+        names[node.name] = name
+    return names
 
 
 def lifted_scalars(program: ExportedProgram) -> dict[str, float | int | bool]:
