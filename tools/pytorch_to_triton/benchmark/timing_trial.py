@@ -121,7 +121,7 @@ def table_of(size: SizeMeasured, case: Case, device: str, roof: Roof) -> TimingT
     """One size's samples as medians, rates and shares of the limit, with what is suspicious about them."""
     moved = roof.work.bytes_moved if roof.work else 0
     seen = [
-        TimedSamples(label, found, size.empty_ms, size.check_note)
+        TimedSamples(label, found, size.batch, size.empty_ms, size.check_note)
         for label, found in size.implementations.items()
     ]
     timings = tuple(timing_of(one, roof) for one in seen)

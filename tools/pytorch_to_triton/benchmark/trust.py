@@ -15,6 +15,7 @@ class TimedSamples:
 
     label: str
     measured: MeasuredCallable
+    batch: int
     empty_ms: float
     check_note: str
 
@@ -28,6 +29,7 @@ class TimedSamples:
         return contradicting_clock(
             median(self.measured.samples_ms),
             outside_ms=self.outside_ms,
+            batch=self.batch,
             busy_ms=self.measured.busy_ms,
             empty_ms=self.empty_ms,
         )
