@@ -13,7 +13,7 @@ from pytorch_to_triton.benchmark.benchmark import (
 )
 from pytorch_to_triton.benchmark.ceilings import kept_at, read
 from pytorch_to_triton.benchmark.measurement import Measurement
-from pytorch_to_triton.benchmark.passes import work_of_passes
+from pytorch_to_triton.benchmark.passes import bytes_taken, work_of_passes
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.conditions import monitored_device
@@ -61,7 +61,7 @@ def judged(rows: tuple[int, ...], ended: str = "") -> Benchmark:
     measurement = Measurement.model_validate({**recorded, "ended": ended})
     request = BenchmarkRequest(candidate=KERNEL_FILE)
     plan = BenchmarkPlan(
-        request, KERNEL_FILE, (DESCRIPTION, DESCRIPTION), tuple(map(case, rows)), None, "", 7
+        request, KERNEL_FILE, (DESCRIPTION, DESCRIPTION), tuple(map(case, rows)), None, None, "", 7
     )
     devices = (Device(name="NVIDIA H200", capability=(9, 0), memory_bytes=1),)
     found = Versions(
@@ -104,11 +104,12 @@ def test_targets_of_one_name_are_told_apart() -> None:
     assert [label for label, _ in labelled(targets)] == ["k", "k 2", "k:f"]
 
 
-def test_the_backward_pass_moves_inputs_twice_and_outputs_once() -> None:
+def test_a_backward_pass_that_was_not_traced_moves_inputs_twice_and_outputs_once() -> None:
     forward = MinimalWork(bytes_moved=300, flops={"bfloat16": 10}, provenance="counted")
-    backward = work_of_passes(forward, 200, "backward")
+    moved = bytes_taken(forward, 200)
+    backward = work_of_passes(forward, moved, "taken", "backward")
     assert (backward.bytes_moved, backward.flops) == (500, {"bfloat16": 20})
-    both = work_of_passes(forward, 200, "both")
+    both = work_of_passes(forward, moved, "taken", "both")
     assert (both.bytes_moved, both.flops) == (800, {"bfloat16": 30})
 
 

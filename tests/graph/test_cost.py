@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.graph.cost import bytes_moved, flops, product_flops, vector_flops
-from pytorch_to_triton.graph.tracing import Traced
+from pytorch_to_triton.graph.cost import (
+    bytes_moved,
+    elements_read,
+    flops,
+    gradient_bytes,
+    product_flops,
+    vector_flops,
+)
+from pytorch_to_triton.graph.tracing import Traced, graph_of
+from pytorch_to_triton.inputs.declaration import NO_OPTIONS
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import (
@@ -22,6 +30,7 @@ from pytorch_to_triton.schema.graph import (
 )
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.targets.describe import declaration_of, describe
 
 Tracing = Callable[[Target], Awaitable[Traced]]
 Written = Callable[[str], Target]
@@ -61,6 +70,18 @@ PRODUCTS = {
     ),
 }
 
+LOOKUP = """
+import torch
+import torch.nn.functional as F
+
+INPUTS = {{"table": "float32[V, N]", "index": "int64[M] in 0..V"}}
+DIMS = {{"V": [32], "N": [8], "M": [5]}}
+
+
+def f(table, index):
+    return {body}
+"""
+
 WIDE = Shape(expressions=("M", "N"), traced=(11, 13))
 ROW = Shape(expressions=("M",), traced=(11,))
 
@@ -99,6 +120,71 @@ def test_an_output_follows_the_dtype_of_the_first_input() -> None:
 
 def test_an_empty_size_moves_only_what_has_elements() -> None:
     assert bytes_moved(row_sum(), {"M": 2, "N": 0}, {}) == 2 * 4
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("x + 1", 100 * 50),
+        ("x[:, :10] + 1", 100 * 10),
+        ("x[:, :10] * x[:, -10:]", 100 * 20),
+        ("torch.cat([a * 2 for a in x.chunk(2, dim=-1)], -1)", 100 * 50),
+        ("x.t()[3:5].expand(7, 2, -1) + 1", 100 * 2),
+        ("x.sum() + x[:, :10]", 100 * 50),
+    ],
+)
+async def test_what_is_cut_out_of_an_input_is_all_that_is_read_of_it(
+    body: str, read: int, written: Written, traced: Tracing
+) -> None:
+    graph = (await traced(written(function({"x": "M, N"}, body)))).graph
+    assert elements_read(graph, {"M": 100, "N": 50})["x"] == read
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [("F.embedding(index, table)", 5), ("table.index_select(0, index)", 5), ("table[index]", 5)],
+)
+async def test_of_a_table_the_rows_that_are_looked_up_are_read(
+    body: str, rows: int, tmp_path: Path, traced: Tracing
+) -> None:
+    path = tmp_path / "lookup.py"
+    path.write_text(LOOKUP.format(body=body), encoding="utf-8")
+    graph = (await traced(Target(path=path, name="f"))).graph
+    moved = bytes_moved(graph, {"V": 1000, "N": 8, "M": rows}, {})
+    assert moved == 2 * rows * 8 * 4 + rows * 8
+    whole = bytes_moved(graph, {"V": 3, "N": 8, "M": rows}, {})
+    assert whole == 3 * 8 * 4 + rows * 8 * 4 + rows * 8
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("inputs", "body", "moved"),
+    [
+        ({"x": "M, N"}, "torch.sin(x)", {"x": 1, "grad_out": 1, "grad_x": 1}),
+        ({"x": "M, N"}, "x * 2", {"grad_out": 1, "grad_x": 1}),
+        ({"x": "M, N", "y": "M, N"}, "torch.sin(x + y)", {"x + y": 1, "grad_out": 1, "both gradients": 1}),
+        ({"x": "M, N", "y": "M, N"}, "x * y.detach()", {"y": 1, "grad_out": 1, "grad_x": 1}),
+        ({"x": "M, N"}, "torch.softmax(x, -1)", {"out": 1, "grad_out": 1, "grad_x": 1}),
+        ({"x": "M, N"}, "torch.sin(x[:, : x.shape[1] // 2])", {"x": 0.5, "grad_out": 0.5, "grad_x": 1}),
+    ],
+)
+async def test_a_backward_pass_reads_what_its_gradients_need(
+    inputs: dict[str, str],
+    body: str,
+    moved: dict[str, float],
+    written: Written,
+    worker: WorkerClient,
+    interpreter: Runtime,
+) -> None:
+    target = written(function(inputs, body))
+    description = await describe(worker, target, "reference", interpreter)
+    declaration = declaration_of(description, description, NO_OPTIONS)
+    joint = await graph_of(worker, target, declaration, interpreter, backward=True)
+    dims = {"M": 10, "N": 40}
+    assert gradient_bytes(joint, dims, {}) == sum(moved.values()) * 400 * 4
+    assert gradient_bytes(joint, dims, dict.fromkeys(inputs, "bfloat16")) == sum(moved.values()) * 400 * 2
 
 
 def function(inputs: dict[str, str], body: str) -> str:

@@ -218,9 +218,13 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
         seconds=request.seconds,
     )
     graph, why = await traced(worker, target, problem.declaration, runtime, request.seconds)
+    joint = None
+    if graph is not None and request.passes != "forward":
+        joint = await traced_joint(worker, target, problem.declaration, runtime, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
     cases = tuple(cases_of(problem.reference, problem.declaration, request))
-    return BenchmarkPlan(request, target, (problem.candidate, problem.reference), cases, graph, why, seed)
+    sides = problem.candidate, problem.reference
+    return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed)
 
 
 async def traced(
@@ -237,6 +241,16 @@ async def traced(
     except Refusal as refusal:
         await refuse_unrunnable(worker, target, declaration, runtime, seconds=seconds)
         return None, refusal.message
+
+
+async def traced_joint(
+    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, seconds: float
+) -> Graph | None:
+    """The reference's graph with its gradients; None where it cannot be traced with them."""
+    try:
+        return await graph_of(worker, target, declaration, runtime, seconds=seconds, backward=True)
+    except Refusal:
+        return None
 
 
 def cases_of(reference: Description, declaration: Declaration, request: BenchmarkRequest) -> Iterator[Case]:
@@ -259,6 +273,8 @@ class BenchmarkPlan:
     """Of the kernel and of the reference."""
     cases: tuple[Case, ...]
     graph: Graph | None
+    joint: Graph | None
+    """With its gradients, where these are timed and can be traced."""
     why_no_graph: str
     seed: int
 
@@ -292,7 +308,7 @@ class BenchmarkPlan:
 
     def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
         """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
-        work = work_of_case(self.graph, case, self.request.passes, self.declared())
+        work = work_of_case(self.graph, case, self.request.passes, self.declared(), self.joint)
         if work is None and seen and seen.implementations:
             one = next(iter(seen.implementations.values()))
             moved = one.input_bytes + one.output_bytes

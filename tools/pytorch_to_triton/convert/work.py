@@ -22,7 +22,6 @@ from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
-from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
@@ -129,7 +128,7 @@ async def side_by_side(work: ConversionWork, implementations: Sequence[Implement
         seconds=work.seconds,
         backward=work.backward,
     )
-    return await timed_once(work.worker, work.runtime, work.listener, trial, work.traced.graph)
+    return await timed_once(work.worker, work.runtime, work.listener, trial, work.traced)
 
 
 def timing_trial(
@@ -158,14 +157,14 @@ async def timed_once(
     runtime: Runtime,
     listener: ProgressListener | None,
     trial: TimingTrial,
-    graph: Graph | None,
+    traced: Traced | None,
 ) -> TimingTable:
-    """The table of a trial's one size; shares of the limit by the work of `graph`, where there is one."""
+    """The table of a trial's one size; shares of the limit by the work of what was traced, if it was."""
     (case,) = trial.cases
     found = await measured(worker, trial, runtime, listener)
-    roof = Roof(work_of_case(graph, case, trial.passes))
+    work = work_of_case(traced.graph, case, trial.passes, joint=traced.joint) if traced else None
     device = (await versions(worker, runtime)).devices[0].name
-    return table_of(found.sizes[0], case, device, roof)
+    return table_of(found.sizes[0], case, device, Roof(work))
 
 
 async def note_on(work: ConversionWork) -> str:

@@ -1,10 +1,12 @@
-"""What a graph must do at least: the bytes it moves, each input read once and each output written once, and
-its floating-point operations."""
+"""What a graph must do at least: the bytes it moves, what is needed of each input read once and each output
+written once, and its floating-point operations."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from pytorch_to_triton.graph.joint import backward_half, gradients_alone
+from pytorch_to_triton.graph.tensor_dtypes import operands
 from pytorch_to_triton.inputs.expression import value_of
 from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node, NodeArgument, NodeRef, Shape, TensorInput
@@ -13,15 +15,39 @@ Sizes = tuple[int, ...]
 
 
 def bytes_moved(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> int:
-    """Bytes of all inputs and outputs at these dims; `dtypes` by input name where they differ from the trace.
+    """Bytes of all outputs, and of what they need of the inputs, at these dims; `dtypes` by input name where
+    they differ from the trace.
 
-    An output has the traced dtype, or, where it shares that of the first input, the first input's.
+    Of a tensor that is only looked up in, what is looked up, though it may be the same again. An output has
+    the traced dtype, or, where it shares that of the first input, the first input's; one that is an input
+    moves nothing.
     """
+    known, read = _dtypes_of(graph, dtypes), elements_read(graph, dims)
     shapes = {node.name: node.shape for node in graph.nodes if node.shape is not None}
-    moved = [(tensor.name, tensor.shape) for tensor in graph.inputs]
-    moved += [(o.name, shapes[o.name]) for o in graph.outputs if o.name in shapes]
-    known = _dtypes_of(graph, dtypes)
-    return sum(elements(shape, dims) * ITEM_BYTES[known[name]] for name, shape in moved)  # type: ignore[index, misc]
+    written = {o.name: elements(shapes[o.name], dims) for o in graph.outputs if o.name in shapes}
+    moved = [*((i.name, read[i.name]) for i in graph.inputs), *written.items()]
+    return sum(count * ITEM_BYTES[known[name]] for name, count in moved)  # type: ignore[index, misc]
+
+
+def gradient_bytes(joint: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> int:
+    """Bytes that the backward pass of a joint graph moves: it reads the gradients of results, and what was
+    saved or the inputs, whichever is less, and writes the inputs' gradients."""
+    known = _dtypes_of(joint, dtypes)
+    return min(bytes_moved(half, dims, known) for half in (backward_half(joint), gradients_alone(joint)))
+
+
+def elements_read(graph: Graph, dims: Mapping[str, int]) -> Counter[str]:
+    """How many elements of each tensor, or of a call's several ones, the outputs need."""
+    sizes = {name: math.prod(shape) for name, shape in _shapes_of(graph, dims).items()}
+    made = {node.name for node in graph.nodes}
+    needed = Counter({o.name: sizes.get(o.name, 1) for o in graph.outputs if o.name in made})
+    for node in reversed(graph.nodes):
+        wanted = needed[node.name]
+        for place, name in enumerate(operands(node) if wanted else ()):
+            shown = place == 0 and _operator(node) in SHOWING
+            found = needed[name] + (wanted if shown else sizes.get(name, 1))
+            needed[name] = min(found, sizes.get(name, found))
+    return needed
 
 
 def flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> dict[str, int]:
@@ -106,6 +132,14 @@ FREE = frozenset({
 })  # fmt: skip
 """Operators that move elements, or say where they are, without computing with them."""
 
+SHOWING = frozenset({
+    "_to_copy", "_unsafe_view", "alias", "as_strided", "chunk", "clone", "constant_pad_nd", "contiguous",
+    "detach", "diagonal", "embedding", "expand", "flip", "gather", "getitem", "index", "index_select",
+    "narrow", "permute", "repeat", "reshape", "roll", "select", "slice", "split", "split_with_sizes",
+    "squeeze", "t", "to", "transpose", "unbind", "unfold", "unsqueeze", "upsample_nearest2d", "view",
+})  # fmt: skip
+"""Those of them of whose results each element is one of the first operand's, or a constant."""
+
 ATTENTION: Mapping[str, int] = {
     "scaled_dot_product_attention": 5,
     "_scaled_dot_product_flash_attention": 4,
@@ -187,11 +221,11 @@ def _shapes_of(graph: Graph, dims: Mapping[str, int]) -> dict[str, Sizes]:
 
 
 def _dtypes_of(graph: Graph, dtypes: Mapping[str, str]) -> dict[str, str]:
-    """The dtypes of all inputs and results that are one tensor, where the inputs have these."""
+    """The dtypes of all inputs and results that are one tensor, where those named in `dtypes` have these."""
     first = graph.inputs[0]
-    results = {node.name: node.dtype for node in graph.nodes if node.dtype is not None}
     chosen = dtypes.get(first.name, first.dtype)
-    return {
-        **{name: chosen if dtype == first.dtype else dtype for name, dtype in results.items()},
-        **{tensor.name: dtypes.get(tensor.name, tensor.dtype) for tensor in graph.inputs},
-    }
+    gradients = graph.joint.cotangents if graph.joint else {}
+    results = {node.name: node.dtype for node in graph.nodes if node.dtype is not None}
+    results |= {tensor.name: tensor.dtype for tensor in graph.inputs if tensor.name in gradients}
+    follow = {name: chosen if dtype == first.dtype else dtype for name, dtype in results.items()}
+    return {**{tensor.name: tensor.dtype for tensor in graph.inputs}, **follow, **dtypes}

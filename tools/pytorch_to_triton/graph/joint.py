@@ -72,6 +72,13 @@ def backward_half(joint: Graph) -> Graph:
     )
 
 
+def gradients_alone(joint: Graph) -> Graph:
+    """The gradients as they follow from the inputs, with nothing saved."""
+    assert joint.joint is not None
+    paths = joint.joint.gradients.values()
+    return joint.model_copy(update={"outputs": tuple(o for o in joint.outputs if o.path in paths)})
+
+
 def stored(nodes: Iterable[Node], name: str) -> str:
     """The node that is computed where this one only has another order of dimensions."""
     by_name = {n.name: n for n in nodes}

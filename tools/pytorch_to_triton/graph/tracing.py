@@ -92,7 +92,9 @@ class Traced:
     branches: tuple[Branch, ...] = ()
     """Other programs, in dtypes that the first is not for."""
     backward: Backward | None = None
-    """Its gradients, where they were traced too."""
+    """Its gradients, where they were traced too ..."""
+    joint: Graph | None = None
+    """... and the function with them, as traced in the widest dtypes."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,8 @@ async def trace(
         _program(rule, d, _merged(g, part, {**declared, **of_state}, tuple(fixed)), part, traces)
         for d, g, part in zip(dtypes, graphs, parts, strict=True)
     )
-    return Traced(main.graph, main.output_dtypes, main.tensor_dtypes, tuple(others), main.backward)
+    joint = graph if backward else None
+    return Traced(main.graph, main.output_dtypes, main.tensor_dtypes, tuple(others), main.backward, joint)
 
 
 def _program(
@@ -223,10 +226,11 @@ async def graph_of(
     runtime: Runtime,
     *,
     seconds: float = TRACE_SECONDS,
+    backward: bool = False,
 ) -> Graph:
-    """The target's graph in the widest declared dtypes. Raises as `trace` does."""
+    """The target's graph in the widest declared dtypes, with `backward` the joint one. Raises as `trace`."""
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
-    graph, _ = await TargetTracer(worker, target, declaration, runtime, seconds).traces(
+    graph, _ = await TargetTracer(worker, target, declaration, runtime, seconds, backward).traces(
         dtype_combinations(declared)[:1]
     )
     return graph

@@ -121,5 +121,4 @@ class Submission:
             seconds=setting.seconds,
             backward=setting.backward,
         )
-        graph = found.traced.graph if found.traced else None
-        return await timed_once(self.worker, self.runtime, self.listener, trial, graph)
+        return await timed_once(self.worker, self.runtime, self.listener, trial, found.traced)
