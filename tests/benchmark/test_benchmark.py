@@ -5,15 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.benchmark.benchmark import (
-    BenchmarkPlan,
-    BenchmarkRun,
-    labelled,
-    refuse_nothing_to_freeze,
-)
+from pytorch_to_triton.benchmark.benchmark import BenchmarkRun, refuse_nothing_to_freeze
 from pytorch_to_triton.benchmark.ceilings import kept_at, read
 from pytorch_to_triton.benchmark.measurement import Measurement
 from pytorch_to_triton.benchmark.passes import bytes_taken, work_of_passes
+from pytorch_to_triton.benchmark.plan import BenchmarkPlan, labelled
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.conditions import monitored_device

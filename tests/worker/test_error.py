@@ -1,8 +1,17 @@
 """The error budget lets honest rounding through, and nothing else."""
 
-import torch
+import dataclasses
+from pathlib import Path
 
+import pytest
+import torch
+from torch import nn
+
+from pytorch_to_triton.schema.error_budget import budget
+from pytorch_to_triton.worker.calls.exchange import CallInputs
+from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth.compare import (
+    Comparison,
     has_infinities_alone,
     with_one_infinity,
     with_sums_of_nothing,
@@ -17,6 +26,9 @@ from pytorch_to_triton.worker.truth.error import (
     float_errors,
     unit,
 )
+from pytorch_to_triton.worker.truth.oracle import Truth
+
+from .oracles import CASE, SEED, oracle
 
 BUDGET = ErrorBudget(factor=2.0, slack=8.0, untrusted=0.5, tolerance=Tolerance(strict=1e-5, loose=1e-3))
 
@@ -258,6 +270,33 @@ def test_infinite_is_as_good_as_nan_where_an_infinite_input_may_meet_its_opposit
     assert has_infinities_alone([torch.tensor([inf, 1.0]), torch.tensor([1])])
     assert not has_infinities_alone([torch.tensor([inf]), torch.tensor([nan])])
     assert not has_infinities_alone([torch.tensor([1.0])])
+
+
+@pytest.mark.parametrize(
+    ("returned", "there", "failing"), [(0.0, 0.0, 0), (0.0, float("nan"), 1), (0.5, 0.0, 1), (0.5, None, 1)]
+)
+def test_zero_in_place_of_nan_is_right_where_another_kernel_of_pytorch_returns_it(
+    returned: float, there: float | None, failing: int
+) -> None:
+    """Attention's rows of -inf on an H200: NaN in float32, zeros in bfloat16 and on a CPU."""
+    nan = float("nan")
+    truth = {"out": output_of(torch.tensor([nan, 1.0], dtype=torch.float64))}
+    pytorch = {"out": output_of(torch.tensor([nan, 1.0]))}
+    other = {} if there is None else {"out": output_of(torch.tensor([there, 1.0]))}
+    whole = Truth(pytorch, truth, truth, lambda _: truth, lambda _: truth, "float64", (), lambda: other)
+    call = CallInputs({"q": torch.tensor([float("inf"), 1.0])}, {})
+    candidate = {"out": output_of(torch.tensor([returned, 1.0]))}
+    (found,) = Comparison(candidate, whole, call, budget()).statistics()["outputs"]
+    assert found["failing"] == failing
+
+
+def test_a_case_on_a_gpu_can_be_asked_of_pytorchs_kernels_for_cpus(tmp_path: Path) -> None:
+    """The second name of the CPU takes the GPU's place."""
+    module = nn.Linear(3, 2)
+    here = oracle(module, {"input": torch.ones(4, 3)}, tmp_path, {"out": torch.ones(4, 2)})
+    assert here.truth(CASE, SEED).elsewhere() == {}
+    found = dataclasses.replace(here, device="cpu:0").truth(CASE, SEED).elsewhere()
+    assert set(found) == {"out", "gradient of input", "gradient of weight", "gradient of bias"}
 
 
 def test_where_everything_cancels_pytorchs_own_rounding_is_the_measure() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,52 +11,37 @@ from pytorch_to_triton.benchmark.ceilings import ceilings_of
 from pytorch_to_triton.benchmark.estimate import EstimatedSize, EstimateSetting, estimated
 from pytorch_to_triton.benchmark.flags import flagged, of_conditions
 from pytorch_to_triton.benchmark.measurement import Measurement, SizeMeasured
-from pytorch_to_triton.benchmark.passes import work_of_case
+from pytorch_to_triton.benchmark.plan import BenchmarkPlan, planned
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
-from pytorch_to_triton.benchmark.roofline import DeclaredWork, limit_of, precision_of
-from pytorch_to_triton.benchmark.size_sweep import sweep
+from pytorch_to_triton.benchmark.roofline import limit_of, precision_of
 from pytorch_to_triton.benchmark.speed_report import written
-from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
+from pytorch_to_triton.benchmark.timing_trial import Roof, measured, table_of
 from pytorch_to_triton.benchmark.tuning.freeze import autotuned
 from pytorch_to_triton.benchmark.tuning.freeze import frozen as frozen_source
 from pytorch_to_triton.benchmark.tuning.tune import TuneRequest, tune
 from pytorch_to_triton.benchmark.tuning.tuned import keep, kept
 from pytorch_to_triton.benchmark.verdict import next_step_of, summary_of, verdict_of
 from pytorch_to_triton.command_line import replay
-from pytorch_to_triton.errors import BadInput, MissingRequirement, Refusal, TargetNotFound
-from pytorch_to_triton.graph.tracing import graph_of
+from pytorch_to_triton.errors import BadInput, MissingRequirement, TargetNotFound
 from pytorch_to_triton.hardware.conditions import monitored_device
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import Destination, folder_for, owner_of, put_file, refuse_foreign_file
 from pytorch_to_triton.schema.benchmark import (
-    COMPILE,
-    EAGER,
-    FROZEN,
     KERNEL,
-    MAX_AUTOTUNE,
     Benchmark,
     Conditions,
     TunedConfig,
 )
-from pytorch_to_triton.schema.description import Description
-from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.timing import Ceilings, MinimalWork, TimingTable
+from pytorch_to_triton.schema.timing import Ceilings, TimingTable
 from pytorch_to_triton.schema.tuning import Origin, Tuning
-from pytorch_to_triton.targets.describe import examples_case, sentence
-from pytorch_to_triton.targets.first_call import refuse_unrunnable
+from pytorch_to_triton.targets.describe import sentence
 from pytorch_to_triton.targets.memory_limit import device_memory, refuse_cases_over
-from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 
-COMPILED = {COMPILE: "default", MAX_AUTOTUNE: "max-autotune-no-cudagraphs"}
-"""Modes of torch.compile by label; a CUDA graph would copy its inputs, which the kernel need not."""
 TOOL = "benchmark"
 NO_DEVICE = (
     "This machine has no GPU that torch can use, so nothing can be timed.",
@@ -206,124 +190,6 @@ def refuse_foreign(request: BenchmarkRequest) -> None:
         refuse_foreign_file(request.freeze, TOOL, force=request.force)
 
 
-async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runtime) -> BenchmarkPlan:
-    """What is to be timed, at which sizes."""
-    target = reference_of(request.candidate, request.reference)
-    problem = await resolve_problem(
-        worker,
-        request.candidate,
-        target,
-        request.options.at(request.points),
-        runtime,
-        seconds=request.seconds,
-    )
-    graph, why = await traced(worker, target, problem.declaration, runtime, request.seconds)
-    joint = None
-    if graph is not None and request.passes != "forward":
-        joint = await traced_joint(worker, target, problem.declaration, runtime, request.seconds)
-    seed = secrets.randbits(31) if request.seed is None else request.seed
-    cases = tuple(cases_of(problem.reference, problem.declaration, request))
-    sides = problem.candidate, problem.reference
-    return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed)
-
-
-async def traced(
-    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, seconds: float
-) -> tuple[Graph | None, str]:
-    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs.
-
-    Raises TargetBroken where the reference does not even run.
-    """
-    if not declaration.inputs:
-        return None, "the file generates its own inputs"
-    try:
-        return await graph_of(worker, target, declaration, runtime, seconds=seconds), ""
-    except Refusal as refusal:
-        await refuse_unrunnable(worker, target, declaration, runtime, seconds=seconds)
-        return None, refusal.message
-
-
-async def traced_joint(
-    worker: WorkerClient, target: Target, declaration: Declaration, runtime: Runtime, seconds: float
-) -> Graph | None:
-    """The reference's graph with its gradients; None where it cannot be traced with them."""
-    try:
-        return await graph_of(worker, target, declaration, runtime, seconds=seconds, backward=True)
-    except Refusal:
-        return None
-
-
-def cases_of(reference: Description, declaration: Declaration, request: BenchmarkRequest) -> Iterator[Case]:
-    """One a size, smallest first."""
-    if not declaration.inputs and (case := examples_case(reference)):
-        yield case
-        return
-    for point in sweep(declaration, request.options, request.points):
-        arguments = declaration.arguments(point)
-        yield Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
-
-
-@dataclass(frozen=True)
-class BenchmarkPlan:
-    """A benchmark before it is run."""
-
-    request: BenchmarkRequest
-    reference: Target
-    descriptions: tuple[Description, Description]
-    """Of the kernel and of the reference."""
-    cases: tuple[Case, ...]
-    graph: Graph | None
-    joint: Graph | None
-    """With its gradients, where these are timed and can be traced."""
-    why_no_graph: str
-    seed: int
-
-    def trial(self, frozen: Path | None) -> TimingTrial:
-        """The kernel, its baselines, and what else it is compared with, such as a `frozen` copy."""
-        baselines = [Implementation(EAGER, self.reference, "reference")] * ("eager" in self.request.baselines)
-        baselines += [
-            Implementation(label, self.reference, "reference", compiled)
-            for label, compiled in COMPILED.items()
-            if label.replace("compile ", "") in self.request.baselines
-        ]
-        name = self.request.candidate.name
-        copies = [Implementation(FROZEN, Target(path=frozen, name=name), "candidate")] if frozen else []
-        others = [
-            Implementation(label, target, "candidate") for label, target in labelled(self.request.against)
-        ]
-        return TimingTrial(
-            reference=self.reference,
-            implementations=(
-                Implementation(KERNEL, self.request.candidate, "candidate"),
-                *baselines,
-                *others,
-                *copies,
-            ),
-            cases=self.cases,
-            seed=self.seed,
-            seconds=self.request.seconds,
-            passes=self.request.passes,
-            tf32=self.request.tf32,
-        )
-
-    def work(self, case: Case, seen: SizeMeasured | None) -> MinimalWork | None:
-        """What a case has to do at least: declared, counted, or the bytes of what was passed and returned."""
-        work = work_of_case(self.graph, case, self.request.passes, self.declared(), self.joint)
-        if work is None and seen and seen.implementations:
-            one = next(iter(seen.implementations.values()))
-            moved = one.input_bytes + one.output_bytes
-            provenance = f"bytes of inputs and outputs; operations unknown: {self.why_no_graph}"
-            return MinimalWork(bytes_moved=moved, flops={}, provenance=provenance)
-        return work
-
-    def declared(self) -> DeclaredWork | None:
-        """BYTES and FLOPS of the kernel's file, else of the reference's."""
-        for side in self.descriptions:
-            if side.bytes_moved or side.flops:
-                return DeclaredWork(side.target.path.name, side.bytes_moved, side.flops)
-        return None
-
-
 @dataclass(frozen=True)
 class BenchmarkRun:
     """A benchmark that was run."""
@@ -387,16 +253,3 @@ def not_reached(case: Case, why: str) -> SizeMeasured:
     return SizeMeasured(
         case=case.name, batch=0, empty_ms=0.0, implementations={}, failed=failed, check_note=""
     )
-
-
-def labelled(targets: Sequence[Target]) -> Iterator[tuple[str, Target]]:
-    """Each target with a short name, numbered where two have the same."""
-    taken: set[str] = {KERNEL, FROZEN, EAGER, *COMPILED}
-    for target in targets:
-        wanted = f"{target.path.stem}:{target.name}" if target.name else target.path.stem
-        label, number = wanted, 1
-        while label in taken:
-            number += 1
-            label = f"{wanted} {number}"
-        taken.add(label)
-        yield label, target

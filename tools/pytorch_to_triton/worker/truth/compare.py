@@ -24,6 +24,8 @@ from .oracle import Truth
 TINY = 1e-300
 LITTLE = 16.0
 """Times the allowed error: beyond it, no other sample would make a right value of a wrong one."""
+ELSEWHERE = 1e-2
+"""By how much of itself a value may differ from one that another kernel has in place of NaN."""
 FAILING = "failing"
 TRAITS = ("type", "dtype", "shape", "device")
 
@@ -109,6 +111,17 @@ def with_sums_of_nothing(candidate: torch.Tensor, truth: torch.Tensor) -> torch.
     The gradient of a weight that met no element is zero; PyTorch's own group norm divides by their count.
     """
     return with_truth_where((candidate == 0) & truth.isnan(), candidate, truth)
+
+
+def with_what_pytorch_has_elsewhere(
+    candidate: torch.Tensor, truth: torch.Tensor, elsewhere: torch.Tensor
+) -> torch.Tensor:
+    """The candidate, with NaN where the truth is and PyTorch's own kernel for CPUs has the same value as it.
+
+    A row of attention whose scores are all -inf is zeros in some of PyTorch's kernels and NaN in others.
+    """
+    as_there = torch.isclose(candidate, elsewhere.to(candidate), rtol=ELSEWHERE, atol=0.0)
+    return with_truth_where(as_there & truth.isnan(), candidate, truth)
 
 
 def has_infinities_alone(inputs: Iterable[torch.Tensor]) -> bool:
@@ -218,11 +231,21 @@ class Comparison:
         """The candidate, with the truth where a right kernel may have something else that is not finite."""
         if path.startswith(GRADIENT_OF):
             candidate = with_one_infinity(candidate, truth)
-            is_of_nothing = any(values.numel() == 0 for values in self.inputs.values())
-            return with_sums_of_nothing(candidate, truth) if is_of_nothing else candidate
-        if candidate.is_floating_point() and self.has_infinities_alone:
-            return with_the_infinities_of_another_order(candidate, truth)
+            if any(values.numel() == 0 for values in self.inputs.values()):
+                candidate = with_sums_of_nothing(candidate, truth)
+        if not (candidate.is_floating_point() and self.has_infinities_alone):
+            return candidate
+        candidate = with_the_infinities_of_another_order(candidate, truth)
+        if bool((candidate.isfinite() & truth.isnan()).any()) and path in self.elsewhere:
+            return with_what_pytorch_has_elsewhere(candidate, truth, real(self.elsewhere[path]))
         return candidate
+
+    @cached_property
+    def elsewhere(self) -> Outputs:
+        """What PyTorch's kernels for CPUs return, of the candidate's shapes."""
+        found = {path: output for path, output in self.truth.elsewhere().items() if output.tensor is not None}
+        shapes = {path: output.traits.get("shape") for path, output in self.candidate.items()}
+        return {path: output for path, output in found.items() if output.traits["shape"] == shapes.get(path)}
 
     @cached_property
     def has_infinities_alone(self) -> bool:

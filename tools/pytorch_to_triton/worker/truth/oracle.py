@@ -7,8 +7,7 @@ shows how much the problem itself amplifies the rounding errors that no kernel c
 import contextlib
 import copy
 import dataclasses
-import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -21,9 +20,8 @@ from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
-from .blocks import pieces
 from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
-from .rounding import Rounding
+from .nearby import comparable, farthest, good_eps, moved, own_eps, rounding, traits_of
 from .steps import Steps, same_steps
 
 HUGE_BYTES = 2**32
@@ -64,6 +62,8 @@ class Truth:
     """What `precise` was computed in: `float64`, `float32`, `own`."""
     updated: tuple[str, ...] = ()
     """State that the reference, in training, writes to: a candidate may, and need not."""
+    elsewhere: Callable[[], Outputs] = dict
+    """The reference at the case's own dtypes by PyTorch's kernels for CPUs, where these are others."""
     rounded: Outputs = dataclasses.field(default_factory=dict)
     """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
 
@@ -149,7 +149,10 @@ class Oracle:
                 }
             return precise
 
-        return Truth(run.outputs, precise, sample(1), sample, rounding, precision, run.updated)
+        def elsewhere() -> Outputs:
+            return self.on_cpu(case_id, run, seed)
+
+        return Truth(run.outputs, precise, sample(1), sample, rounding, precision, run.updated, elsewhere)
 
     def inputs(self, case_id: str, seed: int) -> CallInputs:
         """The case's call, or one with neighboring inputs: each time another copy."""
@@ -172,6 +175,18 @@ class Oracle:
         found = aliases(returned.items(), call.tensors().items())
         shared = [(alias["output"], alias["of"]) for alias in found]
         return ReferenceRun(kept(all_outputs(returned, call, written)), written, shared, updated)
+
+    def on_cpu(self, case_id: str, own: ReferenceRun, seed: int) -> Outputs:
+        """What PyTorch's kernels for CPUs return; nothing on a CPU, or where it does not run there."""
+        if self.device == "cpu":
+            return {}
+        with contextlib.suppress(Exception):
+            reference = with_own_module(self.reference)
+            if reference.module is not None:
+                reference.module.cpu()
+            call = brought_to_cpu(self.inputs(case_id, seed))
+            return kept(all_outputs(self.call(reference, call, seed), call, own.written))
+        return {}
 
     @property
     def in_training(self) -> bool:
@@ -265,19 +280,6 @@ def kept(outputs: dict[str, Any]) -> Outputs:
     return {path: output_of(leaf) for path, leaf in outputs.items()}
 
 
-def comparable(nearby: Outputs, precise: Outputs) -> Outputs:
-    """`nearby`, but the precise output where its traits differ: a shape may depend on values."""
-    return {
-        path: nearby[path] if path in nearby and traits_of(nearby[path]) == traits_of(output) else output
-        for path, output in precise.items()
-    }
-
-
-def traits_of(output: OutputLeaf) -> tuple[Any, ...]:
-    """Type, dtype and shape; None for those that it lacks."""
-    return tuple(output.traits.get(trait) for trait in ("type", "dtype", "shape"))
-
-
 def all_traits(outputs: Outputs) -> dict[str, tuple[Any, ...]]:
     return {path: traits_of(output) for path, output in outputs.items()}
 
@@ -290,6 +292,12 @@ def reported_traits(outputs: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
         else traits_of(output_of(leaf))
         for path, leaf in outputs.items()
     }
+
+
+def brought_to_cpu(call: CallInputs) -> CallInputs:
+    """The call with all its tensors in the CPU's memory."""
+    cotangents = {path: tensor.cpu() for path, tensor in call.cotangents.items()}
+    return dataclasses.replace(mapped(call, lambda name, tensor: tensor.cpu()), cotangents=cotangents)
 
 
 def with_own_module(reference: Loaded) -> Loaded:
@@ -329,74 +337,3 @@ def precise(call: CallInputs, precision: str) -> CallInputs:
         return call
     dtype: torch.dtype = getattr(torch, precision)
     return mapped(call, lambda name, tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
-
-
-def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
-    """The call with every element of the tensors in `eps` moved by up to so much of itself.
-
-    Sample 0 is the call as it is.
-    """
-    if not sample:
-        return call
-    torch.manual_seed(seed_of(seed, sample))
-
-    def move(name: str, tensor: torch.Tensor) -> torch.Tensor:
-        if name not in eps:
-            return tensor
-        parts = [step(piece, eps[name]) for piece in pieces(tensor)]
-        return parts[0] if len(parts) == 1 else torch.cat(parts).view(tensor.shape)
-
-    def step(tensor: torch.Tensor, eps: float) -> torch.Tensor:
-        steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
-        return (tensor.double() * (1 + eps * steps.double())).to(tensor.dtype)
-
-    return mapped(call, move)
-
-
-def own_eps(call: CallInputs) -> dict[str, float]:
-    """One rounding error of each floating tensor's own dtype, by name."""
-    return {n: torch.finfo(t.dtype).eps for n, t in call.tensors().items() if t.is_floating_point()}
-
-
-def good_eps(call: CallInputs) -> dict[str, float]:
-    """One rounding error of what good kernels compute in: float32 where a tensor is of it or shorter."""
-    float32 = torch.finfo(torch.float32).eps
-    return {name: min(eps, float32) for name, eps in own_eps(call).items()}
-
-
-def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractContextManager[Any]:
-    """Inside, arithmetic is moved by one rounding error; not for sample 0."""
-    if not sample:
-        return contextlib.nullcontext()
-    return Rounding(arithmetic_eps(call), seed_of(seed, sample))
-
-
-def seed_of(seed: int, sample: int) -> int:
-    """Samples of one case take other random numbers, each time the same ones."""
-    return random.Random(f"{seed} {sample}").getrandbits(62)
-
-
-def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Outputs:
-    """Of several samples, the first among them, what lies farthest from the precise outputs."""
-    found = first
-    for sample in others:
-        found = {path: farther(exact, found[path], sample[path]) for path, exact in precise.items()}
-    return found
-
-
-def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
-    """Element by element, the sample farther from the exact value; the first one where it has no values."""
-    if exact.tensor is None or one.tensor is None or other.tensor is None:
-        return one
-    if exact.tensor.is_floating_point() or exact.tensor.is_complex():
-        moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
-    else:
-        moved_more = one.tensor == exact.tensor
-    return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
-
-
-def arithmetic_eps(call: CallInputs) -> float:
-    """One rounding error of the arithmetic that good kernels of these inputs compute in."""
-    floating = [t.dtype for t in call.tensors().values() if t.is_floating_point()]
-    only_float64 = bool(floating) and all(dtype == torch.float64 for dtype in floating)
-    return torch.finfo(torch.float64 if only_float64 else torch.float32).eps

@@ -1,0 +1,98 @@
+"""Samples near a case, its inputs and arithmetic moved by one rounding error, and the farthest of them."""
+
+import contextlib
+import dataclasses
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from ..calls.exchange import CallInputs, mapped
+from ..calls.tensors import OutputLeaf, Outputs
+from .blocks import pieces
+from .rounding import Rounding
+
+
+def moved(call: CallInputs, eps: Mapping[str, float], seed: int, sample: int) -> CallInputs:
+    """The call with every element of the tensors in `eps` moved by up to so much of itself.
+
+    Sample 0 is the call as it is.
+    """
+    if not sample:
+        return call
+    torch.manual_seed(seed_of(seed, sample))
+
+    def move(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if name not in eps:
+            return tensor
+        parts = [step(piece, eps[name]) for piece in pieces(tensor)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts).view(tensor.shape)
+
+    def step(tensor: torch.Tensor, eps: float) -> torch.Tensor:
+        steps = 2 * torch.rand(tensor.shape, device=tensor.device) - 1
+        return (tensor.double() * (1 + eps * steps.double())).to(tensor.dtype)
+
+    return mapped(call, move)
+
+
+def own_eps(call: CallInputs) -> dict[str, float]:
+    """One rounding error of each floating tensor's own dtype, by name."""
+    return {n: torch.finfo(t.dtype).eps for n, t in call.tensors().items() if t.is_floating_point()}
+
+
+def good_eps(call: CallInputs) -> dict[str, float]:
+    """One rounding error of what good kernels compute in: float32 where a tensor is of it or shorter."""
+    float32 = torch.finfo(torch.float32).eps
+    return {name: min(eps, float32) for name, eps in own_eps(call).items()}
+
+
+def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractContextManager[Any]:
+    """Inside, arithmetic is moved by one rounding error; not for sample 0."""
+    if not sample:
+        return contextlib.nullcontext()
+    return Rounding(arithmetic_eps(call), seed_of(seed, sample))
+
+
+def seed_of(seed: int, sample: int) -> int:
+    """Samples of one case take other random numbers, each time the same ones."""
+    return random.Random(f"{seed} {sample}").getrandbits(62)
+
+
+def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Outputs:
+    """Of several samples, the first among them, what lies farthest from the precise outputs."""
+    found = first
+    for sample in others:
+        found = {path: farther(exact, found[path], sample[path]) for path, exact in precise.items()}
+    return found
+
+
+def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
+    """Element by element, the sample farther from the exact value; the first one where it has no values."""
+    if exact.tensor is None or one.tensor is None or other.tensor is None:
+        return one
+    if exact.tensor.is_floating_point() or exact.tensor.is_complex():
+        moved_more = (other.tensor - exact.tensor).abs() > (one.tensor - exact.tensor).abs()
+    else:
+        moved_more = one.tensor == exact.tensor
+    return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
+
+
+def arithmetic_eps(call: CallInputs) -> float:
+    """One rounding error of the arithmetic that good kernels of these inputs compute in."""
+    floating = [t.dtype for t in call.tensors().values() if t.is_floating_point()]
+    only_float64 = bool(floating) and all(dtype == torch.float64 for dtype in floating)
+    return torch.finfo(torch.float64 if only_float64 else torch.float32).eps
+
+
+def comparable(nearby: Outputs, precise: Outputs) -> Outputs:
+    """`nearby`, but the precise output where its traits differ: a shape may depend on values."""
+    return {
+        path: nearby[path] if path in nearby and traits_of(nearby[path]) == traits_of(output) else output
+        for path, output in precise.items()
+    }
+
+
+def traits_of(output: OutputLeaf) -> tuple[Any, ...]:
+    """Type, dtype and shape; None for those that it lacks."""
+    return tuple(output.traits.get(trait) for trait in ("type", "dtype", "shape"))
