@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 
 from pytorch_to_triton.graph.skeleton import renamed
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, operands
@@ -109,23 +110,37 @@ def behind(graph: Graph, wanted: Collection[str], given: Collection[str]) -> tup
 
 
 def with_names(backward: Backward, names: Mapping[str, str]) -> Backward:
-    """The same with other names for what is saved."""
+    """The same with other names for what is saved; what has one of these already gets a new one."""
     graph, dtypes = backward.graph, backward.tensor_dtypes
+    names = {**names, **moved_away(graph, names)}
     return Backward(
         graph.model_copy(
             update={
                 "inputs": tuple(
                     i.model_copy(update={"name": names.get(i.name, i.name)}) for i in graph.inputs
                 ),
-                "nodes": tuple(renamed(n, names) for n in graph.nodes),
+                "nodes": tuple(
+                    renamed(n, names).model_copy(update={"name": names.get(n.name, n.name)})
+                    for n in graph.nodes
+                ),
                 "outputs": tuple(
                     GraphOutput(path=o.path, name=names.get(o.name, o.name)) for o in graph.outputs
                 ),
             }
         ),
         tuple(names.get(name, name) for name in backward.saved),
-        backward.cotangents,
+        {names.get(name, name): path for name, path in backward.cotangents.items()},
         backward.gradients,
         backward.output_dtypes,
         TensorDtypes({names.get(n, n): text for n, text in dtypes.own.items()}, dtypes.taken),
     )
+
+
+def moved_away(graph: Graph, names: Mapping[str, str]) -> dict[str, str]:
+    """New names for inputs and nodes that have a name which another one gets."""
+    present = {*(i.name for i in graph.inputs), *(n.name for n in graph.nodes)}
+    taken, found = present | set(names.values()), {}
+    for name in sorted(present & set(names.values()) - set(names)):
+        found[name] = next(new for k in count(1) if (new := f"{name}_{k}") not in taken)
+        taken.add(found[name])
+    return found
