@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytorch_to_triton.convert.convert import ConversionRequest, convert
+from pytorch_to_triton.convert.work import ConversionWork
+from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import NotConvertible
 from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Options, parse_options
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -22,6 +24,16 @@ from .conftest import Conversions
 pytestmark = pytest.mark.anyio
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+CONVOLUTION = """
+import torch
+
+INPUTS = {"x": "float32[B, 3, H, 8]", "w": "float32[4, 3, 3, 3]"}
+DIMS = {"B": [2], "H": [5]}
+
+
+def f(x, w):
+    return torch.relu(torch.nn.functional.conv2d(x, w))
+"""
 DECLARED = 'INPUTS = {"x": "float32[M, N]"}\nDIMS = {"M": [3], "N": [9]}\n\n\n'
 FUNCTIONS = {
     "channel_logsumexp": ["B=2", "S=33", "H=7"],
@@ -62,6 +74,27 @@ async def test_a_module_is_converted_with_its_parameters_as_arguments(converted:
     text = conversion.kernel.read_text(encoding="utf-8")
     assert "def run(x, gate, norm_weight, norm_bias):" in text
     assert "functional_call" in text
+
+
+async def test_a_convolution_that_is_wrong_in_channels_last_order_is_drafted_in_pytorchs_own(
+    converted: Conversions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an H200 cuDNN multiplied in TF32 in that order alone; here, whatever is moved is off by a little."""
+    path = tmp_path / "convolution.py"
+    path.write_text(CONVOLUTION, encoding="utf-8")
+    draft = ConversionWork.draft
+
+    async def less_exact(self: ConversionWork, stage: Stage, *given: object, **more: object) -> object:
+        drafted = await draft(self, stage, *given, **more)  # type: ignore[arg-type]
+        text = self.file(stage).read_text(encoding="utf-8")
+        self.file(stage).write_text(
+            text.replace("x_nhwc_ptr + i, x,", "x_nhwc_ptr + i, 1.01 * x,"), encoding="utf-8"
+        )
+        return drafted
+
+    monkeypatch.setattr(ConversionWork, "draft", less_exact)
+    all_open(await converted(Target(path=path, name="f")))
+    assert "nhwc" not in (tmp_path / "converted" / "stage1_correct.py").read_text(encoding="utf-8")
 
 
 async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(

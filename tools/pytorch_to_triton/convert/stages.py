@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -12,7 +12,7 @@ from pytorch_to_triton.convert.tuning import timed, tune
 from pytorch_to_triton.convert.work import LAST, ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
-from pytorch_to_triton.draft.library import PURE
+from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
@@ -33,7 +33,19 @@ class Staged:
 
 
 async def stages_of(work: ConversionWork) -> Staged:
-    """Draft, validate and, on a device, time the stages, up to the first that is not right."""
+    """Draft, validate and, on a device, time the stages, up to the first that is not right.
+
+    Where the first is wrong with a convolution in channels-last order, another is drafted in PyTorch's own:
+    cuDNN may multiply float32 in TF32 in one of them and not in the other.
+    """
+    staged = await staged_by(work)
+    if work.ways[0].convolutions == CHANNELS_LAST and not staged.reports[0].passed:
+        return await staged_by(replace(work, left_out=frozenset({CHANNELS_LAST})))
+    return staged
+
+
+async def staged_by(work: ConversionWork) -> Staged:
+    """The stages, with the ways that are left."""
     if work.runtime.interpreter:
         drafted = {stage: await work.draft(stage) for stage in STAGE_NAMES}
         async with work.opened() as validation:

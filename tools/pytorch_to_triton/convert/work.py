@@ -13,7 +13,7 @@ from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, Timin
 from pytorch_to_triton.convert.gates import refuse_unknown_names
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, Source, draft
-from pytorch_to_triton.draft.library import PURE, Ways, ways_of
+from pytorch_to_triton.draft.library import PURE, Way, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.versions import versions
@@ -55,6 +55,8 @@ class ConversionWork:
     """Whether the last stage is checked by compute-sanitizer too."""
     pure: bool = False
     """Whether no library may compute what a kernel can."""
+    left_out: frozenset[Way] = frozenset()
+    """Ways of computing convolutions that are not taken."""
 
     def file(self, stage: Stage) -> Path:
         """Where a stage's file lies."""
@@ -63,11 +65,12 @@ class ConversionWork:
     @property
     def ways(self) -> tuple[Ways, ...]:
         """Who may compute convolutions and products; the first where nothing is measured."""
-        return (PURE,) if self.pure else ways_of(self.traced.graph)
+        found = (PURE,) if self.pure else ways_of(self.traced.graph)
+        return tuple(ways for ways in found if ways.convolutions not in self.left_out)
 
     def drafted(self, stage: Stage, ways: Ways | None, tuned: Mapping[str, Config] | None = None) -> Drafted:
         """One stage, not written; without `ways` the usual ones. Raises NotConvertible."""
-        return draft(self.traced.graph, self.source, stage, tuned, ways or (PURE if self.pure else None))
+        return draft(self.traced.graph, self.source, stage, tuned, ways or self.ways[0])
 
     async def draft(
         self,

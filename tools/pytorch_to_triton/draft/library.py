@@ -15,6 +15,7 @@ from typing import Literal
 from pytorch_to_triton.schema.graph import Graph, Literal_, Node, NodeRef, Shape
 
 Way = Literal["own kernels", "library", "library, channels last"]
+CHANNELS_LAST: Way = "library, channels last"
 CONVOLUTION = "aten.convolution.default"
 PRODUCTS = frozenset({
     "aten.mm.default", "aten.bmm.default", "aten.addmm.default", "aten.baddbmm.default",
@@ -56,7 +57,7 @@ def ways_of(graph: Graph) -> tuple[Ways, ...]:
     if dense:
         convolutions = ("library", "own kernels")
         if any(has_channels_last(n, shapes) for n in dense):
-            convolutions = ("library, channels last", *convolutions)
+            convolutions = (CHANNELS_LAST, *convolutions)
     products: tuple[Way, ...] = ("own kernels",)
     if any(n.op in PRODUCTS for n in graph.nodes):
         products = ("own kernels", "library")

@@ -8,11 +8,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytorch_to_triton.draft.exact_divisions import divided_exactly, exact_divisions
 from pytorch_to_triton.draft.fresh_names import fresh
 from pytorch_to_triton.draft.ir import sizes
 from pytorch_to_triton.draft.ir.functions import Kind
 from pytorch_to_triton.draft.ir.values import Argument, Buffer, Load, Value, op, walk
-from pytorch_to_triton.draft.library import CONVOLUTION, Way, Ways, has_channels_last, shapes_of
+from pytorch_to_triton.draft.library import (
+    CHANNELS_LAST,
+    CONVOLUTION,
+    Way,
+    Ways,
+    has_channels_last,
+    shapes_of,
+)
 from pytorch_to_triton.draft.lower.row import ROWS, Context, Refused, load_rows
 from pytorch_to_triton.draft.lower.tensor import Names, Tensor, loaded, position, source
 from pytorch_to_triton.draft.program import (
@@ -66,6 +74,7 @@ class _Reading:
         self.graph, self.reserved, self.ways = graph, reserved, ways
         self.named: dict[str, str] = _names(graph, reserved)
         self.shapes = shapes_of(graph)
+        self.exact = exact_divisions(graph)
         self.axes = Names()
         self.numbers: dict[str, str] = {}
         self.items: list[Step | Call] = []
@@ -145,6 +154,8 @@ class _Reading:
         """A view stays a view; a computed value becomes a step, which readers load."""
         if _is_view(tensor):
             return tensor
+        if node.name in self.exact:
+            tensor = replace(tensor, value=divided_exactly(tensor.value))
         step = Step(name, tensor, node)
         self.items.append(step)
         return loaded(step.buffer, tensor.dims)
@@ -157,7 +168,7 @@ class _Reading:
         read = [b for a in node.args[:2] for b in self._reads(a)]
         order: tuple[int, ...] = ()
         result = name
-        if way == "library, channels last" and has_channels_last(node, self.shapes):
+        if way == CHANNELS_LAST and has_channels_last(node, self.shapes):
             order = (0, *range(2, len(shape)), 1)
             suffix = "nhwc" if len(shape) == 4 else "ndhwc"
             read[0] = self._in_order(node, x, order, suffix)

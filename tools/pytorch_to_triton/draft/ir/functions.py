@@ -63,6 +63,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "sub": Function("{0} - {1}", np.subtract),
     "mul": Function("{0} * {1}", np.multiply),
     "div": Function("{0} / {1}", np.divide, "float"),
+    "div_rn": Function("tl.div_rn({0}, {1})", np.divide, "float"),
     "neg": Function("-{0}", np.negative),
     "abs": Function("tl.abs({0})", np.abs),
     "square": Function("{0} * {0}", np.square),

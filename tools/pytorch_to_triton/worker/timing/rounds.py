@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
@@ -31,6 +31,8 @@ WALL_CALLS = 4
 REPLAYS = 20
 PROFILED_CALLS = 5
 OFFSETS = 1 << 40
+NAMED = 5
+"""At most so many are named while they are timed."""
 
 RANDOM = secrets.SystemRandom()
 
@@ -151,7 +153,7 @@ def all_rounds(
 ) -> Rounds:
     """First calls, warm-up, and as many rounds as `samples` take and `round_seconds` allow."""
     report.during("first calls")
-    report.progress(0, None, f"first calls of {', '.join(processes.running)}")
+    report.progress(0, None, f"first calls of {few(processes.running)}")
     started = processes.all_alike("start", inputs=inputs)
     records = {label: TimingRecord(start) for label, start in started.items()}
     rounds = Rounds(batch_size(started), records)
@@ -161,7 +163,7 @@ def all_rounds(
     report.during("timed rounds")
     count = max(setting["samples"] // rounds.batch, FEWEST_ROUNDS)
     for number in rounds_within(count, seconds):
-        report.progress(number, count, f"timing {', '.join(processes.running)} in rounds")
+        report.progress(number, count, f"timing {few(processes.running)} in rounds")
         one_round(processes, rounds)
     for number in rounds_within(WALL_ROUNDS, seconds) if setting["full"] else ():
         report.progress(number, WALL_ROUNDS, "timing with the launch")
@@ -170,6 +172,11 @@ def all_rounds(
             records[found.label].wall_ms.append(found.answer)
     one_round(processes, rounds)
     return rounds
+
+
+def few(labels: Collection[str]) -> str:
+    """The names of a few, or how many they are."""
+    return ", ".join(labels) if len(labels) <= NAMED else f"{len(labels)} implementations"
 
 
 def rounds_within(count: int, seconds: float) -> Iterator[int]:

@@ -19,13 +19,17 @@ from ..calls.tensors import OutputLeaf, Outputs, output_of, read_outputs, storag
 from .blocks import blocks
 from .diagnostics import is_transposed, what_it_looks_like, where_it_fails
 from .error import ErrorBudget, Errors, Tolerance, exact_errors, float_errors, is_one_value, largest, rms
-from .oracle import Truth
+from .oracle import MORE_SAMPLES, Truth
 
 TINY = 1e-300
 LITTLE = 16.0
 """Times the allowed error: beyond it, no other sample would make a right value of a wrong one."""
 ELSEWHERE = 1e-2
 """By how much of itself a value may differ from one that another kernel has in place of NaN."""
+FEW = 0.01
+"""The share of whole numbers up to which those that differ may all be near a tie, which rounding decides."""
+TIES = range(2 + MORE_SAMPLES, 14)
+"""Samples of what is near a tie: each of them moves every other one."""
 FAILING = "failing"
 TRAITS = ("type", "dtype", "shape", "device")
 
@@ -48,16 +52,19 @@ def statistics_of(
     """The statistics of one run.
 
     Where it fails by little, more samples show how far rounding moves the truth, then how much PyTorch errs:
-    a single one moves an element of millions too little by chance.
+    a single one moves an element of millions too little by chance. A few whole numbers may be near a tie.
     """
     found = Comparison(candidate, truth, call, budget).statistics()
     if fails_by_little(found):
         truth = truth.with_more_samples()
         found = Comparison(candidate, truth, call, budget).statistics()
-    if fails_by_little(found) and any(
-        is_floating(output) for output in found["outputs"] if output["failing"]
-    ):
-        found = Comparison(candidate, truth.with_more_roundings(), call, budget).statistics()
+    if not fails_by_little(found):
+        return found
+    failing = [output for output in found["outputs"] if output["failing"]]
+    if any(map(is_floating, failing)):
+        return Comparison(candidate, truth.with_more_roundings(), call, budget).statistics()
+    if all(output["failing"] <= FEW * output["elements"] for output in failing):
+        return Comparison(candidate, truth.with_more_samples(TIES), call, budget).statistics()
     return found
 
 

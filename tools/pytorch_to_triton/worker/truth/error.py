@@ -195,8 +195,8 @@ def exact_errors(outputs: Mapping[str, torch.Tensor]) -> Errors:
 def any_choice(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Where the candidate's value is one of those among which rounding chooses; bool.
 
-    Only where PyTorch's own rounding shows in this output, too, and values lie further apart than rounding to
-    whole numbers puts them: exact ties have a rule, and a quantised number has two neighbours.
+    Only where PyTorch's own rounding shows in this output, too: exact ties have a rule. Where values lie no
+    further apart than rounding to whole numbers puts them, it chooses between the two of this element alone.
     """
     truth, pytorch, nearby, candidate = (outputs[k] for k in ("truth", "pytorch", "nearby", "candidate"))
     nowhere = torch.zeros_like(truth, dtype=torch.bool)
@@ -204,7 +204,7 @@ def any_choice(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         return nowhere
     apart = max(int((other.long() - truth.long()).abs().max()) for other in (pytorch, nearby))
     if apart < 2:
-        return nowhere
+        return (nearby != truth) & (candidate == nearby)
     moved = (nearby != truth) | (pytorch != truth)
     if moved.double().mean() > 0.5:
         moved = ~nowhere  # where few samples show it of most elements, it is so of the others

@@ -7,7 +7,7 @@ shows how much the problem itself amplifies the rounding errors that no kernel c
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -67,12 +67,12 @@ class Truth:
     rounded: Outputs = dataclasses.field(default_factory=dict)
     """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
 
-    def with_more_samples(self) -> "Truth":
-        """The same, with the farthest of several samples, element by element, as what is nearby.
+    def with_more_samples(self, numbers: Iterable[int] = range(2, 2 + MORE_SAMPLES)) -> "Truth":
+        """The same, with the farthest of these samples too, element by element, as what is nearby.
 
         Raises what the reference raises.
         """
-        samples = (self.sample(number) for number in range(2, 2 + MORE_SAMPLES))
+        samples = (self.sample(number) for number in numbers)
         return dataclasses.replace(self, nearby=farthest(self.precise, self.nearby, samples))
 
     def with_more_roundings(self) -> "Truth":
