@@ -6,7 +6,7 @@ import pytest
 
 from pytorch_to_triton.draft.ir.indices import quotient
 from pytorch_to_triton.draft.ir.monoids import MAX, SUM
-from pytorch_to_triton.draft.ir.padding import known
+from pytorch_to_triton.draft.ir.padding import WITHOUT_ELEMENTS, known
 from pytorch_to_triton.draft.ir.sizes import size
 from pytorch_to_triton.draft.ir.values import (
     Argument,
@@ -54,6 +54,17 @@ ROWS: dict[str, tuple[Value, Number | None, Number | None]] = {
 def test_a_lane_past_the_end_holds(name: str) -> None:
     value, loaded, held = ROWS[name]
     assert known(value, {X: loaded}, PAST) == held
+
+
+def test_without_elements_a_maximum_is_the_lowest_number_and_a_share_is_unknown() -> None:
+    top = Reduce(MAX, (X,), (N,))
+    power = op("exp", op("sub", X, top))
+    share = op("div", power, Reduce(SUM, (power,), (N,)))
+    assert known(power, {X: -math.inf}, PAST) == 0.0
+    assert known(share, {X: -math.inf}, PAST) == 0.0
+    assert known(top, {X: -math.inf}, PAST, WITHOUT_ELEMENTS) == -math.inf
+    assert known(share, {X: -math.inf}, PAST, WITHOUT_ELEMENTS) is None
+    assert known(op("mul", X, 2.0), {X: 0.0}, PAST, WITHOUT_ELEMENTS) == 0.0
 
 
 def test_the_bound_of_the_axis_itself_is_false_past_its_end() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
-from pytorch_to_triton.draft.ir.padding import can_hold, known
+from pytorch_to_triton.draft.ir import sizes
+from pytorch_to_triton.draft.ir.padding import WITHOUT_ELEMENTS, can_hold, known
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -30,6 +31,20 @@ def holds(p: Printer, v: Value, axes: frozenset[Axis], assume: Mapping[Load, Num
     """What lanes past the end of the axes hold, with what is assumed of loads and what is decided already."""
     loads = (x for x in walk(v) if isinstance(x, Load) and x.where is None and axes_of(x) & axes)
     return known(v, {x: assume.get(x, p.others.get(x)) for x in loads}, axes)
+
+
+def right_if_empty(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Value:
+    """A value that is padded, made to hold the identity also where the axes have no element at all.
+
+    A row's largest element is then -inf, and what is computed from it may be NaN.
+    """
+    symbolic = any(sizes.names(a.size) for a in axes)
+    if not symbolic or not axes_of(v) & axes or (mask := memory.conjunction(p, p.layout(axes))) is None:
+        return v
+    loads = (x for x in walk(v) if isinstance(x, Load) and x.where is None and axes_of(x) & axes)
+    if known(v, {x: p.others.get(x) for x in loads}, axes, WITHOUT_ELEMENTS) == identity:
+        return v
+    return op("where", mask, v, identity)
 
 
 def padded(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit.combine_functions import helper_name
 from pytorch_to_triton.draft.emit.names import Name, constant
-from pytorch_to_triton.draft.emit.padding import padded
+from pytorch_to_triton.draft.emit.padding import padded, right_if_empty
 from pytorch_to_triton.draft.ir.functions import FUNCTIONS, Kind
 from pytorch_to_triton.draft.ir.monoids import PEAK, SUM, identities
 from pytorch_to_triton.draft.ir.values import (
@@ -88,9 +88,22 @@ def at_once(p: Printer, r: Reduce, layout: tuple[str, ...]) -> str:
     missing = [a for a in r.axes if a not in axes_of(r.args[0])]
     if missing:
         return repeated(p, r, missing)
-    value = padded(p, r.args[0], axes, identities(r.monoid, kind_of(r))[0])
+    identity = identities(r.monoid, kind_of(r))[0]
+    value = padded(p, r.args[0], axes, identity)
+    if value is r.args[0] and is_kept(p, r):
+        value = right_if_empty(p, value, axes, identity)
     inner = p.layout(axes_of(value))
     return collapsed(p, r.monoid, p.text(value, inner), inner, axes, kind_of(r))
+
+
+def is_kept(p: Printer, r: Reduce) -> bool:
+    """Whether it shows in a result that there is where its axes have no element."""
+    for store in p.cluster.stores:
+        first = walk(store.value, into=lambda v: not isinstance(v, Reduce))
+        walked = {a.size for index in store.index for a in axes_of(index)}
+        if r in first and not walked.issuperset(a.size for a in r.axes):
+            return True
+    return False
 
 
 def repeated(p: Printer, r: Reduce, missing: list[Axis]) -> str:

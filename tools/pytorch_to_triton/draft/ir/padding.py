@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,8 @@ class Setting:
     Far: an index past the end is smaller than theirs, and what is masked up to them is not masked there."""
     is_infinite: bool = False
     """Zero times what is loaded may be NaN."""
+    is_empty: bool = False
+    """The axes that end have no element: what is reduced over them is the identity."""
     all_equal: bool = False
     """Unknown numbers are equal to all others: a row's maximum to a number past the row's end, also to one
     that an unknown condition chose."""
@@ -65,12 +67,20 @@ SETTINGS = (
 )
 
 
-def known(v: Value, given: Mapping[Load, Number | None], axes: frozenset[Axis]) -> Number | None:
+WITHOUT_ELEMENTS = (*(Setting(is_empty=True),) * 3,)
+
+
+def known(
+    v: Value,
+    given: Mapping[Load, Number | None],
+    axes: frozenset[Axis],
+    settings: Sequence[Setting] = SETTINGS,
+) -> Number | None:
     """The value past the end of `axes`, where the given loads give the given numbers; None if it depends.
 
     A load of None holds whatever was in memory: NaN, so that nothing is taken to absorb it.
     """
-    samples = (_Sample(given, axes, setting, seed).of(v) for seed, setting in enumerate(SETTINGS))
+    samples = (_Sample(given, axes, setting, seed).of(v) for seed, setting in enumerate(settings))
     first = next(samples)
     return first if first == first and all(x == first for x in samples) else None
 
@@ -117,6 +127,8 @@ class _Sample:
                 return math.nan if lanes is None else lanes
             case Load(where=where) if axes_of(v) & self.axes:
                 return v.other if where is not None else math.nan
+            case Reduce(monoid=m, axes=bound) if self.setting.is_empty and self.axes.intersection(bound):
+                return m.identity[0]
             case Reduce(monoid=m, args=(x,)) if m in (SUM, MAX, MIN, PEAK) and axes_of(v) & self.axes:
                 # Over other axes: what is the same number in all of these lanes stays it.
                 inside = self.of(x)
