@@ -109,6 +109,11 @@ def test_a_process_that_failed_at_one_size_takes_part_in_the_next(found: dict[st
     assert found["rounds"]["later"]["unlucky"] == found["rounds"]["later"]["fast"] > 0
 
 
+def test_nothing_is_timed_where_every_first_call_fails(found: dict[str, Any]) -> None:
+    assert found["none"]["lost"] == {"unlucky": "ValueError: not today"}
+    assert found["none"]["said"] == ["first calls of unlucky"]
+
+
 def test_a_process_that_could_not_be_loaded_stays_out_with_its_reason(found: dict[str, Any]) -> None:
     assert found["ended"] == {"running": ["fine"], "lost": {"unlucky": "ValueError: not today"}}
 

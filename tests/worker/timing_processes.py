@@ -152,5 +152,23 @@ def rounds(folder: Path) -> dict[str, Any]:
     return found
 
 
+def nothing_left(folder: Path) -> dict[str, Any]:
+    """One process, which fails at its first call."""
+    processes = processes_of(unlucky=raising("start"))
+    folder.mkdir()
+    with JobReport(folder) as report:
+        all_rounds(report, processes, ["inputs0"], {**SETTING, "round_seconds": 5.0})
+    processes.end()
+    lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
+    return {"lost": processes.lost, "said": [line["message"] for line in lines if "message" in line]}
+
+
 if __name__ == "__main__":
-    print(json.dumps({"endings": endings(), "ended": ended(), "rounds": rounds(Path(sys.argv[1]))}))
+    folder = Path(sys.argv[1])
+    found = {
+        "endings": endings(),
+        "ended": ended(),
+        "rounds": rounds(folder),
+        "none": nothing_left(folder / "none"),
+    }
+    print(json.dumps(found))

@@ -157,6 +157,8 @@ def all_rounds(
     started = processes.all_alike("start", inputs=inputs)
     records = {label: TimingRecord(start) for label, start in started.items()}
     rounds = Rounds(batch_size(started), records)
+    if not records:
+        return rounds
     seconds = setting["round_seconds"]
     report.during("warming up")
     warm_up(processes, rounds.batch, seconds)
