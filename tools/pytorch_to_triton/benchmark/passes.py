@@ -51,5 +51,5 @@ def work_of_passes(
         bytes_moved=backward_bytes + (forward.bytes_moved if passes == "both" else 0),
         flops={dtype: times * count for dtype, count in forward.flops.items()},
         vector_flops=times * forward.vector_flops,
-        provenance=f"{forward.provenance}; of the backward pass {how}, and operations are taken to double",
+        provenance=f"{forward.provenance}; in the backward pass {how}, and operations are taken to double",
     )
