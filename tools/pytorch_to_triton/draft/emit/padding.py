@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytorch_to_triton.draft.emit import memory
 from pytorch_to_triton.draft.ir import sizes
-from pytorch_to_triton.draft.ir.padding import WITHOUT_ELEMENTS, can_hold, known
+from pytorch_to_triton.draft.ir.padding import SETTINGS, WITHOUT_ELEMENTS, Setting, can_hold, known
 from pytorch_to_triton.draft.ir.values import (
     Axis,
     Const,
@@ -27,10 +27,16 @@ if TYPE_CHECKING:
     from pytorch_to_triton.draft.emit.printer import Printer
 
 
-def holds(p: Printer, v: Value, axes: frozenset[Axis], assume: Mapping[Load, Number | None]) -> Number | None:
+def holds(
+    p: Printer,
+    v: Value,
+    axes: frozenset[Axis],
+    assume: Mapping[Load, Number | None],
+    settings: Sequence[Setting] = SETTINGS,
+) -> Number | None:
     """What lanes past the end of the axes hold, with what is assumed of loads and what is decided already."""
     loads = (x for x in walk(v) if isinstance(x, Load) and x.where is None and axes_of(x) & axes)
-    return known(v, {x: assume.get(x, p.others.get(x)) for x in loads}, axes)
+    return known(v, {x: assume.get(x, p.others.get(x)) for x in loads}, axes, settings)
 
 
 def right_if_empty(p: Printer, v: Value, axes: frozenset[Axis], identity: Number) -> Value:
@@ -41,8 +47,7 @@ def right_if_empty(p: Printer, v: Value, axes: frozenset[Axis], identity: Number
     symbolic = any(sizes.names(a.size) for a in axes)
     if not symbolic or not axes_of(v) & axes or (mask := memory.conjunction(p, p.layout(axes))) is None:
         return v
-    loads = (x for x in walk(v) if isinstance(x, Load) and x.where is None and axes_of(x) & axes)
-    if known(v, {x: p.others.get(x) for x in loads}, axes, WITHOUT_ELEMENTS) == identity:
+    if holds(p, v, axes, {}, WITHOUT_ELEMENTS) == identity:
         return v
     return op("where", mask, v, identity)
 
