@@ -25,6 +25,8 @@ from pytorch_to_triton.schema.dtype import DType
 
 AGAIN = "called again"
 """The label of a repeat."""
+SEPARATOR = ", "
+"""Between the conditions in a label."""
 _NEIGHBOURS_TRIED = 2_000
 _HEADROOM = 4
 """A reduced middle point stays this far below the limit, so that one dimension can still grow."""
@@ -43,8 +45,21 @@ class Change:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     fills: Mapping[str, Fill] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
+    configuration: int = 0
     declared: bool = False
     """As in Case: the declaration reaches what the change tries."""
+
+    def joined(self, other: "Change") -> "Change":
+        """Both at once."""
+        return Change(
+            label=SEPARATOR.join(filter(None, (self.label, other.label))),
+            dtypes={**self.dtypes, **other.dtypes},
+            layouts={**self.layouts, **other.layouts},
+            fills={**self.fills, **other.fills},
+            constants={**self.constants, **other.constants},
+            configuration=self.configuration or other.configuration,
+            declared=self.declared or other.declared,
+        )
 
     def applied(self, argument: Argument) -> Argument:
         """The argument with this change; a list item by item."""
@@ -84,10 +99,12 @@ class PlanBuilder:
     def __init__(self, declaration: Declaration, limits: CaseSizeLimits) -> None:
         self.declaration = declaration
         self.limits = limits
+        self.base: Point = {}
+        """Sizes of which only what a case is about departs."""
         self.cases: dict[str, Case] = {}
         self.skipped: dict[str, str] = {}
         self.labels: dict[str, tuple[Group, Change]] = {}
-        """What each label stands for, at whatever sizes."""
+        """What each condition of a label stands for, at whatever sizes, and the group of a case that has no other."""
         self.untried: dict[str, str] = {}
         """Declared sizes, `N=1000000`, that no case has because they are too large, with the reason."""
         self._repeats: dict[str, Case] = {}
@@ -120,11 +137,6 @@ class PlanBuilder:
         declared = all(near[name] in sizes for name, sizes in others.items())
         self.add("reduced" if group == "declared" and not declared else group, near)
         return near
-
-    def add_among(self, group: Group, point: Point, choices: Sizes) -> None:
-        """Adds this point, else the nearest one among the choices that can be run."""
-        if not self.add(group, point) and (near := self._fitting(point, choices)) is not None:
-            self.add(group, near)
 
     @contextmanager
     def limited_to(self, elements: int) -> Iterator[None]:
@@ -165,6 +177,7 @@ class PlanBuilder:
             dims=point,
             arguments=self._arguments(point, change),
             label=change.label,
+            configuration=change.configuration,
             again_after=name_of(point) if group == "repeat" else None,
             declared=change.declared,
         )

@@ -157,10 +157,24 @@ def with_ends(first: float, last: float) -> Fill:
     return fill
 
 
-def with_minus_inf_row(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
-    """A row of nothing but minus infinity, as a mask leaves behind; a scalar as a whole."""
-    values.view(-1)[: values.shape[-1] if values.ndim else 1] = -torch.inf
-    return values
+def with_row(value: float) -> Fill:
+    """A first row of nothing but this value, such as the minus infinity of a mask; a scalar as a whole."""
+
+    def fill(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+        values.view(-1)[: values.shape[-1] if values.ndim else 1] = value
+        return values
+
+    return fill
+
+
+def with_column(value: float) -> Fill:
+    """The first element of each row is this value; a scalar as a whole."""
+
+    def fill(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+        (values if values.ndim else values.view(1))[..., :1] = value
+        return values
+
+    return fill
 
 
 def some_places(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
@@ -184,6 +198,7 @@ FILLS: dict[str, Fill] = {
     ),
     "denormal": denormal,
     "negative": lambda values, limits, random: values.abs().add(0.1).neg(),
+    "positive": lambda values, limits, random: values.abs().add(0.1),
     "negative_zero": negative_zero,
     "alternating": alternating,
     # E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has.
@@ -191,7 +206,10 @@ FILLS: dict[str, Fill] = {
     "inf": with_inf,
     "inf_ends": with_ends(math.inf, math.inf),
     "inf_opposed": with_ends(math.inf, -math.inf),
-    "minus_inf_row": with_minus_inf_row,
+    "minus_inf_row": with_row(-math.inf),
+    "minus_inf_column": with_column(-math.inf),
+    "plus_inf_row": with_row(math.inf),
+    "plus_inf_column": with_column(math.inf),
     "nan": with_nan,
     "nan_ends": with_ends(math.nan, math.nan),
 }

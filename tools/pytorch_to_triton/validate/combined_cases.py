@@ -1,0 +1,184 @@
+"""The cases that combine conditions: a covering design over sizes, dtypes, layouts, values and configurations.
+
+Mistakes take two conditions, such as a value and a tail. So each pair of levels that the declaration allows
+meets in some case, and so do each kind of values, each dtype and a size that fills no block.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice, product
+
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.validate.conditions import group_of, parts_of
+from pytorch_to_triton.validate.covering import Goal, Level, Levels, cover, every_pair
+from pytorch_to_triton.validate.factors import (
+    ALL,
+    CONTIGUOUS,
+    EVERY_HOLDER,
+    FIRST,
+    SizeLevels,
+    dtype_changes,
+    fills_no_block,
+    has_infinity,
+    layout_changes,
+    value_changes,
+)
+from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
+
+MOST = 64
+"""Cases of the design: dozens of them are run in each validation."""
+_POINTS_TRIED = 400
+_VALUES, _HOLDER, _DTYPE, _CONFIGURATION = "values", "holder", "dtype", "configuration"
+_SHOWN = 6
+ALL_CONTIGUOUS: Level = ("layouts", "all contiguous")
+
+
+def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
+    """Adds the design's cases; what does not meet in any of them is left out, with the reason."""
+    combination = Combination(plan, sizes, configurations)
+    design = cover(combination, combination.goals(), MOST)
+    for point, change in design.rows:
+        plan.add(group_of(plan, point, parts_of(change.label)), point, change)
+    if design.unmet:
+        plan.leave_out(f"{len(design.unmet)} combinations of conditions", _shown(design.unmet))
+
+
+def _shown(unmet: Sequence[Goal]) -> str:
+    named = "; ".join(" with ".join(f"{factor} {level}" for factor, level in sorted(g)) for g in unmet[:_SHOWN])
+    return f"no case of this run has them: {named}{'; ...' * (len(unmet) > _SHOWN)}"
+
+
+class Combination:
+    """The factors of a declaration, and how a row of their levels becomes a case."""
+
+    def __init__(self, plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
+        self.plan = plan
+        self.sizes = sizes
+        self.values = value_changes(plan.declaration)
+        self.dtypes: dict[str, Change] = {FIRST: NO_CHANGE, **dtype_changes(plan.declaration)}
+        self.layouts = layout_changes(plan.declaration)
+        self.configurations = configurations
+        self.used: Counter[object] = Counter()
+        factors = {
+            **{f"size {name}": list(levels) for name, levels in sizes.items()},
+            _VALUES: list(dict.fromkeys(level for level, _ in self.values)),
+            _HOLDER: list(dict.fromkeys(holder for _, holder in self.values)),
+            _DTYPE: list(self.dtypes),
+            **{f"layout {name}": list(levels) for name, levels in self.layouts.items()},
+            _CONFIGURATION: [str(number) for number in range(configurations)],
+        }
+        self.factors = {name: levels for name, levels in factors.items() if levels}
+
+    def goals(self) -> Iterator[Goal]:
+        """What is to meet, the most telling first."""
+        values, dtypes = self._levels(_VALUES), self._levels(_DTYPE)
+        sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
+        configurations = self._levels(_CONFIGURATION)
+        tails = [(f"tail {name}", "yes") for name in self.sizes]
+        yield from (frozenset(triple) for triple in product(values, dtypes, tails))
+        yield from every_pair(values, sizes)
+        yield from every_pair(configurations, [*sizes, *dtypes])
+        yield from (
+            frozenset(((_VALUES, level), (_HOLDER, holder)))
+            for level, holder in self.values
+            if level in EVERY_HOLDER
+        )
+        yield from every_pair(values, [ALL_CONTIGUOUS])
+        yield from every_pair(sizes, sizes)
+        yield from every_pair(layouts, [*sizes, *dtypes])
+        yield from every_pair(dtypes, sizes)
+        yield from every_pair(values, layouts)
+        yield from every_pair(layouts, layouts)
+        yield from every_pair(configurations, [*values, *layouts])
+
+    def _levels(self, factor: str) -> list[Level]:
+        return [(factor, level) for level in self.factors.get(factor, ())]
+
+    def _levels_of_kind(self, prefix: str) -> list[Level]:
+        return [level for name in self.factors if name.startswith(prefix) for level in self._levels(name)]
+
+    def excluded(self, goal: Goal) -> frozenset[Level]:
+        """Sizes that fill a block where they may not, and layouts where all are to be contiguous."""
+        excluded = [
+            (f"size {name}", level)
+            for name, levels in self.sizes.items()
+            if (f"tail {name}", "yes") in goal
+            for level, sizes in levels.items()
+            if not any(map(fills_no_block, sizes))
+        ]
+        if ALL_CONTIGUOUS in goal:
+            levels = self._levels_of_kind("layout ")
+            excluded += [(factor, level) for factor, level in levels if level != CONTIGUOUS]
+        return frozenset(excluded)
+
+    def place(self, levels: Levels, goal: Goal) -> tuple[Levels, tuple[Point, Change]] | None:
+        """The first allowed case that meets the goal, of levels near those that are wanted."""
+        kept = {factor for factor, _ in goal}
+        holder = self._holder(levels, kept)
+        for dtype in self._near(_DTYPE, levels, kept):
+            change = self._change({**levels, _DTYPE: dtype}, holder)
+            if has_infinity(self.plan.declaration, change):
+                break
+        else:
+            return None
+        point = self._point(levels, goal, change)
+        if point is None:
+            return None
+        self.used.update([*parts_of(change.label), *point.items()])
+        return self._levels_met(levels, holder, dtype, point), (point, change)
+
+    def _holder(self, wanted: Levels, kept: Iterable[str]) -> str:
+        """Who holds the values: as wanted where that may be, else whoever held them least."""
+        holders = [holder for level, holder in self.values if level == wanted.get(_VALUES)]
+        if wanted.get(_HOLDER) in holders and (_HOLDER in kept or len(holders) == 1):
+            return wanted[_HOLDER]
+        return min(holders, key=lambda h: self.used[wanted[_VALUES], h], default=ALL)
+
+    def _near(self, factor: str, wanted: Levels, kept: Iterable[str]) -> list[str]:
+        """The wanted level of a factor, then the others where it may be exchanged."""
+        others = [] if factor in kept else [level for level in self.factors[factor] if level != wanted[factor]]
+        return [wanted[factor], *others]
+
+    def _change(self, wanted: Levels, holder: str) -> Change:
+        """The change of a row, of each level the alternative that was used least."""
+        configuration = int(wanted[_CONFIGURATION])
+        alternatives = [
+            (self.dtypes[wanted[_DTYPE]],),
+            *(levels[wanted[f"layout {name}"]] for name, levels in self.layouts.items()),
+            self.values.get((wanted.get(_VALUES, ""), holder), (NO_CHANGE,)),
+            (configuration_change(configuration),),
+        ]
+        self.used[wanted.get(_VALUES), holder] += 1
+        return reduce(Change.joined, (min(each, key=lambda c: self.used[c.label]) for each in alternatives))
+
+    def _point(self, wanted: Levels, goal: Goal, change: Change) -> Point | None:
+        kept, excluded = {factor for factor, _ in goal}, self.excluded(goal)
+        choices = []
+        for name in self.sizes:
+            factor = f"size {name}"
+            levels = [n for n in self._near(factor, wanted, kept) if (factor, n) not in excluded]
+            choices.append(list(self._sizes_of(name, levels)))
+        points = (dict(zip(self.sizes, sizes, strict=True)) for sizes in product(*choices))
+        tried = islice(points, _POINTS_TRIED)
+        return next((point for point in tried if self.plan.problem(point, change) is None), None)
+
+    def _sizes_of(self, name: str, levels: Sequence[str]) -> Iterator[int]:
+        for level in levels:
+            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size])
+
+    def _levels_met(self, wanted: Levels, holder: str, dtype: str, point: Point) -> Levels:
+        of_sizes = {
+            f"size {name}": next(level for level, sizes in self.sizes[name].items() if size in sizes)
+            for name, size in point.items()
+        }
+        tails = {f"tail {name}": "yes" for name, size in point.items() if fills_no_block(size)}
+        layouts = {name: wanted[name] for name in self.factors if name.startswith("layout ")}
+        contiguous = dict([ALL_CONTIGUOUS]) if set(layouts.values()) <= {CONTIGUOUS} else {}
+        values = {_VALUES: wanted[_VALUES], _HOLDER: holder} if _VALUES in wanted else {}
+        others = {_DTYPE: dtype, _CONFIGURATION: wanted[_CONFIGURATION]}
+        return {**of_sizes, **tails, **layouts, **contiguous, **values, **others}
+
+
+def configuration_change(number: int) -> Change:
+    return Change(f"configuration {number}", configuration=number) if number else NO_CHANGE

@@ -1,0 +1,261 @@
+"""What the cases of a validation combine: sizes, dtypes, layouts, values and configurations, by levels.
+
+A level stands for whichever of its alternatives fits, or is next: `ragged` for several sizes that fill no
+block, `small` for subnormal numbers and for 1e-4.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from pytorch_to_triton.inputs.case import Fill, Layout
+from pytorch_to_triton.inputs.declaration import Declaration
+from pytorch_to_triton.inputs.expression import names_in
+from pytorch_to_triton.inputs.input_spec import INTEGERS, TensorSpec
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.schema.dtype import DType
+from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
+from pytorch_to_triton.validate.plan import NO_CHANGE, Change, PlanBuilder
+
+ALL = "all"
+"""The holder of values that every tensor is given."""
+FIRST = "first"
+"""The level of the dtypes that are declared first."""
+CONTIGUOUS = "contiguous"
+PRIME = 13
+"""An odd size below most blocks."""
+RANDOM_SIZES = 3
+"""Sizes at random for each dim: a kernel made for the planned ones cannot know them."""
+ROUND_STEPS = (16, 128)
+"""Tried past a size where requirements ask for multiples."""
+MANY_PROGRAMS = 1_024
+"""Sizes that are no row's are larger than this in few cases: each is a program or more, and the interpreter
+takes them one by one."""
+_STEPS_TRIED = 1_024
+
+
+@dataclass(frozen=True)
+class Values:
+    """Fills that are alike: given to all tensors at once, and to one at a time."""
+
+    of_all: tuple[Fill, ...] = ()
+    of_each: tuple[Fill, ...] = ()
+
+
+VALUES: dict[str, Values] = {
+    "negative": Values(of_all=("negative",)),
+    "positive": Values(of_all=("positive", "ones")),
+    "nan": Values(of_all=("nan_ends",), of_each=("nan",)),
+    "inf": Values(of_all=("inf_ends",), of_each=("inf",)),
+    # The product of two huge tensors overflows whatever the kernel does next.
+    "large": Values(of_all=("large",), of_each=("huge",)),
+    "minus inf": Values(of_each=("minus_inf_row", "minus_inf_column")),
+    "plus inf": Values(of_each=("plus_inf_row", "plus_inf_column")),
+    "small": Values(of_all=("small", "tiny", "denormal")),
+    "zeros": Values(of_all=("zeros",)),
+    "equal": Values(of_all=("equal_rows",)),
+    "signs": Values(of_all=("ties", "alternating", "negative_zero")),
+    "shifted": Values(of_each=("shifted",)),
+}
+"""By level, the most telling first."""
+EVERY_HOLDER = ("nan", "inf")
+"""Values that each tensor is to hold in some case; the holders of the others take turns."""
+_LAYOUTS: dict[str, tuple[Layout, ...]] = {
+    CONTIGUOUS: ("contiguous",),
+    "transposed": ("transposed",),
+    "expanded": ("expanded",),
+    "apart": ("sliced", "offset"),
+}
+_OF_VECTORS = (CONTIGUOUS, "apart")
+"""A vector has no transpose."""
+_WITHOUT_INFINITY: tuple[DType, ...] = ("float8_e4m3fn",)
+
+
+def free_tensors(declaration: Declaration) -> dict[str, TensorSpec]:
+    """The floating tensors that may hold any value, by name."""
+    tensors = declaration.tensors().items()
+    return {name: spec for name, spec in tensors if is_floating(spec.dtypes[0]) and spec.low is None}
+
+
+def is_floating(dtype: DType) -> bool:
+    return dtype.startswith(("float", "bfloat"))
+
+
+def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Change, ...]]:
+    """By level and holder, the alternatives; a single tensor holds what all hold too."""
+    free = list(free_tensors(declaration))
+    tied = [name for name, spec in declaration.tensors().items() if spec.dtypes[0] in INTEGERS]
+    changes: dict[tuple[str, str], tuple[Change, ...]] = {}
+    for level, values in VALUES.items() if free else ():
+        of_all = () if values.of_each and len(free) < 2 else values.of_all
+        if of_all:
+            changes[level, ALL] = tuple(_in_all(fill, free, tied) for fill in of_all)
+        for name in free if values.of_each else ():
+            changes[level, name] = tuple(
+                Change(f"{_words(fill)} in {name}", fills={name: fill}) for fill in values.of_each
+            )
+    if tied and not free:
+        changes["signs", ALL] = (Change("ties", fills=dict.fromkeys(tied, "ties")),)
+    return changes
+
+
+def _in_all(fill: Fill, free: Sequence[str], tied: Sequence[str]) -> Change:
+    """A fill of all free tensors; ties are given to integers too, and infinities meet their opposites."""
+    fills: dict[str, Fill] = dict.fromkeys(free, fill)
+    if fill == "inf_ends":
+        fills = {name: ("inf_ends", "inf_opposed")[place % 2] for place, name in enumerate(free)}  # type: ignore[misc]
+    if fill == "ties":
+        fills |= dict.fromkeys(tied, fill)
+    label = {"inf_ends": "inf in all", "nan_ends": "nan in all"}.get(fill, _words(fill))
+    return Change(label, fills=fills)
+
+
+def _words(fill: Fill) -> str:
+    return fill.replace("_", " ")
+
+
+def has_infinity(declaration: Declaration, change: Change) -> bool:
+    """Whether the dtypes can hold what the fills ask for: some float8 have NaN but no infinity."""
+    tensors = declaration.tensors()
+    dtypes = {name: change.dtypes.get(name, tensors[name].dtypes[0]) for name in change.fills}
+    return not any("inf" in fill and dtypes[name] in _WITHOUT_INFINITY for name, fill in change.fills.items())
+
+
+def layout_changes(declaration: Declaration) -> dict[str, dict[str, tuple[Change, ...]]]:
+    """By tensor and level, the alternatives."""
+    return {
+        name: {
+            level: tuple(
+                NO_CHANGE if level == CONTIGUOUS else Change(f"{name} {layout}", layouts={name: layout})
+                for layout in layouts
+            )
+            for level, layouts in _LAYOUTS.items()
+            if len(spec.shape) > 1 or level in _OF_VECTORS
+        }
+        for name, spec in declaration.tensors().items()
+        if spec.shape
+    }
+
+
+def dtype_changes(declaration: Declaration) -> dict[str, Change]:
+    """By level, each further declared dtype; tensors that declare the same dtypes change together."""
+    by_dtypes: dict[tuple[DType, ...], list[str]] = {}
+    for name, tensor in declaration.tensors().items():
+        by_dtypes.setdefault(tensor.dtypes, []).append(name)
+    several = {dtypes: names for dtypes, names in by_dtypes.items() if len(dtypes) > 1}
+    changes = (
+        Change(
+            dtype if len(several) == 1 else f"{dtype} {','.join(names)}", dtypes=dict.fromkeys(names, dtype)
+        )
+        for dtypes, names in several.items()
+        for dtype in dtypes[1:]
+    )
+    return {change.label: change for change in changes}
+
+
+def size_levels(
+    plan: PlanBuilder, base: Point, switches: Sequence[Switch], seed: int | None
+) -> dict[str, dict[str, tuple[int, ...]]]:
+    """By dim and level, the sizes that may stand for it."""
+    return {name: _levels_of(plan, base, name, switches, seed) for name in base}
+
+
+def _levels_of(
+    plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch], seed: int | None
+) -> dict[str, tuple[int, ...]]:
+    declared = plan.declaration.dims[name]
+    sizes = dict.fromkeys(
+        (
+            *_uneven_sizes(plan, base, name),
+            *_random_sizes(name, declared, seed),
+            *declared,
+            *map(_near_power_of_two, (base[name], max(declared))),
+            *_sizes_beyond(plan, base, name),
+            *_sizes_at_switches(plan, base, name, switches),
+        )
+    )
+    most = None if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
+    allowed = [size for size in sizes if size > 1 and (most is None or size <= most)]
+    levels = {
+        "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
+        "aligned": tuple(size for size in allowed if not _is_ragged(size)),
+        "long": tuple(size for size in allowed if _is_ragged(size) and size > max(declared)),
+        "one": (1,),
+    }
+    return {level: sizes for level, sizes in levels.items() if sizes}
+
+
+def fills_no_block(size: int) -> bool:
+    """Whether a block, which is a power of two, has lanes past the end."""
+    return size == 1 or _is_ragged(size)
+
+
+def _is_ragged(size: int) -> bool:
+    return size.bit_count() > 1
+
+
+def _uneven_sizes(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
+    """Odd sizes near the base and tiny ones; where requirements allow none, the next that fills no block."""
+    size, largest = base[name], max(plan.declaration.dims[name])
+    yield from (size + 1 + size % 2, PRIME, 3)
+    for power in map(_near_power_of_two, (size, largest)):
+        yield from (power - 1, power + 1)
+    if any(name in names_in(text) for text in plan.declaration.requires):
+        candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if _is_ragged(c))
+        uneven = (c for c in candidates if plan.problem({**base, name: c}) is None)
+        yield from (c for c in [next(uneven, None)] if c is not None)
+
+
+def _random_sizes(name: str, declared: Sequence[int], seed: int | None) -> Iterator[int]:
+    """Odd sizes, log-uniform between 3 and the largest declared one."""
+    random = Random(f"sizes {name} {seed}")
+    for _ in range(RANDOM_SIZES if seed is not None and max(declared) > 3 else 0):
+        yield int(math.exp(random.uniform(math.log(3), math.log(max(declared))))) | 1
+
+
+def _sizes_beyond(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
+    """The next odd size, and past twice the power of two that holds the largest."""
+    declared = plan.declaration.dims[name]
+    if not plan.declaration.inputs:
+        return
+    yield max(declared) + 1 + max(declared) % 2
+    twice = 2 << (max(declared) - 1).bit_length()
+    for step in dict.fromkeys((1, _step(declared))):
+        if not plan.declaration.violated({**base, name: twice + step}):
+            yield twice + step
+            return
+
+
+def _sizes_at_switches(
+    plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch]
+) -> Iterator[int]:
+    """Each side of each size at which the candidate takes another way."""
+    of_dim = [size for size, dim in ways_taken(switches) if dim == name]
+    for size in of_dim[:MOST_SWITCHES]:
+        yield size
+        for step in dict.fromkeys((1, _step(plan.declaration.dims[name]), *ROUND_STEPS)):
+            if not plan.declaration.violated({**base, name: size + step}):
+                yield size + step
+                break
+
+
+def _step(sizes: Sequence[int]) -> int:
+    """What all declared sizes are multiples of."""
+    return math.gcd(*sizes) or 1
+
+
+def _near_power_of_two(size: int) -> int:
+    """The power of two nearest to the size, 2 at least; the lower of two."""
+    below = max(2, 1 << (size.bit_length() - 1)) if size else 2
+    return min((below, 2 * below), key=lambda power: abs(power - size))
+
+
+def row_dims(declaration: Declaration) -> frozenset[str]:
+    """The dims that the last size of a tensor of the most dimensions names."""
+    shapes = [tensor.shape for tensor in declaration.tensors().values() if tensor.shape]
+    most = max(map(len, shapes), default=0)
+    return frozenset[str]().union(*(names_in(shape[-1]) for shape in shapes if len(shape) == most))
+
+
+SizeLevels = Mapping[str, Mapping[str, tuple[int, ...]]]
