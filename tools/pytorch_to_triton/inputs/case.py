@@ -28,8 +28,8 @@ squares are barely normal ones. denormal: nothing but subnormal numbers. negativ
 above zero.
 negative_zero: random with half of the elements -0.0. alternating: the sign changes from each element to its
 neighbours along every dimension. shifted: random around a mean that is many times their spread. inf, nan:
-random with some elements replaced by +inf and -inf, or by NaN. minus_inf_row, minus_inf_column: random, but the
-first row (last dimension), or the first index of the last dimension, is -inf throughout; plus_inf_row and
+random with some elements replaced by +inf and -inf, or by NaN. minus_inf_row, minus_inf_column: random, but
+the first row (last dimension), or the first index of the last dimension, is -inf throughout; plus_inf_row and
 plus_inf_column: +inf. nan_ends, inf_ends, inf_opposed: random but for the first and the last element:
 NaN; +inf; +inf and -inf."""
 LARGE_OFFSET = 2**31
@@ -109,6 +109,8 @@ class Case(Value):
     name: str
     """Sizes, then the label; `base` without both. The values are generated from it."""
     group: Group
+    conditions: tuple[Group, ...] = ()
+    """What is unusual about it: of a `combined` case several, of a declared one nothing."""
     dims: dict[str, int]
     arguments: tuple[Argument, ...]
     """In the order of the declaration; empty when the target makes them: `inputs(**dims)`, `get_inputs()`."""
@@ -118,8 +120,8 @@ class Case(Value):
     """The case whose tensors, at the same addresses, are overwritten with this one's values before the
     candidate is called again; None: a call of its own."""
     configuration: int = 0
-    """Which configuration an autotuned kernel takes, counted from the first one left after pruning, modulo their
-    number."""
+    """Which configuration an autotuned kernel takes, counted from the first one left after pruning, modulo
+    their number."""
     declared: bool = False
     """Of a `large_stride` case: the declared sizes of that tensor reach such offsets themselves."""
 

@@ -1,4 +1,4 @@
-"""Cases by name: any allowed sizes, and a label that the plan knows, make a case again."""
+"""Cases by name: any allowed sizes, and conditions that the plan knows, make a case again."""
 
 import re
 from collections.abc import Collection
@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.plan import NO_CHANGE, PlanBuilder, name_of
+from pytorch_to_triton.validate.conditions import change_of, combined_case, parts_of
+from pytorch_to_triton.validate.plan import PlanBuilder, name_of
 
 _NAMES_SHOWN = 3
 _SIMILAR = 0.4
@@ -23,16 +24,15 @@ def case_named(plan: PlanBuilder, name: str) -> Case:
     if name in planned:
         return planned[name]
     point, label = _sizes_and_label(plan, name, planned)
-    if label and label not in plan.labels:
-        raise _unknown_label(plan, point, label, planned)
-    group, change = plan.labels.get(label, ("requested", NO_CHANGE))
-    canonical = name_of(point, label)
-    if canonical in planned:
-        return planned[canonical]
-    if why := plan.problem(point, change):
-        hint = f"Name other sizes. {_nearest(canonical, planned)}"
-        raise BadInput(f"The case {canonical} cannot be run: {why.rstrip('.')}.", hint)
-    return plan.case(group, point, change)
+    parts = parts_of(label)
+    for part in parts:
+        if part not in plan.labels:
+            raise _unknown_condition(plan, point, part, planned)
+    if (case := combined_case(plan, point, parts)) is not None:
+        return case
+    why = plan.problem(point, change_of(plan, parts)) or ""
+    hint = f"Name other sizes. {_nearest(name, planned)}"
+    raise BadInput(f"The case {name_of(point, label)} cannot be run: {why.rstrip('.')}.", hint)
 
 
 def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> tuple[Point, str]:
@@ -57,17 +57,17 @@ def _sizes_and_label(plan: PlanBuilder, name: str, planned: Collection[str]) -> 
     return {dim: sizes[dim] for dim in dims}, " ".join(words)
 
 
-def _unknown_label(plan: PlanBuilder, point: Point, label: str, planned: Collection[str]) -> BadInput:
-    nearest = _nearest(name_of(point, label), planned)
-    if label in plan.skipped:
-        return BadInput(f"{label} is left out: {plan.skipped[label]}.", nearest)
-    similar = get_close_matches(label, plan.labels, n=_NAMES_SHOWN, cutoff=_SIMILAR)
+def _unknown_condition(plan: PlanBuilder, point: Point, condition: str, planned: Collection[str]) -> BadInput:
+    nearest = _nearest(name_of(point, condition), planned)
+    if condition in plan.skipped:
+        return BadInput(f"{condition} is left out: {plan.skipped[condition]}.", nearest)
+    similar = get_close_matches(condition, plan.labels, n=_NAMES_SHOWN, cutoff=_SIMILAR)
     if similar:
-        nearest = f"Nearest: {', '.join(name_of(point, near) for near in similar)}."
-    return BadInput(f"No case has the label {label!r}.", nearest)
+        nearest = f"Nearest: {'; '.join(name_of(point, near) for near in similar)}."
+    return BadInput(f"No case has the condition {condition!r}.", nearest)
 
 
 def _nearest(name: str, planned: Collection[str]) -> str:
     near = get_close_matches(name, planned, n=_NAMES_SHOWN, cutoff=_SIMILAR)
     shown = near or list(planned)[:_NAMES_SHOWN]
-    return f"Nearest: {', '.join(shown)}." if shown else "Validate without naming a case to see all of them."
+    return f"Nearest: {'; '.join(shown)}." if shown else "Validate without naming a case to see all of them."

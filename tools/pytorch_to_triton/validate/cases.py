@@ -1,8 +1,8 @@
 """Which calls a validation makes: those that the declaration asks for, then conditions that break kernels.
 
 What is declared, empty inputs, second calls, far strides, mixtures of dtypes and other numbers are cases of
-their own; sizes, dtypes, layouts, values and configurations meet in a covering design. Whatever is left out is
-listed with the reason.
+their own; sizes, dtypes, layouts, values and configurations meet in a covering design. Whatever is left out
+is listed with the reason.
 """
 
 import math
@@ -16,7 +16,6 @@ from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, s
 from pytorch_to_triton.schema.dtype import ITEM_BYTES, DType
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.schema.verdict import Skip
-from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.combined_cases import add_combined, configuration_change
 from pytorch_to_triton.validate.factors import (
     dtype_changes,
@@ -45,58 +44,22 @@ class CasePlan(Value):
     skipped: tuple[Skip, ...]
 
 
-def plan_cases(
-    declaration: Declaration,
-    *,
-    limit_elements: int,
-    limit_span_bytes: int | None = None,
-    seed: int | None = None,
-    all_mixtures: bool = False,
-    switches: Sequence[Switch] = (),
-    configurations: int = 1,
-) -> CasePlan:
-    """The cases of a validation; none holds more than `limit_elements` elements over all its tensors.
-
-    Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
-    any that can be generated the plan has no cases, and says why. Large strides, which span gigabytes, are
-    planned up to `limit_span_bytes` a call; None: not at all. Some of the sizes come from the seed; None: none.
-    Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`. Each side of
-    each of the `switches` is tried, and each of so many `configurations` of an autotuned kernel.
-    """
-    limits = CaseSizeLimits(limit_elements, limit_span_bytes)
-    plan = planned(declaration, limits, seed, switches, configurations, all_mixtures=all_mixtures)
-    skipped = {what: why for what, why in plan.skipped.items() if what not in plan.untried}
-    untried = (Skip(what=what, why=why, declared=True) for what, why in plan.untried.items())
-    others = (Skip(what=what, why=why) for what, why in skipped.items())
-    return CasePlan(cases=plan.in_order(), skipped=(*untried, *others))
-
-
-def case_for(
-    declaration: Declaration,
-    name: str,
-    *,
-    limit_elements: int,
-    limit_span_bytes: int | None = None,
-    seed: int | None = None,
-) -> Case:
-    """The case of this name, also at sizes that the plan does not hold: `M=3 N=5 x transposed, negative`.
-
-    The values are generated from the name, so that the same seed gives the same. Raises BadInput, with the
-    nearest names, for an unknown condition or dim, a missing size, and sizes that cannot be run.
-    """
-    limits = CaseSizeLimits(limit_elements, limit_span_bytes)
-    return case_named(planned(declaration, limits, seed, (), 1, all_mixtures=True), name)
-
-
-def planned(
+def build_plan(
     declaration: Declaration,
     limits: CaseSizeLimits,
-    seed: int | None,
-    switches: Sequence[Switch],
-    configurations: int,
     *,
-    all_mixtures: bool,
+    seed: int | None = None,
+    switches: Sequence[Switch] = (),
+    configurations: int = 1,
+    all_mixtures: bool = False,
 ) -> PlanBuilder:
+    """The cases of a validation; none is larger than the limits allow.
+
+    Where no combination of declared sizes fits the limit, halved ones stand in (group `reduced`). Without
+    any that can be generated the plan has no cases, and says why. Some of the sizes come from the seed; None:
+    none. Mixtures of short dtypes alone, such as bfloat16 with float16, are planned with `all_mixtures`. Each
+    side of each of the `switches` is tried, and each of so many `configurations` of an autotuned kernel.
+    """
     plan = PlanBuilder(declaration, limits)
     know_conditions(plan, configurations)
     base = plan.add_nearest("declared", middle_point(declaration.dims))
@@ -118,6 +81,14 @@ def planned(
         else:
             plan.leave_out("layouts and special values", "the target generates its own inputs")
     return plan
+
+
+def plan_of(builder: PlanBuilder) -> CasePlan:
+    """What was planned."""
+    skipped = {what: why for what, why in builder.skipped.items() if what not in builder.untried}
+    untried = (Skip(what=what, why=why, declared=True) for what, why in builder.untried.items())
+    others = (Skip(what=what, why=why) for what, why in skipped.items())
+    return CasePlan(cases=builder.in_order(), skipped=(*untried, *others))
 
 
 def know_conditions(plan: PlanBuilder, configurations: int) -> None:
@@ -158,13 +129,15 @@ def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) 
     dims = plan.declaration.dims
     for name in base:
         plan.add_nearest("empty", {**base, name: 0}, fixed=name)
-    plan.add_nearest("odd", {name: size + 1 + size % 2 + 2 * place for place, (name, size) in enumerate(base.items())})
+    sizes = enumerate(base.items())
+    plan.add_nearest("odd", {name: size + 1 + size % 2 + 2 * place for place, (name, size) in sizes})
     if len(base) > 1 and not any(is_square(case.dims) for case in plan.cases.values()):
         halved = [max(base.values()) >> step for step in range(max(base.values()).bit_length() - 1)]
         alike = [dict.fromkeys(base, size) for half in halved for size in (half | 1, half)]
         fitting = (point for point in alike if plan.problem(point) is None)
         plan.add("odd", next(fitting, alike[0]))
-    of_programs = [(size, name) for size, name in ways_taken(switches) if name not in row_dims(plan.declaration)]
+    rows = row_dims(plan.declaration)
+    of_programs = [(size, name) for size, name in ways_taken(switches) if name not in rows]
     for size, name in of_programs[:MOST_SWITCHES]:
         if size >= max(dims[name]):
             plan.add_nearest("beyond", {**base, name: size + 1}, fixed=name)

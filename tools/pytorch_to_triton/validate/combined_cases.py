@@ -1,4 +1,4 @@
-"""The cases that combine conditions: a covering design over sizes, dtypes, layouts, values and configurations.
+"""Cases of several conditions: a covering design over sizes, dtypes, layouts, values and configurations.
 
 Mistakes take two conditions, such as a value and a tail. So each pair of levels that the declaration allows
 meets in some case, and so do each kind of values, each dtype and a size that fills no block.
@@ -7,11 +7,11 @@ meets in some case, and so do each kind of values, each dtype and a size that fi
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import islice, product
+from itertools import combinations, islice, product
 
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.conditions import group_of, parts_of
-from pytorch_to_triton.validate.covering import Goal, Level, Levels, cover, every_pair
+from pytorch_to_triton.validate.conditions import conditions_of, parts_of
+from pytorch_to_triton.validate.covering import Design, Goal, Level, Levels, Space, cover, every_pair
 from pytorch_to_triton.validate.factors import (
     ALL,
     CONTIGUOUS,
@@ -37,19 +37,20 @@ ALL_CONTIGUOUS: Level = ("layouts", "all contiguous")
 def add_combined(plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
     """Adds the design's cases; what does not meet in any of them is left out, with the reason."""
     combination = Combination(plan, sizes, configurations)
-    design = cover(combination, combination.goals(), MOST)
+    design: Design[tuple[Point, Change]] = cover(combination, combination.goals(), MOST)
     for point, change in design.rows:
-        plan.add(group_of(plan, point, parts_of(change.label)), point, change)
+        plan.put(plan.case(conditions_of(plan, point, parts_of(change.label)), point, change))
     if design.unmet:
         plan.leave_out(f"{len(design.unmet)} combinations of conditions", _shown(design.unmet))
 
 
 def _shown(unmet: Sequence[Goal]) -> str:
-    named = "; ".join(" with ".join(f"{factor} {level}" for factor, level in sorted(g)) for g in unmet[:_SHOWN])
-    return f"no case of this run has them: {named}{'; ...' * (len(unmet) > _SHOWN)}"
+    named = (" with ".join(f"{factor} {level}" for factor, level in sorted(goal)) for goal in unmet)
+    shown = [*islice(named, _SHOWN), *["..."] * (len(unmet) > _SHOWN)]
+    return f"no case of this run has them: {'; '.join(shown)}"
 
 
-class Combination:
+class Combination(Space[tuple[Point, Change]]):
     """The factors of a declaration, and how a row of their levels becomes a case."""
 
     def __init__(self, plan: PlanBuilder, sizes: SizeLevels, configurations: int) -> None:
@@ -137,8 +138,8 @@ class Combination:
 
     def _near(self, factor: str, wanted: Levels, kept: Iterable[str]) -> list[str]:
         """The wanted level of a factor, then the others where it may be exchanged."""
-        others = [] if factor in kept else [level for level in self.factors[factor] if level != wanted[factor]]
-        return [wanted[factor], *others]
+        others = [] if factor in kept else self.factors[factor]
+        return list(dict.fromkeys((wanted[factor], *others)))
 
     def _change(self, wanted: Levels, holder: str) -> Change:
         """The change of a row, of each level the alternative that was used least."""
@@ -154,13 +155,12 @@ class Combination:
 
     def _point(self, wanted: Levels, goal: Goal, change: Change) -> Point | None:
         kept, excluded = {factor for factor, _ in goal}, self.excluded(goal)
-        choices = []
+        choices: dict[str, list[int]] = {}
         for name in self.sizes:
             factor = f"size {name}"
             levels = [n for n in self._near(factor, wanted, kept) if (factor, n) not in excluded]
-            choices.append(list(self._sizes_of(name, levels)))
-        points = (dict(zip(self.sizes, sizes, strict=True)) for sizes in product(*choices))
-        tried = islice(points, _POINTS_TRIED)
+            choices[name] = list(self._sizes_of(name, levels))
+        tried = islice(_points(choices), _POINTS_TRIED)
         return next((point for point in tried if self.plan.problem(point, change) is None), None)
 
     def _sizes_of(self, name: str, levels: Sequence[str]) -> Iterator[int]:
@@ -178,6 +178,15 @@ class Combination:
         values = {_VALUES: wanted[_VALUES], _HOLDER: holder} if _VALUES in wanted else {}
         others = {_DTYPE: dtype, _CONFIGURATION: wanted[_CONFIGURATION]}
         return {**of_sizes, **tails, **layouts, **contiguous, **values, **others}
+
+
+def _points(choices: Mapping[str, Sequence[int]]) -> Iterator[Point]:
+    """The first choice for each dim, then points that depart from it in as few dims as possible."""
+    first = {name: sizes[0] for name, sizes in choices.items()}
+    for count in range(len(choices) + 1):
+        for names in combinations(choices, count):
+            for sizes in product(*(choices[name][1:] for name in names)):
+                yield {**first, **dict(zip(names, sizes, strict=True))}
 
 
 def configuration_change(number: int) -> Change:

@@ -15,15 +15,12 @@ ONLY: dict[Group, str] = {
     "empty": "Only empty inputs fail: return early where there is nothing to do.",
     "one": "Only sizes of one fail: look at what N - 1, squeeze() and broadcasting do there.",
     "odd": "Only odd or equal sizes fail: look at the masks of the last block and at the grid.",
-    "power_of_two": "Only sizes around a power of two fail: look at masks and loops at the edge of a block.",
     "dtype": "Only further dtypes fail: look at what is computed, and stored, in the dtype of an input.",
     "mixed": "Only mixtures of dtypes fail: look at what takes its dtype from another tensor.",
     "large_stride": (
         "Only large strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride."
     ),
-    "random_sizes": "Only random sizes fail: look for what holds at the declared sizes alone.",
     "beyond": "Only sizes beyond the declared ones fail: loop over tiles, or bound them with REQUIRES.",
-    "batch": "Only long batches fail: look for a bound on the grid or the number of rows.",
     "option": "Only other values of a number fail: pass the number to the kernel instead of a constant.",
     "repeat": "Only a second call at the same addresses fails: look for what is kept between calls.",
 }
@@ -60,10 +57,14 @@ def summary_of(
     violations: Sequence[Violation] = (),
     skipped: Sequence[Skip] = (),
     never_launched: Sequence[str] = (),
+    takes: str = "",
 ) -> str:
-    """The outcome in a few sentences: what was found, what was left open, and what was not tried."""
+    """The outcome in a few sentences: what was found, what was left open, and what was not tried.
+
+    `takes`: the conditions under which it fails.
+    """
     if decision == "failed":
-        summary = failed_summary(results, violations)
+        summary = " ".join(filter(None, (failed_summary(results, violations), takes)))
     elif decision == "undecided":
         summary = undecided_summary(results)
     else:
@@ -230,7 +231,7 @@ def undecided_step(results: Sequence[CaseResult]) -> str:
 
 def only_group(wrong: Sequence[CaseResult]) -> Group | None:
     """The one group that all wrong cases belong to; large strides are a layout too. None: several."""
-    groups = {result.group for result in wrong}
+    groups = {result.group for result in wrong} - {"combined"}
     if groups == {"layout", "large_stride"}:
         return "layout"
     return groups.pop() if len(groups) == 1 else None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
+from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.validate.plan import NO_CHANGE, SEPARATOR, Change, PlanBuilder
@@ -13,33 +14,37 @@ def parts_of(label: str) -> list[str]:
     return label.split(SEPARATOR) if label else []
 
 
+def combined_case(plan: PlanBuilder, point: Point, parts: Iterable[str]) -> Case | None:
+    """The case of these sizes and conditions; None where it cannot be run.
+
+    Raises KeyError for a condition that the plan does not know.
+    """
+    named = list(parts)
+    change = change_of(plan, named)
+    if plan.problem(point, change) is not None:
+        return None
+    return plan.case(conditions_of(plan, point, named), point, change)
+
+
 def change_of(plan: PlanBuilder, parts: Iterable[str]) -> Change:
-    """What the conditions stand for together. Raises KeyError for one that the plan does not know."""
+    """What the parts of a label stand for together."""
     return reduce(Change.joined, (plan.labels[part][1] for part in parts), NO_CHANGE)
 
 
-def group_of(plan: PlanBuilder, point: Point, parts: Iterable[str]) -> Group:
-    """Why a case of these conditions is made: the one that is not declared, or that several meet."""
-    groups = list(dict.fromkeys(plan.labels[part][0] for part in parts))
-    of_sizes = size_group(plan, point)
-    if of_sizes == "declared":
-        return "combined" if len(groups) > 1 else groups[0] if groups else "declared"
-    return "combined" if groups else of_sizes
+def conditions_of(plan: PlanBuilder, point: Point, parts: Iterable[str]) -> tuple[Group, ...]:
+    """What is not declared about a case, each once."""
+    return tuple(dict.fromkeys((*_of_sizes(plan, point), *(plan.labels[part][0] for part in parts))))
 
 
-def size_group(plan: PlanBuilder, point: Point) -> Group:
-    """What is unusual about sizes: the first that applies; `declared` where each size is, or is the base's."""
-    return next(_size_groups(plan, point), "declared")
-
-
-def _size_groups(plan: PlanBuilder, point: Point) -> Iterator[Group]:
+def _of_sizes(plan: PlanBuilder, point: Point) -> Iterator[Group]:
+    """What is unusual about sizes that are neither declared nor the base's: the first that applies."""
     declared = plan.declaration.dims
     others = {n: size for n, size in point.items() if size not in (*declared[n], plan.base.get(n))}
     if 0 in others.values():
         yield "empty"
-    if any(size > max(declared[name]) for name, size in others.items()):
+    elif any(size > max(declared[name]) for name, size in others.items()):
         yield "beyond"
-    if 1 in others.values():
+    elif 1 in others.values():
         yield "one"
-    if others:
+    elif others:
         yield "odd"

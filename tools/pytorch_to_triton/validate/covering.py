@@ -2,8 +2,8 @@
 
 Greedy, after AETG (Cohen, Dalal, Fredman and Patton, IEEE TSE 23(7), 1997): each row starts from a goal that
 no row meets yet and takes, factor by factor, the level that meets most of the others. The packages that make
-such arrays take neither goals of several strengths, nor rows that are there already, nor levels that stand for
-whichever of several values fits.
+such arrays take neither goals of several strengths nor levels that stand for whichever of several values
+fits.
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ Levels = Mapping[str, str]
 Goal = frozenset[Level]
 """Levels that are to meet in a row: two or three."""
 Factors = Mapping[str, Sequence[str]]
-Row = TypeVar("Row")
-_ORDERS_TRIED = 4
+Row = TypeVar("Row", covariant=True)
+_ORDERS_TRIED = 6
 """Rows that are compared for each goal; each takes its factors in another order."""
 
 
@@ -48,7 +48,7 @@ class Space(Protocol[Row]):
         """Levels that no row which meets the goal has."""
 
     def place(self, levels: Levels, goal: Goal) -> tuple[Levels, Row] | None:
-        """A row that meets the goal, of these levels as far as possible, and the levels that it has in the end.
+        """A row that meets the goal, of these levels as far as possible, with the levels that it has.
 
         None where there is no such row.
         """
@@ -56,7 +56,9 @@ class Space(Protocol[Row]):
 
 def cover(space: Space[Row], goals: Iterable[Goal], most: int) -> Design[Row]:
     """At most `most` rows that meet the goals, the first goals first."""
-    progress, rows, impossible = _Progress(space.factors, dict.fromkeys(goals)), [], []
+    progress = _Progress(space.factors, dict.fromkeys(goals))
+    rows: list[Row] = []
+    impossible: list[Goal] = []
     while progress.goals and len(rows) < most:
         goal = next(iter(progress.goals))
         excluded = space.excluded(goal)

@@ -104,7 +104,7 @@ def _in_all(fill: Fill, free: Sequence[str], tied: Sequence[str]) -> Change:
     """A fill of all free tensors; ties are given to integers too, and infinities meet their opposites."""
     fills: dict[str, Fill] = dict.fromkeys(free, fill)
     if fill == "inf_ends":
-        fills = {name: ("inf_ends", "inf_opposed")[place % 2] for place, name in enumerate(free)}  # type: ignore[misc]
+        fills = {name: ("inf_ends", "inf_opposed")[place % 2] for place, name in enumerate(free)}
     if fill == "ties":
         fills |= dict.fromkeys(tied, fill)
     label = {"inf_ends": "inf in all", "nan_ends": "nan in all"}.get(fill, _words(fill))

@@ -24,9 +24,9 @@ from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.phrases import cut, listed
 from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR, broke_the_device, names_dtypes
 
-ANY_EXCEPTION: tuple[Group, ...] = ("layout", "large_stride", "empty", "batch", "beyond", "option", "mixed")
+ANY_EXCEPTION: tuple[Group, ...] = ("layout", "large_stride", "empty", "beyond", "option", "mixed")
 """Beyond what is declared: any exception keeps a caller from wrong results."""
-OWN_REFUSAL: tuple[Group, ...] = ("odd", "one", "power_of_two", "random_sizes")
+OWN_REFUSAL: tuple[Group, ...] = ("odd", "one")
 """Among the declared sizes: only a `raise` or `assert`, of the candidate or of Triton's compiler."""
 UNLAUNCHED: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
 """Violations that a call does not show before it returns."""
@@ -40,10 +40,7 @@ LONGEST = 160
 SUBJECTS: dict[Group, str] = {
     "odd": "odd sizes",
     "one": "sizes of one",
-    "power_of_two": "sizes around a power of two",
-    "random_sizes": "random sizes",
     "empty": "empty inputs",
-    "batch": "long batches",
     "beyond": "sizes beyond the declared ones",
     "layout": "other memory layouts",
     "large_stride": "rows far apart",
@@ -54,7 +51,6 @@ SIZES = ("right at the sizes that it accepts", "State the sizes in REQUIRES, or 
 REACH: dict[Group, tuple[str, str]] = {
     **dict.fromkeys(OWN_REFUSAL, SIZES),
     "empty": ("right for one element and more", "Return early where there is nothing to do."),
-    "batch": ("right at the declared sizes", "Bound the size with REQUIRES, or loop over the rows."),
     "beyond": ("right at the declared sizes", "Bound the size with REQUIRES, or loop over blocks."),
     "layout": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
     "large_stride": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
@@ -78,15 +74,15 @@ LENIENT = Strictness()
 
 def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Limit | None:
     """The limit that an exception of the candidate's shows; None where it is a mistake."""
-    loud = case.group in ANY_EXCEPTION or (case.group in OWN_REFUSAL and failure.statement)
-    if not loud or broke_the_device(failure) or any(violations):
+    condition = refused_condition(case, failure)
+    if condition is None or broke_the_device(failure) or any(violations):
         return None
-    mixture = case.group == "mixed"
+    mixture = condition == "mixed"
     of_dtypes: LimitKind = "dtypes_named" if names_dtypes(failure) else "dtypes"
-    up_to, fix = REACH[case.group]
+    up_to, fix = REACH[condition]
     return Limit(
         kind=of_dtypes if mixture else "exception",
-        subject=listed(mixed(case)) if mixture else SUBJECTS[case.group],
+        subject=listed(mixed(case)) if mixture else SUBJECTS[condition],
         what=f"{MUST_SHARE}, or it raises {in_short(failure)}" if mixture else f"raise {in_short(failure)}",
         up_to=up_to,
         fix=fix,
@@ -95,6 +91,12 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
         tensors=mixed(case) if mixture else (),
         cases=(case.name,),
     )
+
+
+def refused_condition(case: Case, failure: Failure) -> Group | None:
+    """Which of the case's conditions a candidate may refuse; None: none."""
+    allowed = (*ANY_EXCEPTION, *OWN_REFUSAL) if failure.statement else ANY_EXCEPTION
+    return next((group for group in allowed if group in (case.conditions or (case.group,))), None)
 
 
 def in_short(failure: Failure) -> str:
@@ -179,7 +181,7 @@ def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) ->
     found: dict[str, bool] = {}
     for result in results:
         case = cases.get(result.name)
-        for tensor in tensors_in(case.arguments) if case and case.group == "layout" else ():
+        for tensor in tensors_in(case.arguments) if case and "layout" in case.conditions else ():
             if tensor.layout in ("transposed", "sliced"):
                 found[tensor.name] = found.get(tensor.name, True) and result.status == "passed"
     return {name for name, passed in found.items() if passed}

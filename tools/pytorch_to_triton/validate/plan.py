@@ -104,10 +104,12 @@ class PlanBuilder:
         self.cases: dict[str, Case] = {}
         self.skipped: dict[str, str] = {}
         self.labels: dict[str, tuple[Group, Change]] = {}
-        """What each condition of a label stands for, at whatever sizes, and the group of a case that has no other."""
+        """What each condition stands for, at whatever sizes, and the group of a case that has no other."""
         self.untried: dict[str, str] = {}
         """Declared sizes, `N=1000000`, that no case has because they are too large, with the reason."""
         self._repeats: dict[str, Case] = {}
+        self._problems: dict[tuple[int, ...], str | None] = {}
+        """Why sizes cannot be run, by the limit and the sizes: thousands are asked about."""
 
     def add(self, group: Group, point: Point, change: Change = NO_CHANGE) -> bool:
         """Whether the case is in the plan now; when it is not, the reason is."""
@@ -118,7 +120,7 @@ class PlanBuilder:
         if why := self.problem(point, change):
             self.skipped[name] = why
             return False
-        self.cases[name] = self.case(group, point, change)
+        self.cases[name] = self.case((group,), point, change)
         return True
 
     def add_nearest(self, group: Group, point: Point, fixed: str | None = None) -> Point | None:
@@ -137,6 +139,10 @@ class PlanBuilder:
         declared = all(near[name] in sizes for name, sizes in others.items())
         self.add("reduced" if group == "declared" and not declared else group, near)
         return near
+
+    def put(self, case: Case) -> None:
+        """Adds a case that is made already, where none has its name."""
+        self.cases.setdefault(case.name, case)
 
     @contextmanager
     def limited_to(self, elements: int) -> Iterator[None]:
@@ -159,7 +165,7 @@ class PlanBuilder:
         if tensors_in(self.cases[name_of(point)].arguments):
             change = Change(AGAIN)
             self.know("repeat", change)
-            self._repeats[name_of(point)] = self.case("repeat", point, change)
+            self._repeats[name_of(point)] = self.case(("repeat",), point, change)
 
     def know(self, group: Group, change: Change) -> None:
         """Keeps what the label stands for."""
@@ -169,11 +175,13 @@ class PlanBuilder:
     def leave_out(self, what: str, why: str) -> None:
         self.skipped[what] = why
 
-    def case(self, group: Group, point: Point, change: Change = NO_CHANGE) -> Case:
+    def case(self, conditions: tuple[Group, ...], point: Point, change: Change = NO_CHANGE) -> Case:
         """The case, in the plan or not. Raises BadDeclaration where a tensor cannot be generated."""
+        group = "combined" if len(conditions) > 1 else (*conditions, "declared")[0]
         return Case(
             name=name_of(point, change.label),
             group=group,
+            conditions=conditions,
             dims=point,
             arguments=self._arguments(point, change),
             label=change.label,
@@ -184,16 +192,23 @@ class PlanBuilder:
 
     def problem(self, point: Point, change: Change = NO_CHANGE) -> str | None:
         """Why these sizes cannot be run; None when they can."""
+        key = (self.limits.elements, *point.values())
+        if key not in self._problems:
+            self._problems[key] = self._size_problem(point)
+        if self._problems[key] or "large_stride" not in change.layouts.values():
+            return self._problems[key]
+        return self._span_problem(tensors_in(self._arguments(point, change)))
+
+    def _size_problem(self, point: Point) -> str | None:
         if broken := self.declaration.violated(point):
             return f"requires {broken}"
         try:
-            tensors = tensors_in(self._arguments(point, change))
+            elements = self._elements(point)
         except BadDeclaration as error:
             return error.message.partition("\n")[0]
-        elements = sum(tensor.elements for tensor in tensors)
         if elements > self.limits.elements:
             return f"{elements:,} elements are over this run's limit of {self.limits.elements:,}"
-        return self._span_problem(tensors)
+        return None
 
     def note_untried(self) -> None:
         """Keep the declared sizes that requirements allow and that no case has, as they are too large."""

@@ -39,7 +39,6 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
         *sorted(plain, key=lambda case: case.elements)[:1],
         *odd[:1],
         *odd[-1:],
-        *[case for case in small if case.group == "power_of_two"][-1:],
         *[case for case in small if case.group == "one"][-1:],
     ]
     for layout in LAYOUTS:

@@ -23,10 +23,11 @@ from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
-from pytorch_to_triton.validate.cases import CasePlan, case_for, plan_cases
+from pytorch_to_triton.validate.case_names import case_named
+from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.exchange_folder import exchange_folder
-from pytorch_to_triton.validate.host_code import Switch, kernels_in, switches_in
+from pytorch_to_triton.validate.host_code import kernels_in, switches_in
 from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
@@ -37,11 +38,12 @@ from pytorch_to_triton.validate.notes import (
     notes_on_values,
 )
 from pytorch_to_triton.validate.observation import Observation
-from pytorch_to_triton.validate.plan import CaseSizeLimits
+from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
+from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
+from pytorch_to_triton.validate.refusals import milder_of, with_blame
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
-from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
@@ -136,9 +138,14 @@ class Validation:
         declaration = problem.declaration
         await refuse_too_large(setting.worker, declaration, setting.runtime)
         source = source_of(request.candidate)
-        switches = switches_in(source, declaration)
-        plan = planned(self.description, request, declaration, limits, setting.seed, switches)
-        plan = chosen(plan, request, declaration, limits)
+        builder = build_plan(
+            declaration,
+            limits,
+            seed=setting.seed,
+            switches=switches_in(source, declaration),
+            all_mixtures=request.require_mixed_dtypes,
+        )
+        plan = chosen(planned(self.description, request, builder), request, builder)
         refuse_empty(plan)
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
@@ -146,15 +153,19 @@ class Validation:
         trial = ValidationTrial(setting, Policy(request.allow_torch), self.reference, candidate_workers)
         memory = MemoryCheck()
         try:
-            judged = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory, listener)
-            found = [memory.merged(one.result) for one in judged]
-            refuse_unrunnable_reference(found, self.reference.target, request.cases)
-            results = with_limits(found, plan.cases, strictness_of(request))
-            smallest = None if request.cases else await shrunk(trial, declaration, results, limits)
+            tools = TOOLS if request.thorough else ()
+            judged = await tried(trial, plan.cases, tools, memory, listener)
+            cases, judged, milder = await retried(trial, builder, plan.cases, judged)
+            judged = await trial.finish(judged, cases[-1] if cases else None)
+            measured = [memory.merged(case.result) for case in judged]
+            refuse_unrunnable_reference(measured, self.reference.target, request.cases)
+            results = with_limits(with_blame(measured, milder), cases, strictness_of(request))
+            reduction = None if request.cases else await reduce_failure(trial, builder, cases, results)
+            results = [*results, *reduction.further(results)] if reduction else results
         finally:
             await candidate_workers.close()
-        seen = tuple(one.seen for one in judged)
-        return verdict_of(Findings(request, plan, tuple(results), seen, memory, smallest, source), trial)
+        seen = tuple(case.seen for case in judged)
+        return verdict_of(Findings(request, plan, tuple(results), seen, memory, reduction, source), trial)
 
 
 async def tried(
@@ -169,8 +180,25 @@ async def tried(
     async with task_group() as group:
         if not trial.setting.runtime.interpreter:
             group.start_soon(check_memory, trial, cases, tools, memory)
-        judged = await trial.run(cases, listener)
-    return await trial.finish(judged, cases[-1] if cases else None)
+        judged += await trial.run(cases, listener)
+    return judged
+
+
+async def retried(
+    trial: ValidationTrial, plan: PlanBuilder, cases: Sequence[Case], judged: Sequence[JudgedCase]
+) -> tuple[list[Case], list[JudgedCase], dict[str, Case]]:
+    """The cases with those that stand for refused ones, as they were judged; and which stand for which."""
+    run, results, milder = list(cases), list(judged), dict[str, Case]()
+    latest: Sequence[Case] = cases
+    while latest:
+        names = {case.name for case in latest}
+        asked = milder_of(plan, latest, [case.result for case in results if case.result.name in names])
+        milder |= asked
+        known = {case.name for case in run}
+        latest = list({case.name: case for case in asked.values() if case.name not in known}.values())
+        results += await trial.run(latest) if latest else []
+        run += latest
+    return run, results, milder
 
 
 def strictness_of(request: ValidationRequest) -> Strictness:
@@ -190,38 +218,24 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own, elements))
 
 
-def planned(
-    reference: Description,
-    request: ValidationRequest,
-    declaration: Declaration,
-    limits: CaseSizeLimits,
-    seed: int,
-    switches: Sequence[Switch],
-) -> CasePlan:
+def planned(reference: Description, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
     """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
 
     That call is then the declared one, and cases of the same shapes with other values, and of other sizes,
     are generated ones. Where it is too large, the small sizes stand in for it.
     """
-    plan = plan_cases(
-        declaration,
-        limit_elements=limits.elements,
-        limit_span_bytes=limits.span_bytes,
-        seed=seed,
-        all_mixtures=request.require_mixed_dtypes,
-        switches=switches,
-    )
-    own = examples_case(reference)
-    if own is None or request.options.inputs:
+    plan = plan_of(builder)
+    call = examples_case(reference)
+    if call is None or request.options.inputs:
         return plan
-    elements = sum(elements_of(example) for example in reference.examples or ())
-    if elements > limits.own_elements:
-        why = f"{elements:,} elements are over this run's limit of {limits.own_elements:,}"
+    elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
+    if elements > most:
+        why = f"{elements:,} elements are over this run's limit of {most:,}"
         return CasePlan(
             cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
         )
     return CasePlan(
-        cases=(own, *(beside_own(case, declaration) for case in plan.cases)), skipped=plan.skipped
+        cases=(call, *(beside_own(case, builder.declaration) for case in plan.cases)), skipped=plan.skipped
     )
 
 
@@ -240,9 +254,7 @@ def beside_own(case: Case, declaration: Declaration) -> Case:
     return case.model_copy(update={"group": "special" if case.dims == declaration.generated else "beyond"})
 
 
-def chosen(
-    plan: CasePlan, request: ValidationRequest, declaration: Declaration, limits: CaseSizeLimits
-) -> CasePlan:
+def chosen(plan: CasePlan, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
     """The plan's cases that the request names, and others that it spells out; without names the whole plan.
 
     Raises BadInput for a name that stands for no case.
@@ -252,9 +264,7 @@ def chosen(
     by_name = {case.name: case for case in plan.cases}
     named: dict[str, Case] = {}
     for name in request.cases:
-        case = by_name.get(name) or case_for(
-            declaration, name, limit_elements=limits.elements, limit_span_bytes=limits.span_bytes
-        )
+        case = by_name.get(name) or case_named(builder, name)
         if case.again_after is not None and case.again_after in by_name:
             named[case.again_after] = by_name[case.again_after]
         named[name] = case
@@ -276,7 +286,7 @@ class Findings:
     results: tuple[CaseResult, ...]
     observations: tuple[Observation, ...]
     memory: MemoryCheck
-    smallest: str | None
+    reduction: Reduction | None
     source: str
     """Of the candidate's file."""
 
@@ -291,7 +301,10 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     violations = (*found.memory.violations, *violations_of_traces(trial.candidate.traces))
     decision = decide(results, violations, found.request.cases)
     wrong = wrong_of(results)
-    telling = found.smallest or (most_telling(wrong).name if wrong else None)
+    reduction = found.reduction
+    smallest = reduction.case.name if reduction else None
+    takes = reduction.sentence if reduction else ""
+    telling = smallest or (most_telling(wrong).name if wrong else None)
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
     behavior = behavior_of(found.observations)
     never_launched = found.never_launched(behavior.kernels)
@@ -304,7 +317,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         *found.memory.notes_on(results),
     )
     return Verdict(
-        summary=summary_of(decision, results, violations, found.plan.skipped, never_launched),
+        summary=summary_of(decision, results, violations, found.plan.skipped, never_launched, takes),
         next_step=next_step_of(decision, results, violations, never_launched),
         verdict=decision,
         candidate=str(found.request.candidate),
@@ -316,7 +329,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         limits=limits_in(results),
         behavior=behavior,
         never_launched=never_launched,
-        smallest=found.smallest,
+        smallest=smallest,
         replay=command(found.request, setting.runtime, setting.seed, telling),
         seed=setting.seed,
         device="CPU, Triton's interpreter" if interpreter else trial.reference.device,

@@ -1,0 +1,140 @@
+"""What a mistake takes: the failing case with no more conditions, and no larger sizes, than still show it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.sizes import Point
+from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
+from pytorch_to_triton.validate.conditions import combined_case, parts_of
+from pytorch_to_triton.validate.phrases import listed
+from pytorch_to_triton.validate.plan import PlanBuilder
+from pytorch_to_triton.validate.trial import JudgedCase, ValidationTrial
+
+SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
+"""Sizes that each dim is tried at: tiny ones, and those just past a block."""
+CLEAR = 0.5
+"""Cases in which a smaller share than this of the largest is wrong may be so by chance."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A case that fails as the telling one does; without any of its conditions it is right."""
+
+    case: Case
+    judged: JudgedCase
+    right_at: Mapping[str, int]
+    """Of the dims whose size is a condition, a size at which the rest is right."""
+
+    def further(self, results: Sequence[CaseResult]) -> list[CaseResult]:
+        """Its result, where it is none of these."""
+        names = {result.name for result in results}
+        return [self.judged.result] if self.case.name not in names else []
+
+    @property
+    def sentence(self) -> str:
+        """What it takes, where that is more than one condition."""
+        sizes = [
+            f"{dim}={self.case.dims[dim]} (right at {dim}={size})" for dim, size in self.right_at.items()
+        ]
+        conditions = [*sizes, *parts_of(self.case.label)]
+        return f"It takes {listed(conditions)} together." if len(conditions) > 1 else ""
+
+
+async def reduce_failure(
+    trial: ValidationTrial, plan: PlanBuilder, cases: Sequence[Case], results: Sequence[CaseResult]
+) -> Reduction | None:
+    """The mistake of the most telling case, reduced by delta debugging; None where there is none.
+
+    A case that crashes or runs out of time is left as it is.
+    """
+    wrong = [result for result in wrong_of(results) if result.mismatches or result.violations]
+    if not wrong or not plan.declaration.inputs:
+        return None
+    by_name = {case.name: case for case in cases}
+    alike = [
+        result for result in wrong if same_mistake(result, most_telling(wrong)) and result.name in by_name
+    ]
+    clear = max(map(share_wrong, alike), default=0.0) * CLEAR
+    start = min(
+        (result for result in alike if share_wrong(result) >= clear),
+        key=lambda result: (len(by_name[result.name].conditions), by_name[result.name].elements),
+        default=None,
+    )
+    if start is None or by_name[start.name].again_after or not is_known(plan, by_name[start.name]):
+        return None
+    return await _Reducer(trial, plan, start, by_name[start.name]).reduced()
+
+
+def is_known(plan: PlanBuilder, case: Case) -> bool:
+    return set(parts_of(case.label)) <= plan.labels.keys()
+
+
+def share_wrong(result: CaseResult) -> float:
+    """Of its outputs' elements; all where a rule is broken."""
+    elements = sum(output.elements for output in result.outputs)
+    if result.violations or not elements:
+        return 1.0
+    return sum(output.failing for output in result.outputs) / elements
+
+
+@dataclass
+class _Reducer:
+    trial: ValidationTrial
+    plan: PlanBuilder
+    start: CaseResult
+    case: Case
+    judged: JudgedCase | None = None
+
+    async def reduced(self) -> Reduction | None:
+        for part in parts_of(self.case.label):
+            await self.takes(self.case.dims, [other for other in parts_of(self.case.label) if other != part])
+        right_at: dict[str, int] = {}
+        for dim in self.case.dims:
+            for size in self.plain_sizes(dim):
+                if not await self.takes({**self.case.dims, dim: size}, parts_of(self.case.label)):
+                    right_at[dim] = size
+                    break
+        for dim in self.case.dims:
+            await self.shrink(dim)
+        return Reduction(self.case, self.judged, right_at) if self.judged else None
+
+    def plain_sizes(self, dim: str) -> Iterator[int]:
+        """The base's size, and the power of two next to it, which fills a block."""
+        base = self.plan.base[dim]
+        yield from (size for size in (base, 1 << (base - 1).bit_length()) if size != self.case.dims[dim])
+
+    async def takes(self, point: Point, parts: Sequence[str]) -> bool:
+        """Whether the mistake is still there: then this is the case to go on with."""
+        case = combined_case(self.plan, point, parts)
+        if case is None:
+            return True
+        [judged] = await self.trial.run([case])
+        if not self.is_alike(judged.result):
+            return False
+        self.case, self.judged = case, judged
+        return True
+
+    def is_alike(self, result: CaseResult) -> bool:
+        """Whether it is the same mistake, and not in a few elements alone, by chance."""
+        return same_mistake(result, self.start) and share_wrong(result) >= CLEAR * share_wrong(self.start)
+
+    async def shrink(self, dim: str) -> None:
+        """Make one dim as small as the mistake allows."""
+        points = ({**self.case.dims, dim: size} for size in SMALL if size < self.case.dims[dim])
+        smaller = (combined_case(self.plan, point, parts_of(self.case.label)) for point in points)
+        cases = [case for case in smaller if case is not None]
+        for case, judged in zip(cases, await self.trial.run(cases) if cases else [], strict=True):
+            if self.is_alike(judged.result):
+                self.case, self.judged = case, judged
+                return
+
+
+def same_mistake(result: CaseResult, other: CaseResult) -> bool:
+    """Whether two results share a kind of mismatch or violation."""
+    return bool(mistakes(result) & mistakes(other))
+
+
+def mistakes(result: CaseResult) -> set[str]:
+    return {m.kind for m in result.mismatches} | {v.kind for v in result.violations}
