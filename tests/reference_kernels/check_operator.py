@@ -13,7 +13,8 @@ import torch
 
 from pytorch_to_triton.docs.kernel_pages import page_of
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import plan_cases
+from pytorch_to_triton.validate.cases import build_plan
+from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter import install
@@ -115,7 +116,7 @@ def copied(value: Any, keep_requires_grad: bool) -> Any:
 def arguments_of(contents: Any, *, differentiable: bool) -> dict[str, Any]:
     """Those of the first small case that the file declares, in float32."""
     declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
-    cases = plan_cases(declaration, limit_elements=LIMIT_ELEMENTS).cases
+    cases = build_plan(declaration, CaseSizeLimits(LIMIT_ELEMENTS, None)).in_order()
     case = max(cases[:4], key=lambda case: sum(case.dims.values()))
     arguments = generate_arguments(case.model_dump(mode="json"), seed=1)
     for value in arguments.values():

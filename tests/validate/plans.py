@@ -1,23 +1,54 @@
 """Planning cases, and reading plans."""
 
+from collections.abc import Sequence
+
 from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
-from pytorch_to_triton.inputs.declaration import parse_declaration
+from pytorch_to_triton.inputs.declaration import Declaration, parse_declaration
 from pytorch_to_triton.inputs.sizes import Point
-from pytorch_to_triton.validate.cases import CasePlan, plan_cases
+from pytorch_to_triton.validate.case_names import case_named as case_of
+from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
+from pytorch_to_triton.validate.host_code import Switch
+from pytorch_to_triton.validate.plan import CaseSizeLimits
 
 LIMIT = 10_000_000
 SPAN = 2**36
 
 
-def plan_of(
+def planned(
     inputs: dict[str, object],
     dims: dict[str, object],
     *requires: str,
     limit: int = LIMIT,
     seed: int | None = None,
+    switches: Sequence[Switch] = (),
 ) -> CasePlan:
-    declaration = parse_declaration(inputs, dims, requires)
-    return plan_cases(declaration, limit_elements=limit, limit_span_bytes=SPAN, seed=seed)
+    return plan_cases(parse_declaration(inputs, dims, requires), limit=limit, seed=seed, switches=switches)
+
+
+def plan_cases(
+    declaration: Declaration,
+    *,
+    limit: int = LIMIT,
+    span: int | None = SPAN,
+    seed: int | None = None,
+    switches: Sequence[Switch] = (),
+    configurations: int = 1,
+    all_mixtures: bool = False,
+) -> CasePlan:
+    builder = build_plan(
+        declaration,
+        CaseSizeLimits(limit, span),
+        seed=seed,
+        switches=switches,
+        configurations=configurations,
+        all_mixtures=all_mixtures,
+    )
+    return plan_of(builder)
+
+
+def case_for(declaration: Declaration, name: str, *, limit: int = LIMIT, span: int | None = SPAN) -> Case:
+    """The case of this name, planned or not."""
+    return case_of(build_plan(declaration, CaseSizeLimits(limit, span), all_mixtures=True), name)
 
 
 def names(plan: CasePlan, group: str | None = None) -> list[str]:
@@ -37,4 +68,4 @@ def case_named(plan: CasePlan, name: str) -> Case:
 
 
 def tensor(case: Case, name: str) -> TensorArgument:
-    return next(found for found in tensors_in(case.arguments) if found.name == name)
+    return next(argument for argument in tensors_in(case.arguments) if argument.name == name)

@@ -3,27 +3,16 @@
 import pytest
 
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.inputs.case import Case, TensorArgument, tensors_in
+from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import case_for, plan_cases
 
-LIMIT = 10_000_000
-SPAN = 2**36
+from .plans import case_for, plan_cases, tensor
+
 DIMS: dict[str, object] = {"M": [1, 7, 256], "N": [1, 64, 1000, 4096]}
 
 
-def planned() -> tuple[Case, ...]:
-    declaration = parse_declaration(X, DIMS)
-    return plan_cases(declaration, limit_elements=LIMIT, limit_span_bytes=SPAN).cases
-
-
-def tensor(case: Case, name: str) -> TensorArgument:
-    return next(found for found in tensors_in(case.arguments) if found.name == name)
-
-
 def again(name: str, inputs: dict[str, object], dims: dict[str, object], *requires: str) -> Case:
-    declaration = parse_declaration(inputs, dims, requires)
-    return case_for(declaration, name, limit_elements=LIMIT, limit_span_bytes=SPAN)
+    return case_for(parse_declaration(inputs, dims, requires), name)
 
 
 X: dict[str, object] = {"x": "float32|bfloat16[M, N]"}
@@ -32,49 +21,44 @@ X: dict[str, object] = {"x": "float32|bfloat16[M, N]"}
 @pytest.mark.parametrize(
     ("name", "group"),
     [
-        ("M=3 N=5", "requested"),
-        ("M=3 N=5 x transposed", "layout"),
-        ("M=3 N=5 x rows far apart", "large_stride"),
-        ("M=3 N=5 bfloat16", "dtype"),
-        ("M=3 N=5 bfloat16 nan in x", "special"),
-        ("M=3 N=5 equal rows", "special"),
-        ("M=3 N=5 all strided", "layout"),
-        ("M=3 N=5 bfloat16 all strided", "layout"),
-        ("M=3 N=5 minus inf row in x", "special"),
-        ("M=3 N=5 called again", "repeat"),
+        ("M=3 N=5", "odd"),
+        ("M=7 N=64", "declared"),
+        ("M=7 N=64 x transposed", "layout"),
+        ("M=7 N=64 x rows far apart", "large_stride"),
+        ("M=7 N=64 bfloat16", "dtype"),
+        ("M=7 N=64 equal rows", "special"),
+        ("M=7 N=64 called again", "repeat"),
+        ("M=7 N=64 bfloat16, nan in x", "combined"),
+        ("M=3 N=5 x sliced", "combined"),
+        ("M=3 N=5 bfloat16, x transposed, minus inf row in x", "combined"),
     ],
 )
-def test_a_name_makes_a_case_of_any_allowed_sizes(name: str, group: str) -> None:
+def test_a_name_makes_a_case_of_any_allowed_sizes_and_conditions(name: str, group: str) -> None:
     case = again(name, X, DIMS)
-    assert (case.name, case.group, case.dims) == (name, group, {"M": 3, "N": 5})
-    assert tensor(case, "x").shape == (3, 5)
-    like = next(other for other in planned() if other.label == case.label)
-    for trait in ("dtype", "layout", "fill"):
-        assert getattr(tensor(case, "x"), trait) == getattr(tensor(like, "x"), trait)
-    assert case.again_after == ("M=3 N=5" if group == "repeat" else None)
+    assert (case.name, case.group) == (name, group)
+    assert tensor(case, "x").shape == (case.dims["M"], case.dims["N"])
+    x = tensor(case, "x")
+    assert (x.dtype == "bfloat16") == ("bfloat16" in name)
+    assert (x.layout == "transposed") == ("transposed" in name)
+    assert (x.fill == "minus_inf_row") == ("minus inf row" in name)
+    assert case.again_after == ("M=7 N=64" if group == "repeat" else None)
+
+
+def test_each_planned_case_is_made_again_from_its_name() -> None:
+    declaration = parse_declaration(X, DIMS)
+    for case in plan_cases(declaration, seed=7).cases:
+        assert case_for(declaration, case.name) == case
 
 
 def test_sizes_in_another_order_name_the_same_case() -> None:
-    (sliced,) = (case for case in planned() if case.name == "M=7 N=64 x sliced")
-    assert again(" N=64  M=7 x sliced", X, DIMS) == sliced
+    assert again(" N=64  M=7 x sliced", X, DIMS) == again("M=7 N=64 x sliced", X, DIMS)
 
 
 def test_a_tenfold_constant_is_made_again_at_any_sizes() -> None:
-    case = again("M=3 N=5 eps x 10", {**X, "eps": 1e-5}, DIMS)
+    case = again("M=7 N=64 eps x 10", {**X, "eps": 1e-5}, DIMS)
     (eps,) = (item for item in case.arguments if item.form == "constant")
     assert (case.group, eps.value) == ("option", pytest.approx(1e-4))
     assert again("eps x 10", {"eps": 1.0}, {}).name == "eps x 10"
-
-
-def test_a_case_of_random_sizes_is_made_again_without_its_seed() -> None:
-    declaration = parse_declaration(X, DIMS)
-    cases = plan_cases(declaration, limit_elements=LIMIT, seed=7).cases
-    at_random = [case for case in cases if case.group == "random_sizes"]
-    assert len(at_random) == 3
-    for case in at_random:
-        alone = case_for(declaration, case.name, limit_elements=LIMIT)
-        assert alone == case.model_copy(update={"group": "requested"})
-        assert case_for(declaration, case.name, limit_elements=LIMIT, seed=7) == case
 
 
 def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() -> None:
@@ -88,7 +72,7 @@ def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() ->
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
-        ("M=7 N=64 x transpsed", "No case has the label 'x transpsed'.", "M=7 N=64 x transposed"),
+        ("M=7 N=64 x transpsed", "No case has the condition 'x transpsed'.", "M=7 N=64 x transposed"),
         ("M=7 K=64", "names K, which is no dimension", "Dimensions are M, N."),
         ("M=7", "has no size of N", "Start with M=SIZE N=SIZE. Nearest: M=7 N="),
         ("base", "has no size of M, N", "Start with M=SIZE N=SIZE."),
@@ -99,7 +83,6 @@ def test_cases_without_dimensions_and_without_inputs_of_ours_are_made_again() ->
         ("M=7000000 N=64", "896,000,000 elements are over this run's limit", "Name other sizes."),
         ("M=1 N=1 x rows far apart", "cannot be run: requires N % 4 == 0.", "Name other sizes."),
         ("M=1 N=0 x rows far apart", "it has no two rows to move apart.", "Name other sizes."),
-        ("M=7 N=64 inf in e", "inf in e is left out: float8_e4m3fn has no infinity.", "nan in e"),
     ],
 )
 def test_a_name_that_fits_nothing_is_refused_with_the_nearest_ones(
@@ -114,4 +97,4 @@ def test_a_name_that_fits_nothing_is_refused_with_the_nearest_ones(
 def test_a_case_of_large_strides_is_refused_where_the_run_has_no_room() -> None:
     declaration = parse_declaration({"x": "float32[M]"}, {"M": [8]})
     with pytest.raises(BadInput, match="sets no memory aside"):
-        case_for(declaration, "M=8 x rows far apart", limit_elements=LIMIT)
+        case_for(declaration, "M=8 x rows far apart", span=None)

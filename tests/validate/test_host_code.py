@@ -5,7 +5,6 @@ from textwrap import dedent
 import pytest
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.host_code import Switch, kernels_in, switches_in
 
 DECLARED = parse_declaration({"x": "float32[M, N]", "w": "float32[2 * N]"}, {"M": [1, 3], "N": [1, 64]})
@@ -85,32 +84,3 @@ def test_kernels_are_those_that_the_code_around_them_names() -> None:
 def test_what_is_not_python_says_nothing() -> None:
     assert kernels_in("def run(:") == frozenset()
     assert switches_in("def run(:", DECLARED) == ()
-
-
-def test_past_each_such_size_there_is_a_case_with_the_other_sizes_small_enough() -> None:
-    plan = plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(16384, ("N",))])
-    past, strided = (case for case in plan.cases if case.dims["N"] > 16384)
-    assert (past.dims["N"], past.group) == (16385, "beyond")
-    assert (strided.dims, strided.group, strided.label) == (past.dims, "layout", "all strided")
-
-
-def test_a_size_that_a_case_is_past_already_needs_no_other() -> None:
-    plain = plan_cases(DECLARED, limit_elements=2**21, seed=7)
-    found = plan_cases(DECLARED, limit_elements=2**21, seed=7, switches=[Switch(60, ("N",))])
-    (added,) = (case for case in found.cases if case not in plain.cases)
-    assert added.label == "all strided", "but no case has its other layouts there"
-    assert any(case.dims == added.dims for case in plain.cases)
-
-
-def test_with_two_other_dimensions_each_is_once_smaller_than_the_one_before() -> None:
-    three = parse_declaration({"x": "float32[M, N, D]"}, {"M": [1, 33], "N": [33], "D": [64]})
-    plan = plan_cases(three, limit_elements=2**21, seed=7, switches=[Switch(128, ("D",))])
-    past = [case.dims for case in plan.cases if case.dims["D"] > 128]
-    assert {"M": 33, "N": 33, "D": 129} in past
-    assert {"M": 33, "N": 17, "D": 129} in past
-
-
-def test_where_sizes_must_be_multiples_the_next_multiple_is_tried() -> None:
-    by_16 = parse_declaration({"x": "float32[N]"}, {"N": [16, 32]}, ["N % 16 == 0"])
-    plan = plan_cases(by_16, limit_elements=2**21, seed=7, switches=[Switch(1024, ("N",))])
-    assert 1040 in {case.dims["N"] for case in plan.cases}

@@ -14,7 +14,6 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import declaration_of, describe
 from pytorch_to_triton.validate.behavior import Policy
-from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.memory_check import (
     TOOLS,
     MemoryCheck,
@@ -24,6 +23,8 @@ from pytorch_to_triton.validate.memory_check import (
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, ValidationTrial, units
 from pytorch_to_triton.validate.validate import open_validation
+
+from .plans import plan_cases
 
 pytestmark = pytest.mark.anyio
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -40,7 +41,7 @@ sys.exit(code)
 
 async def planned(worker: WorkerClient, target: Target, runtime: Runtime) -> tuple[Case, ...]:
     described = await describe(worker, target, "reference", runtime)
-    return plan_cases(declaration_of(described, described), limit_elements=2**12).cases
+    return plan_cases(declaration_of(described, described), limit=2**12, span=None).cases
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from pytorch_to_triton.inputs.declaration import parse_declaration
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, NoResult
-from pytorch_to_triton.validate.cases import plan_cases
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
+
+from .plans import plan_cases
 
 REFERENCE = Target(path=Path("/a/ref.py"), name="f")
 RAISED = "The reference raised ValueError at ref.py:6: bad shape"
@@ -61,5 +62,5 @@ def test_what_is_not_about_the_reference_s_own_code_is_left_to_the_verdict(reaso
 def test_a_plan_without_a_case_is_refused_with_the_reason() -> None:
     declaration = parse_declaration({"x": "float32[100000, 1000]"}, {}, [])
     with pytest.raises(BadInput, match="100,000,000 elements are over this run's limit of 2,097,152"):
-        refuse_empty(plan_cases(declaration, limit_elements=2**21))
-    refuse_empty(plan_cases(declaration, limit_elements=2**27))
+        refuse_empty(plan_cases(declaration, limit=2**21))
+    refuse_empty(plan_cases(declaration, limit=2**27))

@@ -14,7 +14,7 @@ from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.loading.target import load
 
-from ..validate.plans import plan_of
+from ..validate.plans import planned
 from .dtype_references import ROWS, Row, in_inference_mode, of_numbers
 from .oracles import CASE, SEED, oracle, truth_of, values
 from .references_of_many_operators import MANY, Reference
@@ -269,7 +269,7 @@ FILES = sorted([*ROOT.glob("reference_kernels/*.py"), *ROOT.glob("tests/kernels/
 def test_references_of_good_kernels_are_run_in_float64(path: Path, tmp_path: Path) -> None:
     reference = load({"path": path, "name": None}, "reference")
     contents = vars(reference.contents)
-    plan = plan_of(contents["INPUTS"], contents["DIMS"], *contents.get("REQUIRES", ()), limit=2**12, seed=1)
+    plan = planned(contents["INPUTS"], contents["DIMS"], *contents.get("REQUIRES", ()), limit=2**12, seed=1)
     for case in [case for case in plan.cases if case.group in ("declared", "reduced", "dtype")][-2:]:
         given = generate_arguments(case.model_dump(mode="json"), 1)
         made = oracle(reference.call, given, tmp_path / case.name.replace("/", "_"))

@@ -14,7 +14,8 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytorch_to_triton.inputs.declaration import parse_declaration
-from pytorch_to_triton.validate.cases import plan_cases
+from pytorch_to_triton.validate.cases import build_plan
+from pytorch_to_triton.validate.plan import CaseSizeLimits
 from pytorch_to_triton.worker.calls.generate import generate_arguments
 from pytorch_to_triton.worker.calls.tensors import leaves
 from pytorch_to_triton.worker.interpreter.autotuning import InterpreterDriver
@@ -39,7 +40,7 @@ OWNERS = (
 def inputs_of(contents: ModuleType) -> list[dict[str, Any]]:
     """The arguments of the first small cases that the file declares."""
     declaration = parse_declaration(contents.INPUTS, contents.DIMS, getattr(contents, "REQUIRES", []))
-    cases = plan_cases(declaration, limit_elements=LIMIT_ELEMENTS).cases[:CASES]
+    cases = build_plan(declaration, CaseSizeLimits(LIMIT_ELEMENTS, None)).in_order()[:CASES]
     assert cases
     return [generate_arguments(case.model_dump(mode="json"), seed=1) for case in cases]
 

@@ -19,6 +19,7 @@ from pytorch_to_triton.schema.verdict import Skip
 from pytorch_to_triton.validate.combined_cases import add_combined, configuration_change
 from pytorch_to_triton.validate.factors import (
     dtype_changes,
+    free_tensors,
     is_floating,
     layout_changes,
     row_dims,
@@ -27,7 +28,7 @@ from pytorch_to_triton.validate.factors import (
 )
 from pytorch_to_triton.validate.host_code import MOST_SWITCHES, Switch, ways_taken
 from pytorch_to_triton.validate.large_strides import add_large_strides
-from pytorch_to_triton.validate.plan import CaseSizeLimits, Change, PlanBuilder
+from pytorch_to_triton.validate.plan import NO_CHANGE, CaseSizeLimits, Change, PlanBuilder
 
 DETAIL_ELEMENTS = 2**20
 """Largest case of those that matter only for their layout, values or odd sizes."""
@@ -118,10 +119,12 @@ def add_declared(plan: PlanBuilder, base: Point) -> None:
 
 
 def add_repeats(plan: PlanBuilder, base: Point) -> None:
-    """The middle and the largest declared case that fits, called a second time."""
-    largest = max(plan.cases.values(), key=lambda case: case.elements)
-    for point in (base, largest.dims):
-        plan.repeat(point)
+    """The middle case called again, with other values and with ones that look the same at a glance."""
+    plan.repeat(base, NO_CHANGE)
+    if free := free_tensors(plan.declaration):
+        alike = Change("same corners", fills=dict.fromkeys(free, "same_corners"))
+        plan.add("special", base, alike)
+        plan.repeat(base, alike)
 
 
 def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) -> None:
@@ -132,8 +135,7 @@ def add_plain_sizes(plan: PlanBuilder, base: Point, switches: Sequence[Switch]) 
     sizes = enumerate(base.items())
     plan.add_nearest("odd", {name: size + 1 + size % 2 + 2 * place for place, (name, size) in sizes})
     if len(base) > 1 and not any(is_square(case.dims) for case in plan.cases.values()):
-        halved = [max(base.values()) >> step for step in range(max(base.values()).bit_length() - 1)]
-        alike = [dict.fromkeys(base, size) for half in halved for size in (half | 1, half)]
+        alike = [dict.fromkeys(base, size) for size in halves(max(base.values()))]
         fitting = (point for point in alike if plan.problem(point) is None)
         plan.add("odd", next(fitting, alike[0]))
     rows = row_dims(plan.declaration)
@@ -186,6 +188,12 @@ def add_options(plan: PlanBuilder, base: Point) -> None:
             other = OPTION_FACTOR * spec.value
             if other and math.isfinite(other):
                 plan.add("option", base, Change(f"{name} x {OPTION_FACTOR:g}", constants={name: other}))
+
+
+def halves(size: int) -> list[int]:
+    """Half of it again and again, down to 2, each made odd first."""
+    halved = [size >> step for step in range(max(size.bit_length() - 1, 1))]
+    return [near for half in halved for near in (half | 1, half)]
 
 
 def is_square(point: Point) -> bool:

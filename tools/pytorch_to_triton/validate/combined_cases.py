@@ -101,17 +101,19 @@ class Combination(Space[tuple[Point, Change]]):
 
     def excluded(self, goal: Goal) -> frozenset[Level]:
         """Sizes that fill a block where they may not, and layouts where all are to be contiguous."""
-        excluded = [
-            (f"size {name}", level)
-            for name, levels in self.sizes.items()
-            if (f"tail {name}", "yes") in goal
-            for level, sizes in levels.items()
-            if not any(map(fills_no_block, sizes))
+        sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
+        tails = {factor.removeprefix("tail ") for factor, _ in goal if factor.startswith("tail ")}
+        full = [
+            level for level in sizes if level[0].removeprefix("size ") in tails and not self.implied(level)
         ]
-        if ALL_CONTIGUOUS in goal:
-            levels = self._levels_of_kind("layout ")
-            excluded += [(factor, level) for factor, level in levels if level != CONTIGUOUS]
-        return frozenset(excluded)
+        apart = [level for level in layouts if ALL_CONTIGUOUS in goal and level[1] != CONTIGUOUS]
+        return frozenset((*full, *apart))
+
+    def implied(self, level: Level) -> tuple[Level, ...]:
+        """That a size leaves a tail."""
+        name = level[0].removeprefix("size ")
+        sizes = self.sizes.get(name, {}).get(level[1], ()) if level[0] != name else ()
+        return ((f"tail {name}", "yes"),) if any(map(fills_no_block, sizes)) else ()
 
     def place(self, levels: Levels, goal: Goal) -> tuple[Levels, tuple[Point, Change]] | None:
         """The first allowed case that meets the goal, of levels near those that are wanted."""
@@ -126,8 +128,14 @@ class Combination(Space[tuple[Point, Change]]):
         point = self._point(levels, goal, change)
         if point is None:
             return None
-        self.used.update([*parts_of(change.label), *point.items()])
         return self._levels_met(levels, holder, dtype, point), (point, change)
+
+    def take(self, levels: Levels, row: tuple[Point, Change]) -> None:
+        """Count what the row uses, so that alternatives take turns."""
+        point, change = row
+        self.used.update(
+            [*parts_of(change.label), *point.items(), (levels.get(_VALUES), levels.get(_HOLDER))]
+        )
 
     def _holder(self, wanted: Levels, kept: Iterable[str]) -> str:
         """Who holds the values: as wanted where that may be, else whoever held them least."""
@@ -150,7 +158,6 @@ class Combination(Space[tuple[Point, Change]]):
             self.values.get((wanted.get(_VALUES, ""), holder), (NO_CHANGE,)),
             (configuration_change(configuration),),
         ]
-        self.used[wanted.get(_VALUES), holder] += 1
         return reduce(Change.joined, (min(each, key=lambda c: self.used[c.label]) for each in alternatives))
 
     def _point(self, wanted: Levels, goal: Goal, change: Change) -> Point | None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 Level = tuple[str, str]
 """A factor and one of its levels."""
@@ -21,7 +21,7 @@ Goal = frozenset[Level]
 """Levels that are to meet in a row: two or three."""
 Factors = Mapping[str, Sequence[str]]
 Row = TypeVar("Row", covariant=True)
-_ORDERS_TRIED = 6
+_ORDERS_TRIED = 4
 """Rows that are compared for each goal; each takes its factors in another order."""
 
 
@@ -47,22 +47,28 @@ class Space(Protocol[Row]):
     def excluded(self, goal: Goal) -> Collection[Level]:
         """Levels that no row which meets the goal has."""
 
+    def implied(self, level: Level) -> Collection[Level]:
+        """What follows from a level."""
+
     def place(self, levels: Levels, goal: Goal) -> tuple[Levels, Row] | None:
         """A row that meets the goal, of these levels as far as possible, with the levels that it has.
 
         None where there is no such row.
         """
 
+    def take(self, levels: Levels, row: Any) -> None:
+        """The row is one of the design."""
+
 
 def cover(space: Space[Row], goals: Iterable[Goal], most: int) -> Design[Row]:
     """At most `most` rows that meet the goals, the first goals first."""
-    progress = _Progress(space.factors, dict.fromkeys(goals))
-    rows: list[Row] = []
+    wanted = dict.fromkeys(goals)
+    progress = _Progress(space, dict(wanted))
+    rows: list[tuple[frozenset[Goal], Row]] = []
     impossible: list[Goal] = []
     while progress.goals and len(rows) < most:
         goal = next(iter(progress.goals))
-        excluded = space.excluded(goal)
-        tried = (space.place(progress.completed(goal, excluded), goal) for _ in range(_ORDERS_TRIED))
+        tried = (space.place(progress.completed(goal), goal) for _ in range(_ORDERS_TRIED))
         placed = [candidate for candidate in tried if candidate is not None]
         if not placed:
             impossible.append(goal)
@@ -70,16 +76,30 @@ def cover(space: Space[Row], goals: Iterable[Goal], most: int) -> Design[Row]:
             continue
         levels, row = max(placed, key=lambda candidate: progress.gain(candidate[0]))
         progress.meet(levels)
-        rows.append(row)
-    return Design(tuple(rows), (*impossible, *progress.goals))
+        space.take(levels, row)
+        rows.append((frozenset(goal for goal in goals_of(levels) if goal in wanted), row))
+    return Design(tuple(needed(rows)), (*impossible, *progress.goals))
+
+
+def needed(rows: Sequence[tuple[frozenset[Goal], Row]]) -> list[Row]:
+    """The rows, in their order, without those of which others meet every goal too."""
+    met = Counter(goal for goals, _ in rows for goal in goals)
+    kept = []
+    for goals, row in rows:
+        if all(met[goal] > 1 for goal in goals):
+            met.subtract(goals)
+        else:
+            kept.append(row)
+    return kept
 
 
 class _Progress:
     """The goals that are still to be met, and how often each level has been taken."""
 
-    def __init__(self, factors: Factors, goals: dict[Goal, None]) -> None:
-        self.factors = factors
+    def __init__(self, space: Space[Any], goals: dict[Goal, None]) -> None:
+        self.space = space
         self.goals = goals
+        self._in_triples = {factor for goal in goals if len(goal) > 2 for factor, _ in goal}
         self._taken: Counter[Level] = Counter()
         self._random = Random(0)
 
@@ -91,20 +111,25 @@ class _Progress:
     def gain(self, levels: Levels) -> int:
         return sum(goal in self.goals for goal in goals_of(levels))
 
-    def completed(self, goal: Goal, excluded: Collection[Level]) -> Levels:
+    def completed(self, goal: Goal) -> Levels:
         """The goal's levels, then factor by factor the level that meets most other goals."""
-        row = {factor: level for factor, level in goal if factor in self.factors}
-        others = [factor for factor in self.factors if factor not in row]
+        excluded = self.space.excluded(goal)
+        row = {factor: level for factor, level in goal if factor in self.space.factors}
+        others = [factor for factor in self.space.factors if factor not in row]
         self._random.shuffle(others)
         for factor in others:
-            levels = [(factor, level) for level in self.factors[factor]]
+            levels = [(factor, level) for level in self.space.factors[factor]]
             allowed = [level for level in levels if level not in excluded]
             row[factor] = max(allowed or levels, key=lambda level: self._worth(level, row))[1]
         return row
 
     def _worth(self, level: Level, row: Levels) -> tuple[int, int]:
-        met = sum(frozenset((level, other)) in self.goals for other in row.items())
-        return met, -self._taken[level]
+        """Goals that the level would meet with those of the row; then how seldom it was taken."""
+        strong = frozenset(item for item in row.items() if item[0] in self._in_triples)
+        gained = [level, *self.space.implied(level)]
+        pairs = sum(frozenset((item, other)) in self.goals for item in gained for other in row.items())
+        triples = sum(frozenset((item, *strong)) in self.goals for item in gained)
+        return pairs + triples, -self._taken[level]
 
 
 def goals_of(levels: Levels) -> Iterator[Goal]:

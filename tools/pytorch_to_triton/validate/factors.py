@@ -171,7 +171,6 @@ def _levels_of(
             *_random_sizes(name, declared, seed),
             *declared,
             *map(_near_power_of_two, (base[name], max(declared))),
-            *_sizes_beyond(plan, base, name),
             *_sizes_at_switches(plan, base, name, switches),
         )
     )
@@ -180,7 +179,9 @@ def _levels_of(
     levels = {
         "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
         "aligned": tuple(size for size in allowed if not _is_ragged(size)),
-        "long": tuple(size for size in allowed if _is_ragged(size) and size > max(declared)),
+        # Where the code takes another way for long rows, long ones are those that take it.
+        "long": tuple(size for size in allowed if _is_ragged(size) and size > max(declared))
+        or tuple(_sizes_beyond(plan, base, name)),
         "one": (1,),
     }
     return {level: sizes for level, sizes in levels.items() if sizes}
@@ -198,9 +199,9 @@ def _is_ragged(size: int) -> bool:
 def _uneven_sizes(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:
     """Odd sizes near the base and tiny ones; where requirements allow none, the next that fills no block."""
     size, largest = base[name], max(plan.declaration.dims[name])
-    yield from (size + 1 + size % 2, PRIME, 3)
-    for power in map(_near_power_of_two, (size, largest)):
-        yield from (power - 1, power + 1)
+    powers = [_near_power_of_two(size), _near_power_of_two(largest)]
+    near = (size + 1 + size % 2, PRIME, 3, *(power + step for power in powers for step in (-1, 1)))
+    yield from (odd for odd in near if odd <= largest)
     if any(name in names_in(text) for text in plan.declaration.requires):
         candidates = (c for c in range(size + 1, size + _STEPS_TRIED + 1) if _is_ragged(c))
         uneven = (c for c in candidates if plan.problem({**base, name: c}) is None)

@@ -160,12 +160,12 @@ class PlanBuilder:
             return point
         return self._reduced(point, self.declaration.dims) or point
 
-    def repeat(self, point: Point) -> None:
-        """Adds a second call of the planned case at this point, right after it; none without tensors."""
-        if tensors_in(self.cases[name_of(point)].arguments):
-            change = Change(AGAIN)
-            self.know("repeat", change)
-            self._repeats[name_of(point)] = self.case(("repeat",), point, change)
+    def repeat(self, point: Point, change: Change) -> None:
+        """Adds a second call of the planned case, right after it; none without tensors."""
+        before, again = name_of(point, change.label), Change(AGAIN)
+        if before in self.cases and tensors_in(self.cases[before].arguments):
+            self.know("repeat", again)
+            self._repeats[before] = self.case(("repeat",), point, change.joined(again))
 
     def know(self, group: Group, change: Change) -> None:
         """Keeps what the label stands for."""
@@ -186,7 +186,7 @@ class PlanBuilder:
             arguments=self._arguments(point, change),
             label=change.label,
             configuration=change.configuration,
-            again_after=name_of(point) if group == "repeat" else None,
+            again_after=name_of(point, without_again(change.label)) if "repeat" in conditions else None,
             declared=change.declared,
         )
 
@@ -271,6 +271,11 @@ class PlanBuilder:
         except (StopIteration, BadDeclaration):
             return None
         return point
+
+
+def without_again(label: str) -> str:
+    """The label of the case that is called again."""
+    return label.removesuffix(AGAIN).removesuffix(SEPARATOR)
 
 
 def name_of(point: Point, label: str = "") -> str:

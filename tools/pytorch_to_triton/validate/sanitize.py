@@ -27,22 +27,19 @@ BOUNDS = re.compile(r"^(?:Address|Access) is (?:out of bounds|misaligned)(?: and
 
 
 def chosen(cases: Sequence[Case]) -> list[Case]:
-    """Ten small ones of a plan at most, one or two of every sort that shows a wrong access, in its order.
-
-    Of each sort the last varies the last dimension, which most kernels cut into blocks.
-    """
+    """A few small ones of a plan, one or two of every sort that shows a wrong access, in its order."""
     small = [case for case in cases if case.elements <= ELEMENTS]
     plain = [case for case in small if case.group in ("declared", "reduced")]
     odd = [case for case in small if case.group == "odd" and not case.label]
     picked = [
         *plain[:1],  # the middle one leads a plan
         *sorted(plain, key=lambda case: case.elements)[:1],
-        *odd[:1],
-        *odd[-1:],
-        *[case for case in small if case.group == "one"][-1:],
+        *odd[:2],
     ]
+    combined = [case for case in small if case.group == "combined" and case.elements]
+    picked += [case for case in combined if 1 in case.dims.values()][:1]
     for layout in LAYOUTS:
-        picked += [case for case in small if case.group == "layout" and layout in _layouts(case)][:1]
+        picked += [case for case in combined if layout in _layouts(case)][:1]
     first = _dtypes(cases[0]) if cases else []
     picked += [case for case in small if case.group in ("dtype", "odd") and _dtypes(case) != first][:1]
     names = {case.name for case in picked}

@@ -65,13 +65,13 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
 }
 _FEW: tuple[Where, ...] = ("one_index", "every_nth", "diagonal", "scattered")
 _IDLE: tuple[ViolationKind, ...] = ("no_triton_kernel", "output_without_kernel")
-_OF_SIZE: tuple[Group, ...] = ("odd", "power_of_two", "one", "empty", "random_sizes", "beyond", "batch")
+_OF_SIZE: tuple[Group, ...] = ("odd", "one", "empty", "beyond")
 _ENDS: tuple[CaseStatus, ...] = ("crashed", "timed_out", "raised")
-_UNUSUAL: tuple[Group, ...] = ("empty", "batch", "beyond")
+_UNUSUAL: tuple[Group, ...] = ("empty", "beyond")
 """Sizes that the declaration does not name, and that it does not exclude."""
 _AFTER_THE_CALL = " after the call"
 """Ends the name of an argument that was written to, in Mismatch.output."""
-_VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "repeat")
+_VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "repeat", "combined")
 """Cases that differ from a plain one of the same sizes."""
 
 
@@ -143,7 +143,7 @@ class Diagnoses:
         # Lanes outside of a tensor are poisoned, and races leave anything: wrong values follow from both.
         if any(found.kind in MEMORY for found in case.violations):
             return
-        for mismatch in case.mismatches if _is_wrong(case) else ():
+        for mismatch in case.mismatches if case in self._wrong else ():
             yield DiagnosisEvidence(
                 self._diagnosis_of_mismatch(mismatch, case),
                 mismatch.kind,
@@ -208,8 +208,9 @@ class Diagnoses:
 
     @cached_property
     def _wrong(self) -> list[CaseResult]:
-        """The cases whose values are wrong."""
-        return [case for case in self.verdict.cases if case.mismatches and _is_wrong(case)]
+        """The cases whose values are wrong; those of several conditions only where no other is."""
+        wrong = [case for case in self.verdict.cases if case.mismatches and _is_wrong(case)]
+        return [case for case in wrong if case.group != "combined"] or wrong
 
     @cached_property
     def _plain_mismatches(self) -> list[Mismatch]:
