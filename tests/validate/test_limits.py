@@ -51,9 +51,9 @@ def overflow(tensor: str = "x_ptr", line: int = 12) -> Violation:
 
 # Exceptions
 
-OUTSIDE: list[Group] = ["layout", "large_stride", "empty", "batch", "beyond", "option", "mixed"]
-WITHIN: list[Group] = ["odd", "one", "power_of_two", "random_sizes"]
-DECLARED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "requested"]
+OUTSIDE: list[Group] = ["layout", "large_stride", "empty", "beyond", "option", "mixed"]
+WITHIN: list[Group] = ["odd", "one"]
+DECLARED: list[Group] = ["declared", "reduced", "dtype", "special", "repeat", "combined"]
 
 
 def test_every_group_of_cases_has_its_place() -> None:

