@@ -33,13 +33,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Events that are violations by themselves."""
-LOOKING_AROUND = (
-    "gc.get_objects",
-    "gc.get_referrers",
-    "gc.get_referents",
-    "sys._current_frames",
-    "sys._getframe",
-)
+LOOKING_AROUND = ("gc.get_objects", "gc.get_referrers", "sys._current_frames", "sys._getframe")
 CHANGES = (
     "os.remove", "os.rmdir", "os.mkdir", "os.rename", "os.link", "os.symlink", "os.truncate", "os.chmod",
     "shutil.rmtree",
@@ -54,8 +48,8 @@ def readers(folders: Folders) -> dict[str, Reader]:
         **{event: looking_around(event) for event in LOOKING_AROUND},
         **{event: changing(event, folders) for event in CHANGES},
         "open": lambda args, frame: opening(args, frame, folders),
-        "os.listdir": lambda args, frame: listing(args, folders),
-        "os.scandir": lambda args, frame: listing(args, folders),
+        "os.listdir": lambda args, frame: listing(args, frame, folders),
+        "os.scandir": lambda args, frame: listing(args, frame, folders),
         "import": importing,
         "object.__setattr__": setting_attribute,
     }
@@ -98,16 +92,15 @@ def opening(args: Arguments, frame: FrameType, folders: Folders) -> Violation | 
     return "touches_files", f"opens {real}{' for writing' if writing else ''}"
 
 
-def listing(args: Arguments, folders: Folders) -> Violation | None:
-    real = folders.closed(args[0])
+def listing(args: Arguments, frame: FrameType, folders: Folders) -> Violation | None:
+    real = folders.refused(args[0], frame, writing=False)
     return ("touches_files", f"lists {real}") if real else None
 
 
 def changing(event: str, folders: Folders) -> Reader:
     def read(args: Arguments, frame: FrameType) -> Violation | None:
-        refused = (folders.refused(path, frame, writing=True) for path in args)
-        real = next(filter(None, refused), None)
-        return ("touches_files", f"calls {event} on {real}") if real else None
+        refused = filter(None, (folders.refused(path, frame, writing=True) for path in args))
+        return next((("touches_files", f"calls {event} on {real}") for real in refused), None)
 
     return read
 

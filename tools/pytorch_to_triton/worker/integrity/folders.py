@@ -28,10 +28,6 @@ class Folders:
         real = first_below(path, folders)
         return None if real is None or is_bytecode(real, frame) else real
 
-    def closed(self, path: object) -> str | None:
-        """The real path of a folder that is not to be listed."""
-        return first_below(path, self.secret)
-
 
 def first_below(path: object, folders: Sequence[str]) -> str | None:
     """Where a path or what it links to lies in one of the folders; None for what holds no path."""

@@ -92,9 +92,11 @@ def functions_of(owner: object) -> dict[str, object]:
 
 def is_excused(namespace: Namespace, before: object, now: object) -> bool:
     """Whether Triton or this worker has replaced a function for itself."""
-    if isinstance(now, FunctionType) and now.__code__.co_filename.startswith(WRAPPERS):
-        return any(cell.cell_contents is before for cell in now.__closure__ or ())
-    return namespace.place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors(now))
+    if namespace.place in INTERPRETED and not (isinstance(before, ModuleType) or is_authors(now)):
+        return True
+    if not isinstance(now, FunctionType) or not now.__code__.co_filename.startswith(WRAPPERS):
+        return False
+    return any(cell.cell_contents is before for cell in now.__closure__ or ())
 
 
 def is_authors(value: object) -> bool:
