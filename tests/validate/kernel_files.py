@@ -1,8 +1,11 @@
-"""Little kernel files, each a right one with a few passages changed."""
+"""Little kernel files, each a right one with a few passages changed, and the kernels of tests/kernels/."""
 
 from pathlib import Path
 
-Change = tuple[str, str]
+from ..kernels.mutations.write import Change, changed, mutations
+
+KERNELS = Path(__file__).parents[1] / "kernels"
+MUTATIONS = mutations()
 
 DOUBLE = """
 import torch
@@ -65,11 +68,23 @@ def plain_file(folder: Path, reference: str, candidate: str) -> Path:
 
 
 def changed_file(folder: Path, text: str, *changes: Change) -> Path:
-    for before, after in changes:
-        assert text.count(before) == 1, f"{before!r} is there {text.count(before)} times"
-        text = text.replace(before, after)
     path = folder / "kernel.py"
-    path.write_text(text)
+    path.write_text(changed(text, *changes))
+    return path
+
+
+def kernels(*folders: str) -> list[str]:
+    """The names of the kernels in these folders of tests/kernels/, such as `wrong/drops_tail`."""
+    files = [f"{folder}/{path.stem}" for folder in folders for path in (KERNELS / folder).glob("*.py")]
+    return sorted([*files, *(name for name in MUTATIONS if name.startswith(folders))])
+
+
+def corpus_file(folder: Path, name: str) -> Path:
+    """A kernel of tests/kernels/ by its name; one that is a mutation is written into `folder`."""
+    if name not in MUTATIONS:
+        return KERNELS / f"{name}.py"
+    path = folder / f"{Path(name).name}.py"
+    path.write_text(MUTATIONS[name].text())
     return path
 
 

@@ -5,7 +5,9 @@ ones by all cases of their plans, with ALL_KERNELS=1 all of them.
 """
 
 import os
+import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,30 +20,26 @@ from pytorch_to_triton.validate.conclusion import LIMITS_SHOWN
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
+from .kernel_files import MUTATIONS, corpus_file, kernels
 from .telling_cases import KINDS, TELLING
 from .verdicts import most_wrong
 
 pytestmark = pytest.mark.anyio
 
 ALL_KERNELS = bool(os.environ.get("ALL_KERNELS"))
-KERNELS = Path(__file__).parents[1] / "kernels"
+ROOT = Path(__file__).parents[2]
 ELEMENTS = {"honest": 2**16, "tutorials": 2**16, "wrong": 2**18, "cheating": 2**13}
 """Sums in half precision go wrong only in long rows; a cheat shows at any size."""
 Corpus = Callable[[str, tuple[str, ...]], Awaitable[Verdict]]
 
 
-def kernels(*folders: str) -> list[str]:
-    files = (path for folder in folders for path in sorted((KERNELS / folder).glob("*.py")))
-    return [f"{path.parent.name}/{path.stem}" for path in files]
-
-
 @pytest.fixture
-def corpus(worker: WorkerClient, interpreter: Runtime) -> Corpus:
+def corpus(worker: WorkerClient, interpreter: Runtime, tmp_path: Path) -> Corpus:
     """Validates a kernel of the corpus, on the named cases or on all."""
 
     async def judge(name: str, cases: tuple[str, ...]) -> Verdict:
         limit = ELEMENTS[name.partition("/")[0]]
-        target = Target(path=KERNELS / f"{name}.py")
+        target = Target(path=corpus_file(tmp_path, name))
         request = ValidationRequest(candidate=target, seed=7, limit_elements=limit, cases=cases)
         return await validate(worker, request, interpreter)
 
@@ -49,8 +47,25 @@ def corpus(worker: WorkerClient, interpreter: Runtime) -> Corpus:
 
 
 def test_every_kernel_has_its_telling_cases() -> None:
-    assert list(TELLING) == kernels("cheating", "honest", "tutorials", "wrong")
+    assert sorted(TELLING) == kernels("cheating", "honest", "tutorials", "wrong")
     assert all(TELLING.values())
+
+
+def test_the_threat_model_names_every_cheating_kernel_and_what_sees_it() -> None:
+    page = (ROOT / "references" / "threat_model.md").read_text()
+    rows = [re.findall(r"`([^`]+)`", row) for row in re.findall(r"^\| .*`.*\|$", page, re.MULTILINE)]
+    files = {name for row in rows for name in row if "/" in name}
+    assert sorted(f"cheating/{name}" for row in rows for name in row if "/" not in name) == kernels(
+        "cheating"
+    )
+    assert [file for file in files if not (ROOT / "tools" / "pytorch_to_triton" / file).exists()] == []
+
+
+def test_a_mutation_whose_passage_its_base_no_longer_has_is_an_error() -> None:
+    mutation = MUTATIONS["wrong/drops_tail"]
+    stale = replace(mutation, changes=(*mutation.changes, ("no such passage", "")))
+    with pytest.raises(AssertionError, match="'no such passage' is there 0 times"):
+        stale.text()
 
 
 @pytest.mark.parametrize("name", kernels("honest") + kernels("tutorials")[::3])

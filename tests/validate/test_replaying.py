@@ -15,7 +15,7 @@ from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton_server.commands import build_app
 
-from .kernel_files import double_file
+from .kernel_files import corpus_file, double_file
 from .verdicts import Judge, case, most_wrong, statuses
 
 pytestmark = pytest.mark.anyio
@@ -63,9 +63,8 @@ async def test_the_smallest_case_is_just_past_what_is_right_and_comes_again(
     assert statuses(await judge(drops_from_32, seed=found.seed, cases=("N=32",))) == {"passed"}
 
 
-async def test_every_dimension_is_made_smaller(judge: Judge) -> None:
-    path = Path(__file__).parents[1] / "kernels" / "wrong" / "one_column_wrong.py"
-    verdict = await judge(path)
+async def test_every_dimension_is_made_smaller(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(corpus_file(tmp_path, "wrong/one_column_wrong"))
     assert most_wrong(verdict)[0].name == "M=6 N=20"
     assert verdict.smallest == "M=1 N=1"
     assert "--case 'M=1 N=1'" in verdict.replay

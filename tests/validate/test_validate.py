@@ -13,12 +13,11 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import validate
 
-from .kernel_files import plain_file
+from .kernel_files import KERNELS, changed_file, corpus_file, plain_file
 from .verdicts import ANY, Judge, case, most_wrong, statuses
 
 pytestmark = pytest.mark.anyio
 
-KERNELS = Path(__file__).parents[1] / "kernels"
 MODULES = KERNELS / "linear_norm_module.py"
 
 
@@ -30,8 +29,8 @@ async def test_an_honest_kernel_passes_cases_of_every_group(judge: Judge) -> Non
     assert groups >= {"declared", "odd", "one", "empty", "layout", "special"}
 
 
-async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge) -> None:
-    verdict = await judge(KERNELS / "wrong" / "drops_tail.py", cases=("N=100", "N=5"))
+async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(corpus_file(tmp_path, "wrong/drops_tail"), cases=("N=100", "N=5"))
     result, mismatch = most_wrong(verdict)
     assert result.name == "N=100"
     assert "elements 96 to 99 of 100" in mismatch.message
@@ -42,9 +41,9 @@ async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge) -> N
 
 
 async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_is_declared(
-    judge: Judge,
+    judge: Judge, tmp_path: Path
 ) -> None:
-    verdict = await judge(KERNELS / "wrong" / "long_rows_forgotten.py")
+    verdict = await judge(corpus_file(tmp_path, "wrong/long_rows_forgotten"))
     assert verdict.verdict == "failed"
     assert {c.name for c in verdict.cases if c.status == "failed"} == {
         "M=3 N=1025",
@@ -54,20 +53,20 @@ async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_i
 
 
 async def test_a_kernel_that_no_case_launched_is_named_in_the_summary(judge: Judge, tmp_path: Path) -> None:
-    text = (KERNELS / "wrong" / "long_rows_forgotten.py").read_text()
-    file = tmp_path / "hidden.py"
-    file.write_text(text.replace("if n_cols <= WHOLE:", "if n_cols >= 0:"))
-    verdict = await judge(file)
+    text = (KERNELS / "honest" / "long_rows.py").read_text()
+    verdict = await judge(changed_file(tmp_path, text, ("if n_cols <= WHOLE:", "if n_cols >= 0:")))
     assert verdict.verdict == "passed"
     assert verdict.never_launched == ("row_sum_long_rows_kernel",)
     assert "row_sum_long_rows_kernel was never launched: not validated." in verdict.summary
     assert verdict.next_step.startswith("Declare sizes at which row_sum_long_rows_kernel is launched")
 
 
-async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(judge: Judge) -> None:
+async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(
+    judge: Judge, tmp_path: Path
+) -> None:
     labels = ("", " x transposed", " x sliced", " x rows far apart", " nan in x", " called again")
     cases = tuple(f"M=5 N=9{label}" for label in labels)
-    verdict = await judge(KERNELS / "wrong" / "ignores_strides.py", cases=cases)
+    verdict = await judge(corpus_file(tmp_path, "wrong/ignores_strides"), cases=cases)
     failed = {result.group for result in verdict.cases if result.status == "failed"}
     assert failed == {"layout", "large_stride"}
     assert "memory layouts" in verdict.next_step
@@ -259,16 +258,18 @@ async def test_lists_of_tensors_and_options_reach_both_sides(judge: Judge, tmp_p
     assert verdict.verdict == "passed", verdict.summary
 
 
-async def test_the_same_seed_gives_the_same_inputs_and_another_gives_others(judge: Judge) -> None:
-    path = KERNELS / "wrong" / "one_column_wrong.py"
+async def test_the_same_seed_gives_the_same_inputs_and_another_gives_others(
+    judge: Judge, tmp_path: Path
+) -> None:
+    path = corpus_file(tmp_path, "wrong/one_column_wrong")
     largest = ("M=6 N=20",)
     first, second, other = [most_wrong(await judge(path, seed=s, cases=largest))[1].first for s in (1, 1, 2)]
     assert first == second
     assert first != other
 
 
-async def test_no_tensors_are_left_behind(judge: Judge, cache: Path) -> None:
-    await judge(KERNELS / "wrong" / "one_column_wrong.py", cases=("M=6 N=20",))
+async def test_no_tensors_are_left_behind(judge: Judge, cache: Path, tmp_path: Path) -> None:
+    await judge(corpus_file(tmp_path, "wrong/one_column_wrong"), cases=("M=6 N=20",))
     assert list((cache / "exchange").iterdir()) == []
 
 

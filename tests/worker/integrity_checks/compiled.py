@@ -34,7 +34,6 @@ def compiling_is_no_violation() -> None:
         triton.knobs.cache.dir = str(author.folder / "cache")
         with author.sandbox.watching(), operators, Launches(operators) as launches:
             assert author.load().act().asm["cubin"]
-            assert patches.changed() == []
         assert author.sandbox.violations == []
         assert launches.launched == []
         assert patches.changed() == []

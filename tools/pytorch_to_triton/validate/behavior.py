@@ -130,14 +130,6 @@ def overrun(damage: Overrun) -> Violation:
 
 def unreliable(seen: Observation) -> Iterator[Violation]:
     """Results that depend on what memory held, on chance, or that do not last; gradients that are none."""
-    if seen.hooks:
-        yield Violation(
-            kind="changes_flags",
-            message=(
-                f"The candidate leaves {', '.join(seen.hooks)} set, so that its code runs after the call."
-            ),
-            suggestion="Finish all work before run returns.",
-        )
     if seen.gradcheck:
         yield Violation(
             kind="fails_gradcheck",
@@ -224,8 +216,6 @@ SANDBOX_VIOLATIONS: dict[str, tuple[ViolationKind, str]] = {
     "network": ("network", "Fetch what is needed beforehand, and pass it as an input."),
     "touches_files": ("touches_files", "Use only the inputs, and keep intermediate results in tensors."),
     "hides_operators": ("hides_operators", "Leave PyTorch's dispatch modes alone."),
-    "sends_signals": ("starts_processes", "Leave other processes alone."),
-    "disguises_code": ("tampers", "Leave file names and code objects as Python makes them."),
     "tampers": ("tampers", "Do not replace what other code relies on."),
 }
 """By the kinds of the worker's integrity/sandbox.py."""

@@ -98,8 +98,6 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
-    hooks: tuple[str, ...] = ()
-    """What the candidate has set so that its code runs later."""
     gradcheck: str | None = None
     """How the candidate's gradients fail torch.autograd.gradcheck."""
 

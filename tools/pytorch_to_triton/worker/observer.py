@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,8 @@ import torch
 
 from .calls.exchange import CallInputs
 from .guarded_memory import GuardedMemory
-from .integrity.hooks import Hooks
 from .integrity.launches import Launches
-from .integrity.leftovers import Leftovers, adopt_orphans
+from .integrity.leftovers import Leftovers
 from .integrity.operators import Operators
 from .integrity.patches import Patches
 from .integrity.readings import Readings
@@ -33,8 +32,6 @@ class CallObservation:
     operators: Operators
     launches: Launches
     guard: MemoryGuard
-    hooks: list[str] = field(default_factory=list)
-    """What would have run the author's code later; it has been removed."""
 
     def as_json(self, outputs: Mapping[str, Any], call: CallInputs, memory: GuardedMemory) -> Json:
         """For validate/observation.py; `outputs` are the leaves that the call returned, by path."""
@@ -50,7 +47,6 @@ class CallObservation:
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
-            "hooks": list(self.hooks),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
 
@@ -67,7 +63,6 @@ class Observer:
     """Observes one candidate's process from before its file is loaded."""
 
     def __init__(self, secret: list[Path], kept: list[Path], report: Callable[[Json], None]) -> None:
-        adopt_orphans()
         self.sandbox = Sandbox(secret, kept, report)
         self.patches = Patches()
         self.flags = SettingsSnapshot()
@@ -85,8 +80,7 @@ class Observer:
         guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()))
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
-        at_launch = self.patches.note_interpreter if interpreting() else lambda: None
-        observation = CallObservation(operators, Launches(operators, at_launch), guard)
+        observation = CallObservation(operators, Launches(operators), guard)
         with ExitStack() as stack:
             stack.enter_context(self.sandbox.watching())
             stack.enter_context(as_on_a_gpu())
@@ -96,11 +90,10 @@ class Observer:
                 stack.enter_context(guard.watching())
             stack.enter_context(Readings(operators.counts))
             stack.enter_context(operators)
-            hooks = Hooks()
             try:
                 yield observation
             finally:
-                observation.hooks = hooks.remove()
+                self.flags.note()
 
     def traces(self) -> Json:
         """What the candidate has changed in this process so far, and what it was refused."""

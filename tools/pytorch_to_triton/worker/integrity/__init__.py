@@ -1,5 +1,7 @@
 """What a candidate does beside computing, recorded in its own process; the tools judge the records.
 
+references/threat_model.md says what is looked for here, and what is not.
+
 frames.py             whose code made a call: Triton, torch, the library, this worker, or the author
 operators.py          torch operators that the author's code runs, and which tensors come from a Triton kernel
 readings.py           tensors that it hands to numpy, DLPack and Python lists
@@ -11,8 +13,7 @@ audit_events.py       which Python audit events are violations
 guarded_functions.py  the same for functions that raise no audit event
 folders.py            folders that the author's code must not read, or must not write to
 patches.py            which functions of torch, triton, Python and this worker were replaced
-hooks.py              what it has set so that its code runs later
-settings.py           which settings of the process were changed
-leftovers.py          which threads and processes are left running
+settings.py           which settings of the process were changed, hooks included
+leftovers.py          which threads are left running
 returned_tensors.py   whether what a candidate returns is a plain tensor, and whose memory it shares
 """

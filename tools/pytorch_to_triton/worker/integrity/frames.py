@@ -1,7 +1,7 @@
 """Whose code asked for something, read from the frames that led to it.
 
 Code compiled from text belongs to the author, unless a module of the machinery made it (a dataclass's
-methods); that module's name is easily lent, so such code is passed over and never trusted.
+methods).
 """
 
 import functools
@@ -48,15 +48,13 @@ INSTALLED = tuple(
 )
 ENTRY_POINTS = (
     os.path.join(TORCH, "utils", "cpp_extension.py"),
-    os.path.join(TORCH, "_library", "autograd.py"),
-    os.path.join(TORCH, "_classes.py"),
     os.path.join(TORCH, "hub.py"),
     os.path.join(TORCH, "multiprocessing", ""),
     os.path.join(TORCH, "_inductor", ""),
     os.path.join(TRITON, "runtime", "build.py"),
 )
-"""Files (and folders) through which a caller makes torch or Triton load, compile, start or hide anything."""
-ENTRY_FUNCTIONS = frozenset({"_compile_kernel", "load_library", "redispatch"})
+"""Files (and folders) through which a caller makes torch or Triton load, compile or start anything."""
+ENTRY_FUNCTIONS = frozenset({"_compile_kernel", "load_library"})
 """The same in files that also hold innocent functions: CUDA source through torch.cuda, torch.ops."""
 
 
@@ -69,8 +67,8 @@ def author_of(frame: FrameType | None) -> Literal["triton", "author"] | None:
     return None
 
 
-def requester_of(frame: FrameType | None) -> tuple[Owner | None, FrameType | None]:
-    """Who asked on its own account, with its frame; None where only the library and this worker are there.
+def requested_by_author(frame: FrameType | None) -> bool:
+    """Whether the author's code asked on its own account.
 
     What torch or Triton do when called is their own doing, except behind one of `ENTRY_POINTS`. What a module
     of the library or of an installed package does while it is imported is not its importer's doing either.
@@ -78,19 +76,13 @@ def requester_of(frame: FrameType | None) -> tuple[Owner | None, FrameType | Non
     entry: FrameType | None = None
     for each in callers(frame):
         owner = owner_of_frame(each)
+        if is_import(each):
+            return False
         if owner == "author":
-            if is_import(each):
-                return "library", each
-            if entry is None or is_entry_point(entry):
-                return "author", each
-            break
+            return entry is None or is_entry_point(entry)
         if owner in ("torch", "triton", "numpy"):
-            if each.f_code.co_name == "<module>":
-                return owner, each
             entry = each
-        elif owner == "library" and is_import(each):
-            return "library", each
-    return (owner_of_frame(entry), entry) if entry else (None, None)
+    return False
 
 
 def author_frame(frame: FrameType | None) -> FrameType | None:

@@ -1,6 +1,5 @@
 """Which torch operators the author's code runs, and which tensors come from a Triton kernel."""
 
-import _thread
 import sys
 import threading
 from collections import Counter
@@ -13,7 +12,6 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..dispatch import DispatchMode
 from .frames import TORCH, author_of, below, callers, owner_of_frame
-from .guarded_functions import is_torchs
 
 OWN_TO_TRITON = frozenset(
     f"aten.{name}"
@@ -37,6 +35,8 @@ COPIES = frozenset(
 SUMS_OF_GRADIENTS = frozenset({"aten.add", "aten.add_"})
 """What autograd runs on its own account, where a tensor went into several results."""
 OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
+TORCHS_OPERATORS = frozenset(torch._C._dispatch_get_all_op_names())
+"""All that there are before the author's code runs: what comes later, it defines itself (torch.library)."""
 
 
 class Operators(DispatchMode):  # type: ignore[no-untyped-call]
@@ -60,7 +60,6 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         self._lost: set[int] = set()
         """Storages that PyTorch has wholly overwritten with what no kernel made."""
         self._thread = threading.get_ident()
-        self._restore: list[tuple[Any, str, Any]] = []
 
     def made_by_triton(self, tensor: torch.Tensor) -> bool:
         """Whether a launched kernel had its storage, or a tensor it was computed from, as an argument."""
@@ -93,15 +92,14 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> "Operators":
         self._thread = threading.get_ident()
-        self._replace(threading.Thread, "_bootstrap_inner", self._following)
-        self._replace(_thread, "start_new_thread", self._starting)
+        self._bootstrap = vars(threading.Thread)["_bootstrap_inner"]
+        threading.Thread._bootstrap_inner = self._following(self._bootstrap)  # type: ignore[attr-defined]
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
-        while self._restore:
-            setattr(*self._restore.pop())
+        threading.Thread._bootstrap_inner = self._bootstrap  # type: ignore[attr-defined]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatch(func, args, kwargs or {}, sys._getframe().f_back)
@@ -109,7 +107,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run the operator, count it, and follow what it does to tensors that a kernel made."""
         name = str(func.overloadpacket)
-        if not is_torchs(func) and self._counts(name, frame):
+        if func.name() not in TORCHS_OPERATORS and self._counts(name, frame):
             return self._inside(func, args, kwargs)
         if self._counts(name, frame):
             self.counts[name] += 1
@@ -130,7 +128,7 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         """Run an operator that the author defines (torch.library), and count what its code runs."""
         on_gpu = any(tensor.is_cuda for tensor in tensors_in((args, kwargs)))
         key = torch._C.DispatchKey.CUDA if on_gpu else torch._C.DispatchKey.CPU
-        with self:
+        with FurtherCounts(self):
             return func.redispatch(torch._C.DispatchKeySet(key), *args, **kwargs)
 
     def _carries(self, tensor: torch.Tensor, name: str) -> bool:
@@ -147,29 +145,18 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
             return name not in OWN_TO_TRITON
         return requester == "author" or threading.get_ident() != self._thread or is_backward(frame)
 
-    def _replace(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
-        original = getattr(owner, name)
-        self._restore.append((owner, name, original))
-        setattr(owner, name, wrapper(original))
-
     def _following(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """A mode is entered in one thread only: a thread of the author's would go unseen."""
 
         def follow(*args: Any, **kwargs: Any) -> Any:
-            with ThreadCounts(self):
+            with FurtherCounts(self):
                 return original(*args, **kwargs)
 
         return follow
 
-    def _starting(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def start(function: Callable[..., Any], args: Any, *kwargs: Any) -> Any:
-            return original(self._following(function), args, *kwargs)
 
-        return start
-
-
-class ThreadCounts(DispatchMode):  # type: ignore[no-untyped-call]
-    """The same count in another thread."""
+class FurtherCounts(DispatchMode):  # type: ignore[no-untyped-call]
+    """The same count in another thread, or inside of an operator."""
 
     def __init__(self, operators: Operators) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

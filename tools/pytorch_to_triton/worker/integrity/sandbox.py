@@ -1,13 +1,10 @@
 """What the author's code must not do: recorded at once, and refused.
 
-A Python audit hook can never be removed: one per process is installed, and switched on and off by audit
-events of its own, so that nothing refers to it. It sees what Python does; native code in this process is
-beyond it, so loading any is refused.
+A Python audit hook can never be removed: one per process is installed, and does nothing unless a sandbox
+watches. It sees what Python does; native code in this process is beyond it, so loading any is refused.
 """
 
-import builtins
 import functools
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +13,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from . import audit_events, folders, frames, guarded_functions, leftovers
-from .audit_events import FILE_EVENTS, FRAMES, GUARDED_CALL, Reader, Violation, readers
+from .audit_events import Violation, readers
 from .folders import Folders
-from .frames import WORKER, author_frame, author_of, requester_of
-from .guarded_functions import THREAD_START, Guards
-from .leftovers import is_authors, note_start
+from .frames import author_frame, author_of, requested_by_author
+from .guarded_functions import guards
 
 Record = dict[str, Any]
 MOST_RECORDS = 20
-SWITCH = f"{__name__}.switch"
-Handler = Callable[[str, tuple[Any, ...], FrameType], None]
 
 
 class SandboxRefusal(PermissionError):
@@ -38,8 +31,8 @@ class Sandbox:
 
     A record is `{"kind", "what", "file", "line"}`.
 
-    Kinds: native_code, inspects_the_process, starts_processes, sends_signals, network, touches_files,
-    disguises_code, hides_operators, tampers. Only the last is not refused but undone.
+    Kinds: native_code, inspects_the_process, starts_processes, network, touches_files, hides_operators,
+    tampers.
     """
 
     def __init__(
@@ -47,30 +40,30 @@ class Sandbox:
     ) -> None:
         self.violations: list[Record] = []
         self._report = report
-        self._readers: dict[str, Reader] = readers(Folders.at(secret, kept))
+        self._readers = readers(Folders.at(secret, kept))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch what this process does inside. Raises RuntimeError where a sandbox is already on."""
+        """Watch what this process does inside."""
         install_hook()
-        key = object()
-        with Guards() as guards:
-            handler = sealed(self._event, self._record)
-            sys.audit(SWITCH, key, handler, frozenset(self._readers), guards.originals)
+        with guards(self._refuse):
+            _watching.append(self)
             try:
                 yield
             finally:
-                sys.audit(SWITCH, key, None, frozenset(), {})
+                _watching.remove(self)
 
-    def _event(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
-        if event == GUARDED_CALL and args[0] == THREAD_START:
-            note_start(args[1][0], frame)
-            return
-        violation = self._readers[event](args, frame)
-        if violation is None:
-            return
-        is_closed = event in FILE_EVENTS or violation[0] == "touches_files"
-        if led_by_author(frame) if is_closed else requested_by_author(frame):
+    def seen(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
+        """Raises SandboxRefusal where the author's code caused an event that is a violation."""
+        reader = self._readers.get(event)
+        violation = reader(args, frame) if reader else None
+        if violation is not None:
+            self._refuse(violation, frame)
+
+    def _refuse(self, violation: Violation, frame: FrameType) -> None:
+        """Folders are closed to torch and Triton too, when the author's code leads to them."""
+        is_closed = violation[0] == "touches_files"
+        if author_of(frame) is not None if is_closed else requested_by_author(frame):
             self._record(violation, frame)
             raise SandboxRefusal(f"not allowed here: {violation[1]}")
 
@@ -88,91 +81,23 @@ class Sandbox:
             self._report(record)
 
 
-def requested_by_author(frame: FrameType) -> bool:
-    """Whether the author's code asked on its own account, or a thread it started for nothing else."""
-    requester, _ = requester_of(frame)
-    return requester == "author" or (requester is None and in_authors_thread())
-
-
-def led_by_author(frame: FrameType) -> bool:
-    """Whether the author's code led to it, through any other code."""
-    return author_of(frame) is not None or in_authors_thread()
-
-
-def in_authors_thread() -> bool:
-    thread = threading.current_thread()
-    if thread is threading.main_thread():
-        return False
-    return isinstance(thread, threading._DummyThread) or is_authors(thread)
-
-
-def sealed(handler: Handler, record: Callable[[Violation, FrameType], None]) -> Handler:
-    """`handler`, after putting back whatever function it needs that was replaced in between.
-
-    Replaced for the moment of one violation, a function would let it pass and `Patches` would not see it.
-    """
-    relied_on = [
-        (module.__name__, vars(module), name, value)
-        for module in (
-            audit_events,
-            folders,
-            frames,
-            guarded_functions,
-            leftovers,
-            sys.modules[__name__],
-            builtins,
-            os,
-            os.path,
-        )
-        for name, value in vars(module).items()
-        if callable(value) or name.isupper()
-    ]
-
-    def sealed_handler(event: str, args: tuple[Any, ...], frame: FrameType) -> None:
-        for module, names, name, value in relied_on:
-            if names.get(name) is not value:
-                names[name] = value
-                record(("tampers", f"replaces {module}.{name}"), frame)
-        handler(event, args, frame)
-
-    return sealed_handler
+_watching: list[Sandbox] = []
+_busy = threading.local()
+"""What the hook itself does raises events too."""
 
 
 @functools.cache
 def install_hook() -> None:
-    """Add the hook, once per process; it does nothing until it is switched on."""
-    state: list[Any] = [None, None, frozenset(), {}]
-    busy = threading.local()
-    current_frame = sys._getframe
-
-    def hook(event: str, args: tuple[Any, ...]) -> None:
-        if event == SWITCH:
-            switch(*args)
-        if event not in state[2] or (event == "object.__getattr__" and args[1] not in FRAMES):
-            return
-        if event == GUARDED_CALL and args[0] in state[3]:
-            look(event, args)
-            args[2].append(state[3][args[0]])
-        else:
-            look(event, args)
-
-    def look(event: str, args: tuple[Any, ...]) -> None:
-        if getattr(busy, "now", False):
-            return
-        busy.now = True
-        try:
-            hook_frame = current_frame(1)
-            frame = hook_frame.f_back or hook_frame  # a thread of native code has no other
-            if event != "sys._getframe" or not frame.f_code.co_filename.startswith(WORKER):
-                state[1](event, args, frame)
-        finally:
-            busy.now = False
-
-    def switch(
-        key: object, handler: Handler | None, wanted: frozenset[str], originals: dict[str, Any]
-    ) -> None:
-        if state[0] is not (key if handler is None else None):
-            raise RuntimeError("the sandbox is already on")
-        state[:] = (None if handler is None else key), handler, wanted, originals
-
     sys.addaudithook(hook)
+
+
+def hook(event: str, args: tuple[Any, ...]) -> None:
+    if not _watching or getattr(_busy, "now", False):
+        return
+    _busy.now = True
+    try:
+        frame = sys._getframe().f_back
+        if frame is not None:  # there is none in a thread of native code
+            _watching[-1].seen(event, args, frame)
+    finally:
+        _busy.now = False

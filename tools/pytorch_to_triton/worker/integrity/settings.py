@@ -1,5 +1,8 @@
 """Which settings of the process were changed since they were first seen."""
 
+import functools
+import gc
+import operator
 import os
 import signal
 import sys
@@ -23,15 +26,20 @@ class SettingsSnapshot:
 
     def __init__(self) -> None:
         self._before = settings()
+        self._noted: dict[str, dict[str, Any]] = {}
+
+    def note(self) -> None:
+        """Have `changed` report what is set now, even if it is put back: a hook may remove itself."""
+        now = settings()
+        for name in {**self._before, **now}:
+            if self._before.get(name) != now.get(name):
+                change = {"name": name, "before": self._before.get(name), "now": now.get(name)}
+                self._noted.setdefault(name, change)
 
     def changed(self) -> list[dict[str, Any]]:
         """`{"name": "torch.backends.cuda.matmul.allow_tf32", "before": ..., "now": ...}` for each."""
-        now = settings()
-        return [
-            {"name": name, "before": self._before.get(name), "now": now.get(name)}
-            for name in {**self._before, **now}
-            if self._before.get(name) != now.get(name)
-        ]
+        self.note()
+        return [*self._noted.values()]
 
 
 def settings() -> dict[str, Value]:
@@ -39,9 +47,8 @@ def settings() -> dict[str, Value]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
-            **{name: read(getter) for name, getter in TORCH_SETTINGS.items()},
-            **{f"torch.{name}": read(getter) for name, getter in backends().items()},
-            **{name: read(getter) for name, getter in PYTHON_SETTINGS.items()},
+            **{f"torch.{name}": read(functools.partial(of_torch, name)) for name in TORCH_SETTINGS},
+            **{name: read(getter) for name, getter in OTHER_SETTINGS.items()},
             **signals(),
             **environment(),
         }
@@ -63,46 +70,30 @@ def plain(value: object) -> Value:
     return repr(value) if own else object.__repr__(value)
 
 
-TORCH_SETTINGS: dict[str, Callable[[], object]] = {
-    "torch.get_default_dtype": torch.get_default_dtype,
-    "torch.get_default_device": torch.get_default_device,
-    "torch.is_grad_enabled": torch.is_grad_enabled,
-    "torch.is_inference_mode_enabled": torch.is_inference_mode_enabled,
-    "torch.are_deterministic_algorithms_enabled": torch.are_deterministic_algorithms_enabled,
-    "torch.get_deterministic_debug_mode": torch.get_deterministic_debug_mode,
-    "torch.get_float32_matmul_precision": torch.get_float32_matmul_precision,
-    "torch.is_anomaly_enabled": torch.is_anomaly_enabled,
+def of_torch(name: str) -> object:
+    """A setting, or what the function of this name says. Reading one starts no device."""
+    value = operator.attrgetter(name)(torch)
+    return value() if callable(value) else value
+
+
+TORCH_SETTINGS = (
+    "get_default_dtype", "get_default_device", "is_grad_enabled", "is_inference_mode_enabled",
+    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+    "is_anomaly_enabled", "get_num_threads", "get_num_interop_threads",
+    "backends.cuda.matmul.allow_tf32", "backends.cuda.matmul.fp32_precision",
+    "backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+    "backends.cudnn.allow_tf32", "backends.cudnn.benchmark", "backends.cudnn.enabled",
+    "backends.cudnn.deterministic",
+)  # fmt: skip
+OTHER_SETTINGS: dict[str, Callable[[], object]] = {
     "torch.is_autocast_enabled('cpu')": lambda: torch.is_autocast_enabled("cpu"),
     "torch.is_autocast_enabled('cuda')": lambda: torch.is_autocast_enabled("cuda"),
-    "torch.get_num_threads": torch.get_num_threads,
-    "torch.get_num_interop_threads": torch.get_num_interop_threads,
-}
-
-
-def backends() -> dict[str, Callable[[], object]]:
-    """Settings of the device libraries; reading one starts no device."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    return {
-        "backends.cuda.matmul.allow_tf32": lambda: matmul.allow_tf32,
-        "backends.cuda.matmul.fp32_precision": lambda: matmul.fp32_precision,
-        "backends.cuda.matmul.allow_fp16_reduced_precision_reduction": lambda: (
-            matmul.allow_fp16_reduced_precision_reduction
-        ),
-        "backends.cuda.matmul.allow_bf16_reduced_precision_reduction": lambda: (
-            matmul.allow_bf16_reduced_precision_reduction
-        ),
-        "backends.cudnn.allow_tf32": lambda: cudnn.allow_tf32,
-        "backends.cudnn.benchmark": lambda: cudnn.benchmark,
-        "backends.cudnn.enabled": lambda: cudnn.enabled,
-        "backends.cudnn.deterministic": lambda: cudnn.deterministic,
-    }
-
-
-PYTHON_SETTINGS: dict[str, Callable[[], object]] = {
     "sys.settrace": sys.gettrace,
     "sys.setprofile": sys.getprofile,
     "threading.settrace": threading.gettrace,
     "threading.setprofile": threading.getprofile,
+    "len(gc.callbacks)": lambda: len(gc.callbacks),
     "os.getcwd": os.getcwd,
     "sys.stdout": lambda: object.__repr__(sys.stdout),
     "sys.stderr": lambda: object.__repr__(sys.stderr),

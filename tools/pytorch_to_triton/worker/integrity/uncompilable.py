@@ -29,7 +29,6 @@ from .kernel_source import FunctionSource, Meaning, Values, jit_functions, meani
 COMPUTING_BUILTINS = frozenset(
     {"__import__", "compile", "eval", "exec", "globals", "locals", "open", "setattr", "vars"}
 )
-INNARDS = frozenset({"__globals__", "__builtins__", "__subclasses__"})
 TENSOR_MAKERS = frozenset(
     {"load", "arange", "program_id", "num_programs", "zeros", "full", "zeros_like", "dot", "exp", "exp2"}
     | {"log", "log2", "sqrt", "rsqrt", "sum", "cumsum", "where", "rand", "randn", "randint", "trans"}
@@ -76,12 +75,7 @@ def refused_in(source: FunctionSource, given: Values) -> Iterator[str]:
     for node in source.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield f"import {getattr(node, 'module', None) or node.names[0].name}"
-        elif isinstance(node, ast.Attribute) and node.attr in INNARDS:
-            yield f".{node.attr}"
-        elif isinstance(node, ast.Attribute) and node.attr == "handle":
-            if source.reads("data") or is_tensor(node.value, source, tensors):
-                yield ".handle"
-        elif is_getattr_of_handle(node):
+        elif isinstance(node, ast.Attribute) and is_handle(node, source, tensors):
             yield ".handle"
     known = {name: value for name, value in given.items() if is_python(value) and name not in tensors}
     for chain in source.chains:
@@ -93,12 +87,9 @@ def refused_in(source: FunctionSource, given: Values) -> Iterator[str]:
             yield ".".join(parts)
 
 
-def is_getattr_of_handle(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and parts_of(node.func) == ["getattr"]
-        and any(isinstance(each, ast.Constant) and each.value == "handle" for each in node.args)
-    )
+def is_handle(node: ast.Attribute, source: FunctionSource, tensors: frozenset[str]) -> bool:
+    """Whether an attribute is what the interpreter keeps of a tensor."""
+    return node.attr == "handle" and (source.reads("data") or is_tensor(node.value, source, tensors))
 
 
 def is_computing_builtin(name: str, source: FunctionSource) -> bool:
@@ -119,8 +110,6 @@ def is_refused(chain: ast.AST, meaning: Meaning, source: FunctionSource, tensors
     if not isinstance(call, ast.Call) or call.func is not chain or not callable(meaning.value):
         return False
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if reads_handles(meaning.value):
-        return True
     return any(is_tensor(each, source, tensors) for each in given) and needs_values(meaning.value)
 
 
@@ -179,14 +168,6 @@ def owner_of_value(value: object) -> str:
     if name.startswith("triton."):
         return "triton"
     return owner_of(getattr(sys.modules.get(name), "__file__", None) or os.__file__)
-
-
-def reads_handles(value: object) -> bool:
-    """Whether a function that the compiler calls itself reads what the interpreter keeps of a tensor."""
-    source = source_behind(value)
-    if source is None or not source.reads("handle"):
-        return False
-    return source.reads("data") or not is_builtin(source.function)
 
 
 def needs_values(value: object) -> bool:
