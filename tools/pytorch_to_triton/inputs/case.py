@@ -126,6 +126,11 @@ class Case(Value):
     """Of a `large_stride` case: the declared sizes of that tensor reach such offsets themselves."""
 
     @property
+    def reasons(self) -> tuple[Group, ...]:
+        """What is unusual about it, or its group."""
+        return self.conditions or (self.group,)
+
+    @property
     def dtypes(self) -> dict[str, str]:
         """Of its tensors, by name."""
         return {tensor.name: tensor.dtype for tensor in tensors_in(self.arguments)}

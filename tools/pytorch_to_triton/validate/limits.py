@@ -96,7 +96,7 @@ def refusal(case: Case, failure: Failure, violations: Iterable[Violation]) -> Li
 def refused_condition(case: Case, failure: Failure) -> Group | None:
     """Which of the case's conditions a candidate may refuse; None: none."""
     allowed = (*ANY_EXCEPTION, *OWN_REFUSAL) if failure.statement else ANY_EXCEPTION
-    return next((group for group in allowed if group in (case.conditions or (case.group,))), None)
+    return next((group for group in allowed if group in case.reasons), None)
 
 
 def in_short(failure: Failure) -> str:
@@ -181,7 +181,7 @@ def strided_tensors(results: Sequence[CaseResult], cases: Mapping[str, Case]) ->
     found: dict[str, bool] = {}
     for result in results:
         case = cases.get(result.name)
-        for tensor in tensors_in(case.arguments) if case and "layout" in case.conditions else ():
+        for tensor in tensors_in(case.arguments) if case and "layout" in case.reasons else ():
             if tensor.layout in ("transposed", "sliced"):
                 found[tensor.name] = found.get(tensor.name, True) and result.status == "passed"
     return {name for name, passed in found.items() if passed}
