@@ -153,9 +153,7 @@ def test_a_reference_that_fails_where_it_should_work_leaves_the_case_open(group:
     assert reference_failed(case(group), RAISED).status == "reference_raised"
 
 
-@pytest.mark.parametrize(
-    "group", ["odd", "one", "empty", "layout", "large_stride", "special", "repeat"]
-)
+@pytest.mark.parametrize("group", ["odd", "one", "empty", "layout", "large_stride", "special", "repeat"])
 def test_a_reference_that_fails_on_a_generated_case_skips_it(group: Group) -> None:
     assert reference_failed(case(group), RAISED).status == "skipped"
 

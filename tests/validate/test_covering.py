@@ -1,0 +1,73 @@
+"""A covering design: every pair of levels meets, in few rows, and what cannot meet is named."""
+
+from collections.abc import Collection
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytorch_to_triton.validate.covering import Goal, Level, Levels, cover, every_pair
+
+
+class Table:
+    """Rows that are just their levels; some pairs are forbidden, and a level may be exchanged for another."""
+
+    def __init__(self, sizes: Collection[int], forbidden: Collection[Goal] = ()) -> None:
+        self.factors = {
+            f"f{place}": [str(level) for level in range(size)] for place, size in enumerate(sizes)
+        }
+        self.forbidden = forbidden
+        self.taken: list[Levels] = []
+
+    def levels(self, factor: str) -> list[Level]:
+        return [(factor, level) for level in self.factors[factor]]
+
+    def goals(self) -> list[Goal]:
+        pairs = combinations(self.factors, 2)
+        return [goal for a, b in pairs for goal in every_pair(self.levels(a), self.levels(b))]
+
+    def excluded(self, goal: Goal) -> Collection[Level]:
+        return ()
+
+    def implied(self, level: Level) -> Collection[Level]:
+        return ()
+
+    def place(self, levels: Levels, goal: Goal) -> tuple[Levels, Levels] | None:
+        broken = any(pair <= levels.items() for pair in self.forbidden)
+        return None if broken else (levels, levels)
+
+    def take(self, levels: Levels, row: Levels) -> None:
+        self.taken.append(row)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=5))
+def test_every_pair_meets_in_few_rows(sizes: list[int]) -> None:
+    table = Table(sizes)
+    design = cover(table, table.goals(), most=100)
+    assert design.unmet == ()
+    for goal in table.goals():
+        assert any(goal <= row.items() for row in design.rows)
+    first, second = sorted(sizes)[-2:]
+    assert len(design.rows) <= 2 * first * second + len(sizes)
+
+
+def test_a_pair_that_no_row_may_have_is_named_and_the_others_meet() -> None:
+    forbidden = frozenset({("f0", "1"), ("f1", "2")})
+    table = Table([3, 3], [forbidden])
+    design = cover(table, table.goals(), most=100)
+    assert design.unmet == (forbidden,)
+    assert len(design.rows) == 8
+
+
+def test_goals_past_the_most_rows_are_named() -> None:
+    table = Table([3, 3])
+    design = cover(table, table.goals(), most=4)
+    assert (len(design.rows), len(design.unmet)) == (4, 5)
+    assert table.taken == list(design.rows)
+
+
+def test_rows_of_which_others_meet_every_goal_are_left_out() -> None:
+    table = Table([2, 2])
+    goals = [frozenset({("f0", "0")}.union({("f1", "0")})), *table.goals()]
+    assert len(cover(table, goals, most=100).rows) == 4
