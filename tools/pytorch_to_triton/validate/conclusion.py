@@ -24,7 +24,10 @@ ONLY: dict[Group, str] = {
     "random_sizes": "Only random sizes fail: look for what holds at the declared sizes alone.",
     "beyond": "Only sizes beyond the declared ones fail: loop over tiles, or bound them with REQUIRES.",
     "batch": "Only long batches fail: look for a bound on the grid or the number of rows.",
-    "option": "Only other values of a number fail: pass the number to the kernel instead of a constant.",
+    "option": (
+        "Only other values of a number fail: look for a constant in its place, and for what holds at the "
+        "declared value alone."
+    ),
     "repeat": "Only a second call at the same addresses fails: look for what is kept between calls.",
 }
 """What to say when all wrong cases are of one group."""
