@@ -19,6 +19,7 @@ CASES = {
     "cheating/computes_while_launching": "M=9 N=100",
     "cheating/constant_logsumexp": "M=5 N=1024",
     "cheating/copies_a_torch_result": "M=7 N=5 D=24",
+    "cheating/copies_input_onto_itself": "M=5 N=100",
     "cheating/copy_with_idle_kernel": "M=4 N=20",
     "cheating/counts_calls": (
         "M=2 N=100; M=2 N=100 called again; M=2 N=100 x transposed; "
@@ -61,6 +62,7 @@ CASES = {
     "cheating/stores_nan": "M=9 N=16",
     "cheating/suppressed_fallback": "M=5 N=333",
     "cheating/traced_bias_gelu": "M=5 N=100",
+    "cheating/two_results_in_one_buffer": "M=5 N=100",
     "cheating/views_its_input": "M=9 N=100",
     "cheating/walks_frames": "M=2 N=100",
     "cheating/works_only_when_watched": "M=9 N=100",

@@ -121,15 +121,16 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run the operator, count it, and follow what it does to tensors that a kernel made."""
         name = str(func.overloadpacket)
-        if not is_torchs(func) and self._counts(name, frame):
+        counted = self._counts(name, frame)
+        if counted and not is_torchs(func):
             return self._inside(func, args, kwargs)
-        if self._counts(name, frame):
+        if counted:
             self.counts[name] += 1
         for tensor in tensors_in((args, kwargs)):
             if is_foreign(type(tensor)):
                 # What it computes inside, it computes unseen by this mode.
                 self.counts[f"{type(tensor).__name__}.__torch_dispatch__"] += 1
-        origins = frozenset[str]() if name in COPIES else frozenset({name})
+        origins = frozenset({name} if counted and name not in COPIES else ())
         origins = origins.union(*(self._handed_on(t, name) for t in tensors_in((args, kwargs))))
         result = func(*args, **kwargs)
         if KERNEL not in origins and name in OVERWRITING and fills_its_storage(args[0]):
