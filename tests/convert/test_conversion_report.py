@@ -5,7 +5,7 @@ from pathlib import Path
 from pytorch_to_triton.convert.conversion_report import markdown, next_step_of, summary_of
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.timing import TimingTable
-from pytorch_to_triton.schema.verdict import Skip
+from pytorch_to_triton.schema.verdict import Mismatch, Skip, Violation
 
 from .stages import stage, table
 
@@ -61,9 +61,34 @@ def test_a_wrong_stage_is_named_with_what_is_wrong() -> None:
 
 
 def test_no_right_stage_leaves_no_kernel_to_use() -> None:
-    stages = [stage(1, "failed")]
-    assert "no stage passed" in summary_of("f.py:f", stages, None)
-    assert "The draft is at fault" in next_step_of(stages, None, None)
+    assert "no stage passed" in summary_of("f.py:f", [stage(1, "failed")], None)
+
+
+def stopped_by(next_step: str, **ended: object) -> list[StageReport]:
+    """One stage, with a case that ended so."""
+    report = stage(1, "failed")
+    last = report.verdict.cases[-1].model_copy(update=ended)
+    verdict = report.verdict.model_copy(update={"cases": (last,), "next_step": next_step})
+    return [report.model_copy(update={"verdict": verdict})]
+
+
+def test_the_draft_is_called_at_fault_only_where_its_results_show_it() -> None:
+    values = Mismatch(output="out", kind="values", where=None, message="", causes=(), first=None)
+    race = Violation(kind="race", message="", suggestion="")
+    without = Violation(kind="no_triton_kernel", message="", suggestion="")
+    for shown in ({"mismatches": (values,)}, {"violations": (race,)}):
+        assert next_step_of(stopped_by("", **shown), None, None).startswith("The draft is at fault, not your")
+    others = {
+        "Give a call more time": stopped_by("", status="timed_out"),
+        "Declare only sizes and values that": stopped_by("", status="raised"),
+        "Fix: compute it.": stopped_by("Fix: compute it.", violations=(without,)),
+        "Narrow the ranges.": stopped_by("Narrow the ranges.", status="undecided"),
+    }
+    for start, stages in others.items():
+        step = next_step_of(stages, None, None)
+        assert step.startswith(start)
+        assert "at fault" not in step
+        assert "`convert start` opens a session with the same draft" in step
 
 
 def test_the_next_step_without_a_device_is_to_measure_on_one() -> None:

@@ -16,6 +16,7 @@ CASES = {
     "cheating/computes_in_numpy": "M=9 N=100",
     "cheating/computes_while_launching": "M=9 N=100",
     "cheating/constant_logsumexp": "M=5 N=1024",
+    "cheating/copies_input_onto_itself": "M=5 N=100",
     "cheating/copy_with_idle_kernel": "M=4 N=20",
     "cheating/counts_calls": (
         "M=2 N=100; M=2 N=100 called again; M=2 N=100 x transposed; "
@@ -42,6 +43,7 @@ CASES = {
     "cheating/searches_the_heap": "M=3 N=5 K=8",
     "cheating/sorts_in_python": "M=9 N=100",
     "cheating/suppressed_fallback": "M=5 N=333",
+    "cheating/two_results_in_one_buffer": "M=5 N=100",
     "cheating/views_its_input": "M=9 N=100",
     "cheating/works_only_when_watched": "M=9 N=100",
     "cheating/wrapper_subclass": "M=3 N=20",

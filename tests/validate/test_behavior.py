@@ -15,7 +15,6 @@ from pytorch_to_triton.validate.behavior import (
     violations_of_traces,
 )
 from pytorch_to_triton.validate.observation import (
-    Alias,
     ChangedSetting,
     Differs,
     Leftover,
@@ -65,6 +64,9 @@ FAULT = MemoryFault(
 UNSTEADY = Differs(paths=("out",), by_what_memory_held=False)
 POISONED = Differs(paths=("out[1]",), by_what_memory_held=True)
 
+UNTOUCHED = {"origins": {"out": ("aten.empty_like",)}}
+"""A result that no kernel was given."""
+
 OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
     (
         observed(faults=(FAULT,)),
@@ -112,12 +114,13 @@ OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
     (observed(differs=UNSTEADY), "not_reproducible", "out differs from run to run", "race"),
     (observed(gradcheck="Jacobian mismatch"), "fails_gradcheck", "disagrees: Jacobian mismatch", "backward"),
     (observed(operators={"aten.mm": 1}), "torch_operator", "calls aten.mm.", "--allow-torch mm"),
-    (observed(untouched=("out",), launches=()), "no_triton_kernel", "No Triton kernel", "--allow-torch any"),
+    (observed(**UNTOUCHED, launches=()), "no_triton_kernel", "No Triton kernel", "--allow-torch any"),
+    (observed(**UNTOUCHED), "output_without_kernel", "(add_kernel) was given out", "Compute it in a kernel"),
     (
-        observed(untouched=("out",)),
-        "output_without_kernel",
-        "(add_kernel) was given out",
-        "Compute it in a kernel",
+        observed(aliases={("out", "x")}, origins={"out": None}),
+        "shares_memory",
+        "out shares memory with x; in PyTorch it does not.",
+        "Return out in memory of its own",
     ),
 ]
 
@@ -147,7 +150,7 @@ def test_a_kernel_that_only_computes_breaks_nothing() -> None:
 
 
 def test_memory_comes_before_what_is_left_to_pytorch() -> None:
-    seen = observed(faults=(FAULT,), operators={"aten.mm": 1}, overwritten=("out",), untouched=("out",))
+    seen = observed(faults=(FAULT,), operators={"aten.mm": 1}, overwritten=("out",), **UNTOUCHED)
     assert kinds(seen) == [
         "store_outside",
         "overwrites_results",
@@ -181,15 +184,57 @@ def test_many_refused_operators_are_shortened() -> None:
 
 
 def test_any_leaves_pytorch_out_of_the_verdict_but_not_memory() -> None:
-    seen = observed(launches=(), untouched=("out",), operators={"aten.mm": 1}, faults=(FAULT,))
+    seen = observed(launches=(), **UNTOUCHED, operators={"aten.mm": 1}, faults=(FAULT,))
     assert kinds(seen, ANY) == ["store_outside"]
 
 
 def test_empty_inputs_excuse_that_nothing_is_launched() -> None:
-    seen = observed(launches=(), untouched=("out",))
+    seen = observed(launches=(), **UNTOUCHED)
     assert kinds(seen, of=case(0, 8)) == []
     assert kinds(seen, of=case(1, 8)) == ["no_triton_kernel"]
     assert kinds(observed(operators={"aten.mm": 1}), of=case(0, 8)) == ["torch_operator"]
+
+
+def test_empty_results_need_no_kernel() -> None:
+    assert kinds(observed(launches=(), origins={"out": None})) == []
+    assert kinds(observed(launches=(), origins={"out[0]": None, "out[1]": ("aten.zeros",)})) == [
+        "no_triton_kernel"
+    ]
+    assert kinds(observed(launches=())) == ["no_triton_kernel"]
+
+
+def test_an_input_that_pytorch_returns_too_needs_no_kernel_unless_it_is_changed() -> None:
+    shared = frozenset({("out[1]", "x")})
+    both = {"aliases": shared, "aliases_of_reference": shared}
+    handed_on = {"out[0]": None, "out[1]": ("input",)}
+    assert kinds(observed(**both, origins=handed_on)) == []
+    assert kinds(observed(**both, origins={"out[1]": ("input",)}, launches=())) == []
+    changed = observed(**both, origins={"out[1]": ("input",)}, launches=(), written=("x",))
+    assert kinds(changed) == ["no_triton_kernel"]
+
+
+def test_a_copy_of_an_input_may_be_one_of_several_results_but_not_all_of_them() -> None:
+    copied = ("input",)
+    assert kinds(observed(origins={"out[0]": None, "out[1]": copied})) == []
+    assert kinds(observed(origins={"out": copied})) == ["output_without_kernel"]
+    assert kinds(observed(origins={"out[0]": copied, "out[1]": copied})) == ["output_without_kernel"]
+
+
+def test_a_result_of_an_operator_allowed_by_name_stands_beside_a_kernels() -> None:
+    beside = observed(origins={"out[0]": None, "out[1]": ("aten.topk",)})
+    for name in ("topk", "aten.topk", "aten.topk.default"):
+        allowed = Policy(frozenset({name}))
+        assert kinds(beside, allowed) == []
+    assert kinds(beside) == ["output_without_kernel"]
+    assert kinds(observed(origins={"out": ("aten.topk",)}), allowed) == ["output_without_kernel"]
+
+
+def test_an_access_by_other_strides_or_below_zero_is_not_told_to_mask_the_length() -> None:
+    by_strides = FAULT.model_copy(update={"strides_of": "x_ptr"})
+    below = FAULT.model_copy(update={"offset": -3})
+    (strides, negative) = violations_of(case(), observed(faults=(by_strides, below)), NOTHING)
+    assert strides.suggestion == "The address fits the strides of x_ptr: use those of out_ptr itself."
+    assert "% of a negative number keeps its sign" in negative.suggestion
 
 
 # From run to run
@@ -211,11 +256,19 @@ def test_without_atomics_there_is_no_note() -> None:
 # Notes and totals
 
 
-def test_outputs_in_shared_memory_are_noted_once() -> None:
-    seen = observed(aliases=(Alias(output="out[1]", of="out[0]", overlaps=True),))
-    [note] = notes_of([seen, seen], NOTHING)
-    assert "out[1]" in note
-    assert "shares memory with out[0]" in note
+def test_a_copy_of_what_pytorch_returns_as_it_is_is_noted_once() -> None:
+    seen = observed(aliases_of_reference={("out[1]", "x")}, origins={"out[1]": None})
+    assert kinds(seen) == []
+    assert notes_of([seen, seen], NOTHING) == (
+        "out[1] has memory of its own in some cases where PyTorch's shares that of x.",
+    )
+
+
+def test_gradients_may_share_memory_as_those_of_autograd_do() -> None:
+    gradients = {"gradient of x": None, "gradient of y": None}
+    seen = observed(aliases={("gradient of y", "gradient of x")}, origins=gradients)
+    assert kinds(seen) == []
+    assert kinds(observed(aliases={("gradient of x", "x")}, origins=gradients)) == ["shares_memory"]
 
 
 def test_what_pytorch_computes_is_noted_where_it_is_allowed() -> None:

@@ -94,13 +94,16 @@ async def test_a_result_kept_from_an_earlier_call_is_wrong_in_the_second(
     assert case(verdict, "N=9").mismatches == ()
 
 
-async def test_outputs_that_share_memory_are_noted_and_pass(judge: Judge, tmp_path: Path) -> None:
-    pair = ("return x * 2\n\n\n@", "return x * 2, (x * 2)[:1]\n\n\n@")
-    verdict = await judge(
-        double_file(tmp_path, pair, body("out = double(x)", "return out, out[:1]")), cases=CASE
-    )
-    assert verdict.verdict == "passed", verdict.summary
-    assert [note for note in verdict.notes if "out[1]" in note and "memory" in note]
+async def test_outputs_share_memory_only_where_those_of_pytorch_do(judge: Judge, tmp_path: Path) -> None:
+    apart = ("return x * 2\n\n\n@", "return x * 2, (x * 2)[:1]\n\n\n@")
+    together = ("return x * 2\n\n\n@", "y = x * 2\n    return y, y[:1]\n\n\n@")
+    shares = body("out = double(x)", "return out, out[:1]")
+    verdict = await judge(double_file(tmp_path, apart, shares), cases=CASE)
+    assert verdict.verdict == "failed"
+    assert violations(verdict).keys() == {"shares_memory"}
+    assert "out[1] shares memory with out[0]" in verdict.summary
+    assert verdict.next_step.startswith("Fix: Return out[1] in memory of its own")
+    assert (await judge(double_file(tmp_path, together, shares), cases=CASE)).verdict == "passed"
 
 
 # From run to run

@@ -298,12 +298,34 @@ def shared_memory_is_named() -> None:
     x, both = torch.ones(4), torch.ones(8)
     outputs = [
         ("out[0]", x[1:]),
-        ("out[1]", both[:4]),
+        ("out[1]", both[:5]),
         ("out[2]", both[4:]),
         ("out[3]", torch.ones(4)),
+        ("out[4]", x.view(torch.int32)[::2]),
         ("n", 3),
     ]
     assert aliases(outputs, [("x", x)]) == [
-        {"output": "out[0]", "of": "x", "overlaps": True},
-        {"output": "out[2]", "of": "out[1]", "overlaps": False},
+        ("out[0]", "x"),
+        ("out[2]", "out[1]"),
+        ("out[4]", "x"),
+        ("out[4]", "out[0]"),
     ]
+
+
+def tensors_in_each_others_gaps_share_no_memory() -> None:
+    pairs, row = torch.ones(6, 2), torch.ones(1, 4).expand(3, 4)
+    outputs = [("even", pairs[:, 0]), ("odd", pairs[:, 1]), ("left", row[:, :2]), ("right", row[:, 2:])]
+    assert aliases(outputs, [("nothing", pairs[:0])]) == []
+    assert aliases([("last", row[2:])], outputs) == [("last", "left"), ("last", "right")]
+
+
+def origins_name_what_a_tensor_was_copied_or_computed_from() -> None:
+    x = torch.ones(2, 4)
+    with Operators([x]) as operators:
+        copied, cast = x.t().contiguous(), x.to(torch.float64).view(-1)
+        indices = x.topk(2).indices
+        routed = indices.to(torch.int32)
+        zeros = torch.zeros_like(x)
+    assert operators.origins(copied) == operators.origins(cast) == operators.origins(x[1:]) == {"input"}
+    assert operators.origins(routed) == operators.origins(indices) == {"aten.topk"}
+    assert operators.origins(zeros) == {"aten.zeros_like"}

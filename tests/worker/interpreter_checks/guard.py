@@ -81,8 +81,22 @@ def a_load_past_the_end_names_line_tensor_and_offset() -> None:
         "count": 28,
         "program": [3, 0, 0],
         "detail": "reads element 100 of 100",
+        "strides_of": "",
     }
     assert torch.equal(out, x)
+
+
+@triton.jit
+def strided_copy(x_ptr, out_ptr, row_stride, col_stride, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * row_stride + tl.arange(0, N)[None, :] * col_stride
+    tl.store(out_ptr + at, tl.load(x_ptr + at))
+
+
+def an_address_by_another_arguments_strides_names_that_argument() -> None:
+    zones = Zones()
+    x, out = zones.place(torch.randn(4, 8))[:, ::2], zones.place(torch.zeros(4, 4))
+    fault = only(zones.faults(strided_copy[(1,)], x, out, *x.stride(), 4, 4))
+    assert (fault["kind"], fault["tensor"], fault["strides_of"]) == ("store_outside", "out_ptr", "x_ptr")
 
 
 def a_store_past_the_end_names_line_and_offset_and_is_dropped() -> None:

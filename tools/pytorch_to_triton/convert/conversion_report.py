@@ -7,10 +7,17 @@ from pytorch_to_triton.benchmark.timing_statistics import is_not_slower
 from pytorch_to_triton.convert.gates import label_of
 from pytorch_to_triton.schema.conversion import Conversion, StageReport
 from pytorch_to_triton.schema.timing import Timing, TimingTable
-from pytorch_to_triton.schema.verdict import Verdict
-from pytorch_to_triton.validate.conclusion import not_tried
+from pytorch_to_triton.schema.verdict import CaseStatus, Verdict
+from pytorch_to_triton.validate.conclusion import most_telling, not_tried, wrong_of
+from pytorch_to_triton.validate.judge import MEMORY
 
 EAGER = "PyTorch eager"
+IN_A_SESSION = "`convert start` opens a session with the same draft, which you can correct there."
+WAYS_ON: dict[CaseStatus | None, str] = {
+    "timed_out": "Give a call more time (--timeout), or declare smaller sizes.",
+    "raised": "Declare only sizes and values that the draft takes, as its message says.",
+}
+"""By how the telling case of a draft ended, where that does not say whose fault it is."""
 
 
 def summary_of(name: str, stages: Sequence[StageReport], table: TimingTable | None) -> str:
@@ -67,10 +74,7 @@ def sizes_of(table: TimingTable) -> str:
 def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: TimingTable | None) -> str:
     """What to do with the result."""
     if kernel is None:
-        return (
-            "The draft is at fault, not your function: please report it. `convert start` opens a session "
-            "with the same draft, which you can correct there."
-        )
+        return f"{why_without_kernel(stages[-1].verdict)} {IN_A_SESSION}"
     use = (
         f"Use {nearby(kernel)} in place of the PyTorch function: its docstring shows how; tests are beside it"
     )
@@ -83,6 +87,15 @@ def next_step_of(stages: Sequence[StageReport], kernel: Path | None, table: Timi
             f"Keep the PyTorch function, which is faster at these sizes; {nearby(kernel)} is right, though."
         )
     return f"{use}."
+
+
+def why_without_kernel(verdict: Verdict) -> str:
+    """What to do about a draft that did not pass, which is at fault only where its own results say so."""
+    wrong = wrong_of(verdict.cases)
+    if any(case.mismatches or any(v.kind in MEMORY for v in case.violations) for case in wrong):
+        return "The draft is at fault, not your function: please report it."
+    status = most_telling(wrong).status if wrong else None
+    return WAYS_ON.get(status, verdict.next_step)
 
 
 def nearby(path: Path) -> str:

@@ -41,6 +41,10 @@ ALLOWED = frozenset(
     }
 )  # fmt: skip
 """What a wrapper does around its kernels: `aten` operators that allocate, fill, view, cast and copy."""
+COPY_OF_INPUT = ("input",)
+"""The origins of a result that PyTorch's copies and views alone make of the inputs."""
+GRADIENT = "gradient of "
+"""Begins the path of a gradient, as in the worker's calls/gradients.py."""
 ITEM = "aten._local_scalar_dense"
 ITEMS = 16
 """A wrapper may read so many numbers, say lengths, in one call."""
@@ -65,6 +69,11 @@ class Policy:
         allowed = {packet(name) for name in self.allow_torch} | ALLOWED
         return [] if self.allows_any else [name for name in operators if packet(name) not in allowed]
 
+    def is_left_to_pytorch(self, origins: Collection[str]) -> bool:
+        """Whether a result with these origins may be PyTorch's: a copy, or of an operator allowed by name."""
+        allowed = set(map(packet, self.allow_torch))
+        return tuple(origins) == COPY_OF_INPUT or not allowed.isdisjoint(map(packet, origins))
+
 
 def packet(operator: str) -> str:
     """`aten.mm.default`, `aten.mm` and `mm` are one operator to a policy; others keep their namespace."""
@@ -79,6 +88,7 @@ def violations_of(case: Case, seen: Observation, policy: Policy) -> tuple[Violat
         *(of_memory(fault) for fault in seen.faults),
         *(overrun(damage) for damage in seen.overruns),
         *unreliable(seen),
+        *shared_memory(seen),
         *foreign_work(case, seen, policy),
     )
 
@@ -102,7 +112,7 @@ def of_memory(fault: MemoryFault) -> Violation:
         verb = "loads from" if fault.kind == "load_outside" else "stores to"
         seen = f"{times(fault.count, 'lane')}, first in program {list(fault.program)}"
         message = f"{fault.kernel} {verb} memory outside {fault.tensor}, {at} ({seen})."
-        suggestion = OVERFLOW if overflow else "Mask the access with the tensor's own length."
+        suggestion = OVERFLOW if overflow else inside(fault)
     return Violation(
         kind=fault.kind,
         message=message,
@@ -112,6 +122,18 @@ def of_memory(fault: MemoryFault) -> Violation:
         tensor=fault.tensor,
         overflow=overflow,
     )
+
+
+def inside(fault: MemoryFault) -> str:
+    """How an access outside of its tensor gets inside."""
+    if fault.offset < 0:
+        return (
+            "Mask the access from below too: an index below zero lies before the tensor "
+            "(% of a negative number keeps its sign in Triton, as in C)."
+        )
+    if fault.strides_of:
+        return f"The address fits the strides of {fault.strides_of}: use those of {fault.tensor} itself."
+    return "Mask the access with the tensor's own length; its offset must be made of its own strides."
 
 
 def wraps_around(fault: MemoryFault) -> bool:
@@ -160,6 +182,24 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
         )
 
 
+def shared_memory(seen: Observation) -> Iterator[Violation]:
+    """Results that lie where PyTorch's lie apart: who writes to one changes the other.
+
+    Gradients may share theirs, as autograd's do: who adds them up copies what is not theirs alone.
+    """
+    for output, of in sorted(seen.aliases - seen.aliases_of_reference):
+        if not (output.startswith(GRADIENT) and of.startswith(GRADIENT)):
+            yield Violation(
+                kind="shares_memory",
+                message=f"{output} shares memory with {of}; in PyTorch it does not.",
+                suggestion=(
+                    f"Return {output} in memory of its own, say of torch.empty_like: "
+                    f"whoever writes to it would change {of} too."
+                ),
+                tensor=output,
+            )
+
+
 def uses_atomics(seen: Observation) -> bool:
     """Atomics add up in another order in each run; the error budget decides whether the sums are right."""
     return any(launch.atomics for launch in seen.launches)
@@ -189,9 +229,9 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
             message=f"The candidate reads {read} elements one by one, and computes with them in Python.",
             suggestion="Leave the elements on the device and compute in a kernel.",
         )
-    tensors = tensors_in(case.arguments)
     idle = not seen.launches
-    if not (seen.untouched or (idle and tensors)) or is_empty(case):
+    left = without_kernel(seen, policy)
+    if is_empty(case) or not (left or (idle and not seen.origins and tensors_in(case.arguments))):
         return
     suggestion = "Compute it in a kernel, or let PyTorch do all the work with --allow-torch any."
     if idle:
@@ -199,9 +239,24 @@ def foreign_work(case: Case, seen: Observation, policy: Policy) -> Iterator[Viol
         yield Violation(kind="no_triton_kernel", message=message, suggestion=suggestion)
     else:
         kernels = ", ".join(sorted({launch.kernel for launch in seen.launches}))
-        outputs = ", ".join(seen.untouched)
+        outputs = ", ".join(left)
         message = f"No launched kernel ({kernels}) was given {outputs}, or a tensor that it is made from."
         yield Violation(kind="output_without_kernel", message=message, suggestion=suggestion)
+
+
+def without_kernel(seen: Observation, policy: Policy) -> list[str]:
+    """Results that no kernel was given, but for those that need none.
+
+    That is what the reference too returns in its inputs' memory, unchanged; and, beside a kernel's results or
+    empty ones, copies of inputs and what operators made that are allowed by name.
+    """
+    changed = {*seen.origins, *seen.written}
+    handed_on = {output for output, of in seen.aliases & seen.aliases_of_reference if of not in changed}
+    made = {path: origins for path, origins in seen.origins.items() if path not in handed_on}
+    left = {path: origins for path, origins in made.items() if origins is not None}
+    if len(left) == len(made):
+        return list(left)
+    return [path for path, origins in left.items() if not policy.is_left_to_pytorch(origins)]
 
 
 def is_empty(case: Case) -> bool:
@@ -265,8 +320,12 @@ def notes_of(observations: Iterable[Observation], policy: Policy) -> tuple[str, 
     atomic = sorted({launch.kernel for s in unsteady for launch in s.launches if launch.atomics})
     if atomic:
         notes.append(f"Results differ from run to run in their last bits: {', '.join(atomic)} uses atomics.")
-    shared = sorted({(alias.output, alias.of) for s in seen for alias in s.aliases if alias.overlaps})
-    notes += [f"{output} shares memory with {of}; the reference's does not." for output, of in shared]
+    apart = {(o, of) for s in seen for o, of in s.aliases_of_reference - s.aliases if o in s.origins}
+    notes += [
+        f"{output} has memory of its own in some cases where PyTorch's shares that of {of}."
+        for output, of in sorted(apart)
+        if not output.startswith(GRADIENT)
+    ]
     used = behavior_of(seen).operators
     named = [name for name in Policy().refused(used) if not policy.refused([name])]
     if named:

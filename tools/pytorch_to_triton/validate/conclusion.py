@@ -21,7 +21,10 @@ ONLY: dict[Group, str] = {
         "Only large strides fail: compute offsets in int64, e.g. tl.program_id(0).to(tl.int64) * stride."
     ),
     "beyond": "Only sizes beyond the declared ones fail: loop over tiles, or bound them with REQUIRES.",
-    "option": "Only other values of a number fail: pass the number to the kernel instead of a constant.",
+    "option": (
+        "Only other values of a number fail: look for a constant in its place, and for what holds at the "
+        "declared value alone."
+    ),
     "repeat": "Only a second call at the same addresses fails: look for what is kept between calls.",
 }
 """What to say when all wrong cases are of one group."""

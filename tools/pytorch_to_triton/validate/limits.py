@@ -54,7 +54,10 @@ REACH: dict[Group, tuple[str, str]] = {
     "beyond": ("right at the declared sizes", "Bound the size with REQUIRES, or loop over blocks."),
     "layout": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
     "large_stride": ("right for contiguous inputs", "Pass strides to the kernel, or call contiguous()."),
-    "option": ("right at the declared value", "Pass the number to the kernel instead of a constant."),
+    "option": (
+        "right at the declared value",
+        "Compute with the number itself, and refuse no value that PyTorch takes.",
+    ),
     "mixed": ("right where they share a dtype", "Convert each operand inside the kernel."),
 }
 """Up to where a candidate that raises there is right, and how to lift the limit."""

@@ -114,7 +114,7 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
             return
         item = await lane.answer(request_for(case, prepared, twice=False))
         outcome = lane.outcome_of(item)
-        violations = violations_of(case, observed(item), trial.policy)
+        violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
         found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:
         outcome = lost.outcome

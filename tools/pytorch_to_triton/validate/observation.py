@@ -1,6 +1,5 @@
 """What the worker observed of a candidate, as values: job `candidate` answers with them."""
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
@@ -40,6 +39,8 @@ class MemoryFault(Value):
     count: int
     program: tuple[int, ...]
     detail: str
+    strides_of: str = ""
+    """Another argument of the launch whose strides lead to the address outside."""
 
 
 class Strided(Value):
@@ -67,15 +68,6 @@ class Overrun(Value):
     """Elements in the storage."""
 
 
-class Alias(Value):
-    """An output in memory that is not its own."""
-
-    output: str
-    of: str
-    overlaps: bool
-    """Whether their own elements lie in the same places, not only in the same storage."""
-
-
 class Differs(Value):
     """Outputs that had other bits in a second run on the same values."""
 
@@ -89,28 +81,31 @@ class Observation(Value):
 
     operators: dict[str, int] = Field(default_factory=dict)
     launches: tuple[ObservedLaunch, ...] = ()
-    untouched: tuple[str, ...] = ()
-    """Outputs, not empty, that no Triton kernel was given."""
+    origins: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
+    """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
+    where it is empty, or where a Triton kernel was given it."""
     faults: tuple[MemoryFault, ...] = ()
     strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
-    aliases: tuple[Alias, ...] = ()
+    aliases: frozenset[tuple[str, str]] = frozenset()
+    """Outputs, each with an input or another output whose memory it shares."""
+    aliases_of_reference: frozenset[tuple[str, str]] = frozenset()
+    written: tuple[str, ...] = ()
+    """Inputs that the call changed."""
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
     gradcheck: str | None = None
     """How the candidate's gradients fail torch.autograd.gradcheck."""
 
-    def without_aliases(self, known: Collection[tuple[str, str]]) -> "Observation":
-        """Without the outputs that share memory in the reference too."""
-        kept = tuple(alias for alias in self.aliases if (alias.output, alias.of) not in known)
-        return self.model_copy(update={"aliases": kept})
 
-
-def observed(item: "wire.ReferenceItem | wire.CandidateItem") -> Observation:
-    """What an answer of job `candidate` holds."""
+def observed(
+    item: "wire.ReferenceItem | wire.CandidateItem", aliases_of_reference: frozenset[tuple[str, str]]
+) -> Observation:
+    """What an answer of job `candidate` holds, beside what the reference's outputs share."""
     if item["event"] == "returned" or item["event"] == "raised":
-        return Observation.model_validate(item["observation"])
+        seen = item["observation"]
+        return Observation.model_validate({**seen, "aliases_of_reference": aliases_of_reference})
     return Observation()
 
 

@@ -32,7 +32,7 @@ class Prepared:
     seed: int
     digest: str = ""
     aliases: frozenset[tuple[str, str]] = frozenset()
-    """The reference's own outputs that share memory with others or with inputs."""
+    """The reference's own outputs, each with an input or another output whose memory it shares."""
 
 
 @dataclass

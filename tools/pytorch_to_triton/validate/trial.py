@@ -188,7 +188,7 @@ class TrialRun:
             item = await lane.answer(self.request(case))
         except LostAnswer as lost:
             return lost.outcome, NOTHING_SEEN
-        return lane.outcome_of(item), observed(item)
+        return lane.outcome_of(item), observed(item, self.prepared[case.name].aliases)
 
     def request(self, case: Case) -> "wire.CandidateRequest":
         """The case as the candidate's process takes it."""
@@ -203,7 +203,6 @@ class TrialRun:
     async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
-        seen = seen.without_aliases(self.prepared[case.name].aliases)
         if outcome is not OK:
             return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
         found = await trial.reference.compared(case, trial.candidate.name)

@@ -38,25 +38,27 @@ class CallObservation:
         tensors = {path: leaf for path, leaf in outputs.items() if isinstance(leaf, torch.Tensor)}
         for path, tensor in tensors.items():
             memory.named(tensor, path)
-        passed_on = {alias["output"] for alias in aliases(tensors.items(), call.cotangents.items())}
+        # The gradient of a sum is the gradient that came in: there is nothing to compute.
+        passed_on = {output for output, _ in aliases(tensors.items(), call.cotangents.items())}
         return {
             "operators": dict(self.operators.counts),
             "launches": list(self.launches.launched),
-            # The gradient of a sum is the gradient that came in: there is nothing to compute.
-            "untouched": [p for p, t in tensors.items() if p not in passed_on and self.is_untouched(t)],
+            "origins": {p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
             "faults": [in_original_file(fault) for fault in self.guard.faults],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
             "aliases": aliases(tensors.items(), call.tensors().items()),
         }
 
-    def is_untouched(self, tensor: torch.Tensor) -> bool:
-        """Whether it holds something, and no Triton kernel was given it."""
+    def origins(self, tensor: torch.Tensor) -> list[str] | None:
+        """What made it where no Triton kernel was given it; None where one was, or where it holds nothing."""
         if tensor.numel() == 0 or self.operators.pointers_given:
-            return False
+            return None
         # A kernel may have found the tensor through a pointer in another one.
         stored = self.guard.has_stored(tensor) and not self.operators.is_overwritten(tensor)
-        return not (stored or self.operators.made_by_triton(tensor))
+        if stored or self.operators.made_by_triton(tensor):
+            return None
+        return sorted(self.operators.origins(tensor))
 
 
 class Observer:

@@ -46,6 +46,7 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "reads_uninitialised": "undefined_values",
     "not_reproducible": "not_reproducible",
     "overwrites_results": "results_overwritten",
+    "shares_memory": "wrong_results",
     "fails_gradcheck": "wrong_results",
     "torch_operator": "left_to_pytorch",
     "no_triton_kernel": "left_to_pytorch",

@@ -109,8 +109,10 @@ def contiguous(program: Program, items: Sequence[Group | Call], known: Collectio
 
 
 def read_in_order(program: Program, items: Sequence[Group | Call]) -> list[str]:
-    """The inputs that kernels read."""
+    """The inputs that kernels read, and those returned: a function's own contiguous() is not in its trace."""
     read = {v.buffer.name for g in items if isinstance(g, Group) for v in g.cluster.loads()}
+    values = (program.tensors[result.node].value for result in program.results)
+    read |= {value.buffer.name for value in values if isinstance(value, Load)}
     return [i.name for i in program.graph.inputs if i.name in read and len(i.shape)]
 
 

@@ -37,6 +37,8 @@ SUMS_OF_GRADIENTS = frozenset({"aten.add", "aten.add_"})
 OVERWRITING = frozenset({"aten.copy_", "aten.fill_", "aten.zero_"})
 TORCHS_OPERATORS = frozenset(torch._C._dispatch_get_all_op_names())
 """All that there are before the author's code runs: what comes later, it defines itself (torch.library)."""
+KERNEL, INPUT = "kernel", "input"
+"""Origins of what a storage holds, beside the operators of PyTorch that made it."""
 
 
 class Operators(DispatchMode):  # type: ignore[no-untyped-call]
@@ -55,22 +57,27 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         self._given = {s._cdata for s in map(storage_of, given) if s is not None}
         self.counts: Counter[str] = Counter()
         """Calls by operator without its overload: {"aten.mm": 2}."""
-        self._made: dict[int, StorageWeakRef] = {}
-        """Storages of `made_by_triton`. A weak reference keeps the address from being given out again."""
+        self._origins = dict.fromkeys(self._given, frozenset({INPUT}))
+        self._known: dict[int, StorageWeakRef] = {}
+        """By the same keys: a weak reference keeps the address from being given out again."""
         self._lost: set[int] = set()
         """Storages that PyTorch has wholly overwritten with what no kernel made."""
         self._thread = threading.get_ident()
 
     def made_by_triton(self, tensor: torch.Tensor) -> bool:
         """Whether a launched kernel had its storage, or a tensor it was computed from, as an argument."""
+        return KERNEL in self.origins(tensor)
+
+    def origins(self, tensor: torch.Tensor) -> frozenset[str]:
+        """What made the values in its storage, copies and views left out: operators, INPUT and KERNEL."""
         storage = storage_of(tensor)
-        return storage is not None and storage._cdata in self._made
+        return frozenset() if storage is None else self._origins.get(storage._cdata, frozenset())
 
     def touched(self, tensor: torch.Tensor) -> None:
         """A launched kernel had this tensor as an argument."""
         self.pointers_given |= tensor.dtype in (torch.int64, torch.uint64) and self._wrote is None
         if self._wrote is None or self._wrote(tensor):
-            self._mark(tensor)
+            self._add(tensor, frozenset({KERNEL}))
 
     def is_overwritten(self, tensor: torch.Tensor) -> bool:
         """Whether all of it was copied over or filled since a kernel last wrote to it."""
@@ -80,15 +87,20 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     def _forget(self, tensor: torch.Tensor) -> None:
         storage = storage_of(tensor)
         if storage is not None:
-            self._made.pop(storage._cdata, None)
+            self._origins.pop(storage._cdata, None)
             self._lost.add(storage._cdata)
 
-    def _mark(self, tensor: torch.Tensor) -> None:
+    def _add(self, tensor: torch.Tensor, origins: frozenset[str]) -> None:
+        """Note what a storage's values come from; of an input's, no more than that kernels wrote to it."""
         storage = storage_of(tensor)
-        if storage is not None:
+        if storage is None:
+            return
+        if KERNEL in origins:
             self._lost.discard(storage._cdata)
-        if storage is not None and storage._cdata not in self._made:
-            self._made[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+        new = origins & {KERNEL} if storage._cdata in self._given else origins
+        self._origins[storage._cdata] = self.origins(tensor) | new
+        if storage._cdata not in self._known:
+            self._known[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> "Operators":
         self._thread = threading.get_ident()
@@ -107,21 +119,22 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
     def dispatch(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run the operator, count it, and follow what it does to tensors that a kernel made."""
         name = str(func.overloadpacket)
-        if func.name() not in TORCHS_OPERATORS and self._counts(name, frame):
+        counted = self._counts(name, frame)
+        if counted and func.name() not in TORCHS_OPERATORS:
             return self._inside(func, args, kwargs)
-        if self._counts(name, frame):
+        if counted:
             self.counts[name] += 1
         for tensor in tensors_in((args, kwargs)):
             if is_foreign(type(tensor)):
                 # What it computes inside, it computes unseen by this mode.
                 self.counts[f"{type(tensor).__name__}.__torch_dispatch__"] += 1
-        made = any(self._carries(tensor, name) for tensor in tensors_in((args, kwargs)))
+        origins = frozenset({name} if counted and name not in COPIES else ())
+        origins = origins.union(*(self._handed_on(t, name) for t in tensors_in((args, kwargs))))
         result = func(*args, **kwargs)
-        if not made and name in OVERWRITING and fills_its_storage(args[0]):
+        if KERNEL not in origins and name in OVERWRITING and fills_its_storage(args[0]):
             self._forget(args[0])
-        if made:
-            for tensor in tensors_in((result, written_by(func, args, kwargs))):
-                self._mark(tensor)
+        for tensor in tensors_in((result, written_by(func, args, kwargs))):
+            self._add(tensor, origins)
         return result
 
     def _inside(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -131,11 +144,16 @@ class Operators(DispatchMode):  # type: ignore[no-untyped-call]
         with FurtherCounts(self):
             return func.redispatch(torch._C.DispatchKeySet(key), *args, **kwargs)
 
-    def _carries(self, tensor: torch.Tensor, name: str) -> bool:
-        """Whether what the operator makes of this tensor is Triton's work: of an input, only a copy is."""
+    def _handed_on(self, tensor: torch.Tensor, name: str) -> frozenset[str]:
+        """What the operator's result has of this tensor's origins: by a copy all of them.
+
+        Whatever is computed from a kernel's work is its work too; an input that a kernel has read is not.
+        """
         storage = storage_of(tensor)
+        if name in COPIES:
+            return self.origins(tensor)
         is_input = storage is not None and storage._cdata in self._given
-        return self.made_by_triton(tensor) and (not is_input or name in COPIES)
+        return frozenset() if is_input else self.origins(tensor) & {KERNEL}
 
     def _counts(self, name: str, frame: FrameType | None) -> bool:
         if name in SUMS_OF_GRADIENTS and is_engines(frame):

@@ -1,5 +1,6 @@
 """Whether what a candidate returns is what it looks like."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,26 +39,18 @@ def bytes_needed(tensor: torch.Tensor) -> int:
     return int(tensor.storage_offset() + last + 1) * tensor.element_size()
 
 
-def aliases(outputs: Iterable[tuple[str, Any]], inputs: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """Each output whose storage is also that of an input or of an earlier output.
+def aliases(outputs: Iterable[tuple[str, Any]], inputs: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+    """Each output with each input, or earlier output, some of whose elements lie in the same bytes.
 
-    `{"output": name, "of": name, "overlaps": whether the two tensors' own bytes, gaps included, meet}`.
     Leaves that are no strided tensors, and storages of no bytes, are passed over.
     """
     seen = [(name, value) for name, value in inputs if has_memory(value)]
-    found = []
+    pairs = []
     for name, value in outputs:
-        if not has_memory(value):
-            continue
-        for other, tensor in seen:
-            if meet(storage_span(value), storage_span(tensor)):
-                overlaps = meet(own_span(value), own_span(tensor))
-                found.append({"output": name, "of": other, "overlaps": overlaps})
-        seen.append((name, value))
-    return found
-
-
-Span = tuple[torch.device, int, int]
+        if has_memory(value):
+            pairs += [(name, other) for other, tensor in seen if overlap(value, tensor)]
+            seen.append((name, value))
+    return pairs
 
 
 def has_memory(value: object) -> bool:
@@ -69,17 +62,41 @@ def has_memory(value: object) -> bool:
     )
 
 
-def storage_span(tensor: torch.Tensor) -> Span:
-    """Device, first byte and end of the tensor's whole storage."""
-    storage = tensor.untyped_storage()
-    return tensor.device, storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether an element of one has a byte in common with an element of the other.
+
+    Tensors may lie in each other's gaps, like two columns of one buffer.
+    """
+    (start, end), (other_start, other_end) = span_of(one), span_of(other)
+    if one.device != other.device or max(start, other_start) >= min(end, other_end):
+        return False
+    if start == other_start or (is_dense(one) and is_dense(other)):
+        return True
+    return bool(torch.isin(bytes_of(one), bytes_of(other)).any())
 
 
-def own_span(tensor: torch.Tensor) -> Span:
-    """Device, first byte and end of what lies between the tensor's first and last element."""
-    device, start, _ = storage_span(tensor)
-    return device, start + int(tensor.storage_offset()) * tensor.element_size(), start + bytes_needed(tensor)
+def span_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """The addresses of the tensor's first byte and of the end of its last element."""
+    start = tensor.untyped_storage().data_ptr()
+    return start + int(tensor.storage_offset()) * tensor.element_size(), start + bytes_needed(tensor)
 
 
-def meet(one: Span, other: Span) -> bool:
-    return one[0] == other[0] and max(one[1], other[1]) < min(one[2], other[2])
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the tensor fills its span without gaps."""
+    start, end = span_of(tensor)
+    return math.prod(size for size, _ in distinct(tensor)) * tensor.element_size() == end - start
+
+
+def distinct(tensor: torch.Tensor) -> list[tuple[int, int]]:
+    """Size and stride of each dimension along which the tensor does not repeat itself."""
+    return [(n, step) for n, step in zip(tensor.shape, tensor.stride(), strict=True) if step]
+
+
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """int64, flat, on the tensor's device: the address of each of its bytes."""
+    itemsize = tensor.element_size()
+    addresses = span_of(tensor)[0] + torch.arange(itemsize, device=tensor.device)
+    for size, stride in distinct(tensor):
+        steps = torch.arange(size, device=tensor.device) * stride * itemsize
+        addresses = (addresses[:, None] + steps).flatten()
+    return addresses

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Argument:
     start: int
     end: int
     itemsize: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
 
 
 class Bounds:
@@ -49,7 +51,7 @@ class Bounds:
         if index < 0:
             return argument
         start, end = self.spans[index]
-        return Argument(argument.name, argument.first, start, end, argument.itemsize)
+        return replace(argument, start=start, end=end)
 
     def holder(self, start: int, end: int) -> int:
         """The index of the range that holds bytes [start, end), else -1."""
@@ -85,6 +87,21 @@ class Bounds:
             return max(before, key=lambda a: a.first)
         nowhere = Argument("memory", 0, 0, 0, 1)
         return min(candidates, key=lambda a: max(a.start - address, address - a.end), default=nowhere)
+
+    def strides_behind(self, tensor: Argument, offset: int) -> str:
+        """Another argument of the tensor's shape whose strides lead to `offset`; empty where none do."""
+        others = (
+            a for a in self.arguments.values() if a.shape == tensor.shape and a.strides != tensor.strides
+        )
+        return next((a.name for a in others if leads_to(offset, a.shape, a.strides)), "")
+
+
+def leads_to(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether an index of the shape, taken from the largest stride down, ends at `offset` elements."""
+    for stride, size in sorted(zip(strides, shape, strict=True), reverse=True):
+        if stride:
+            offset -= min(offset // stride, size - 1) * stride
+    return offset == 0
 
 
 def merged(ranges: list[Range]) -> list[Range]:

@@ -193,6 +193,7 @@ class GuardedLaunch:
                 "count": count,
                 "program": list(self.position(owner)),
                 "detail": f"{description} element {offset} of {elements}" if outside else description,
+                "strides_of": self.bounds.strides_behind(tensor, offset) if outside else "",
             }
         )
 
@@ -358,8 +359,8 @@ def arguments_in(value: Any, name: str) -> Iterator[Argument]:
     elif hasattr(value, "data_ptr"):
         tensor = upstream._unwrap_tensor(value)
         stored = tensor.untyped_storage()
-        start = stored.data_ptr()
-        yield Argument(name, tensor.data_ptr(), start, start + stored.nbytes(), tensor.element_size())
+        place = (stored.data_ptr(), stored.data_ptr() + stored.nbytes(), tensor.element_size())
+        yield Argument(name, tensor.data_ptr(), *place, tuple(tensor.shape), tensor.stride())
 
 
 def mark_origin(value: Any, name: str) -> None:

@@ -138,8 +138,9 @@ class CandidateSession:
         if returned is not None:
             try:
                 with uncollected():
-                    outputs = outputs_of(returned, call, written_to(call, before))
-                    seen = observation.as_json(returned, call, memory)
+                    written = written_to(call, before)
+                    outputs = outputs_of(returned, call, written)
+                    seen = {**observation.as_json(returned, call, memory), "written": written}
                     return CandidateCall(call, memory, returned, outputs), seen
             except RuntimeError as error:
                 failure = describe_failure(error, "its results")

@@ -108,7 +108,7 @@ class ReferenceSession:
             if self.oracle.backward:
                 cotangents = generated_cotangents(run.outputs, case["seed"])
                 exchange.put(case["id"], CallInputs(arguments, {}, cotangents))
-                self.oracle.run_as_it_is(case["id"], case["seed"])
+                run = self.oracle.run_as_it_is(case["id"], case["seed"])
         except Exception as error:
             return {"event": "reference_raised", "failure": describe_failure(error, case["name"])}
         return {"event": "prepared", "digest": exchange.digest(case["id"]), "aliases": run.aliases}

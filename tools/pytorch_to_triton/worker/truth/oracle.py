@@ -93,7 +93,7 @@ class ReferenceRun:
     written: list[str]
     """The arguments that it wrote to."""
     aliases: list[tuple[str, str]]
-    """Outputs, each with the input or output whose memory it shares."""
+    """Outputs, each with an input or output whose memory it shares."""
     updated: tuple[str, ...]
     """The state that a module in training wrote to: no output."""
 
@@ -172,8 +172,7 @@ class Oracle:
         changed = written_to(call, self.inputs(case_id, seed))
         updated = tuple(name for name in changed if name in call.state) if self.in_training else ()
         written = [name for name in changed if name not in updated]
-        found = aliases(returned.items(), call.tensors().items())
-        shared = [(alias["output"], alias["of"]) for alias in found]
+        shared = aliases(returned.items(), call.tensors().items())
         return ReferenceRun(kept(all_outputs(returned, call, written)), written, shared, updated)
 
     def on_cpu(self, case_id: str, own: ReferenceRun, seed: int) -> Outputs:

@@ -1,0 +1,49 @@
+"""Drafts of functions of which a result needs no kernel: an input, nothing at all, or a call of PyTorch."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
+
+from ..conftest import Written
+from .drafting import drafts_of, sourced
+from .drafting import written as drafted_file
+
+pytestmark = pytest.mark.anyio
+HEAD = """INPUTS = {"x": "float32[M, M]", "h": "float32[M, 9]"}
+DIMS = {"M": [4]}
+
+
+def f(x, h):
+    """
+BODIES = {
+    "the residual beside its norm": "return h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6), h",
+    "another input": "return F.silu(h), x",
+    "an input laid out in order": "return F.silu(h), x.contiguous()",
+    "a flat view of an input": "return F.silu(h), x.reshape(-1)",
+    "an input's transpose": "return F.silu(h), x.t()",
+    "the differences of rows": "return (h[1:] - h[:-1]).abs()",
+    "all but the diagonal": "return x.flatten()[:-1].view(len(x) - 1, len(x) + 1)[:, 1:].flatten()",
+    "weights beside the routes": "v, i = h.topk(2); return torch.softmax(v, -1), i",
+    "an order beside a softmax": "return torch.softmax(h, -1), h.argsort(-1)",
+}
+CASES = ("M=4", "M=1", "M=4 x transposed", "M=4 h sliced")
+
+
+@pytest.mark.parametrize("name", BODIES)
+async def test_the_draft_of_a_function_with_such_a_result_passes(
+    name: str, written: Written, tmp_path: Path, worker: WorkerClient, interpreter: Runtime
+) -> None:
+    target = written(f"{HEAD}{BODIES[name]}\n")
+    draft = drafts_of(await sourced(worker, interpreter, target), (3,))[3]
+    candidate = Target(path=Path(drafted_file(draft, target, tmp_path, 3)))
+    request = ValidationRequest(
+        candidate=candidate, reference=target, allow_torch=frozenset(draft.calls), seed=7, cases=CASES
+    )
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "passed", verdict.summary

@@ -1,0 +1,130 @@
+"""What results share with inputs and with each other, and which of them need a kernel."""
+
+from pathlib import Path
+
+import pytest
+
+from .kernel_files import changed_file
+from .verdicts import Judge, violations
+
+pytestmark = pytest.mark.anyio
+
+SILU = """
+import torch
+import triton
+import triton.language as tl
+
+INPUTS = {"x": "float32|bfloat16[M, N]", "h": "float32[M, N]"}
+DIMS = {"M": [1, 5], "N": [9]}
+
+
+def reference(x, h):
+    silu = torch.nn.functional.silu
+    REFERENCE
+
+
+@triton.jit
+def silu_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + index, mask=index < n)
+    tl.store(out_ptr + index, x * tl.sigmoid(x), mask=index < n)
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + index, tl.load(x_ptr + index, mask=index < n), mask=index < n)
+
+
+def launch(kernel, x, out):
+    if x.numel() > 0:
+        kernel[(triton.cdiv(x.numel(), 16),)](x, out, x.numel(), BLOCK=16)
+    return out
+
+
+def silu(x):
+    x = x.contiguous()
+    return launch(silu_kernel, x, torch.empty_like(x))
+
+
+def run(x, h):
+    RUN
+"""
+CASES = ("M=5 N=9", "M=1 N=9", "M=5 N=9 bfloat16", "M=5 N=9 x transposed")
+HONEST = {
+    "an input as it is": ("return silu(h), x", "return silu(h), x"),
+    "a view of an input": ("return silu(h), x.t()", "return silu(h), x.t()"),
+    "a view at some layouts": ("return silu(h), x.reshape(-1)", "return silu(h), x.reshape(-1)"),
+    "an input at some layouts": ("return x.contiguous(), silu(h)", "return x.contiguous(), silu(h)"),
+    "an input in one dtype": ("return silu(h), x.float()", "return silu(h), x.float()"),
+    "nothing but an input": ("return x[1:]", "return x[1:]"),
+    "a copy for an input": ("return silu(h), x", "return silu(h), x.clone()"),
+    "a copy beside a result": ("return silu(h), x.t().contiguous()", "return silu(h), x.t().contiguous()"),
+    "one result twice": ("y = silu(h); return y, y", "y = silu(h); return y, y"),
+    "a view of a result": ("y = silu(h); return y, y[:1]", "y = silu(h); return y, y[:1]"),
+    "apart for together": ("y = silu(h); return y, y", "return silu(h), silu(h)"),
+    "halves of a buffer": (
+        "return silu(h), silu(h)",
+        "both = torch.empty(2, *h.shape, device=h.device); "
+        "return launch(silu_kernel, h, both[0]), launch(silu_kernel, h, both[1])",
+    ),
+    "columns of a buffer": (
+        "return silu(h), silu(h)",
+        "both = torch.empty(*h.shape, 2, device=h.device); both[:] = silu(h)[..., None]; "
+        "return both[..., 0], both[..., 1]",
+    ),
+    "an input changed in place": ("return silu(h, inplace=True)", "return launch(silu_kernel, h, h)"),
+    "no rows": ("return silu(h)[1:]", "return silu(h[1:])"),
+    "no rows beside an input": ("return silu(h)[1:], x", "return silu(h[1:]), x"),
+    "an allowed operator": ("return silu(h), x.topk(2)[1]", "return silu(h), x.topk(2)[1]"),
+    "no rows beside an allowed operator": (
+        "return silu(h)[1:], x.sort(-1)[1]",
+        "return silu(h[1:]), x.sort(-1)[1]",
+    ),
+}
+WRONG = {
+    "an input for a copy": ("return x * 1", "return launch(copy_kernel, x, x)", "shares_memory"),
+    "a view for a copy": ("return silu(h), (x + 0)[:1]", "return silu(h), x[:1]", "shares_memory"),
+    "a view at other layouts": ("return silu(h), x.contiguous()", "return silu(h), x", "shares_memory"),
+    "one buffer for two": ("return silu(h), silu(h)", "y = silu(h); return y, y", "shares_memory"),
+    "overlapping windows": (
+        "return silu(h)[:-1], silu(h)[1:]",
+        "y = silu(h); return y[:-1], y[1:]",
+        "shares_memory",
+    ),
+    "zeros in place of x": ("return x.zero_()", "return x.zero_()", "no_triton_kernel"),
+    "nothing but copies": (
+        "return x.t().contiguous(), h.clone()",
+        "launch(copy_kernel, x, torch.empty_like(x)); return x.t().contiguous(), h.clone()",
+        "output_without_kernel",
+    ),
+    "nothing but an allowed operator": ("return x.topk(2)[1]", "return x.topk(2)[1]", "no_triton_kernel"),
+}
+
+
+def silu_file(folder: Path, reference: str, run: str) -> Path:
+    return changed_file(folder, SILU, ("    REFERENCE", f"    {reference}"), ("    RUN", f"    {run}"))
+
+
+@pytest.mark.parametrize("name", HONEST)
+async def test_a_result_lies_where_that_of_pytorch_does_or_apart(
+    name: str, judge: Judge, tmp_path: Path
+) -> None:
+    file = silu_file(tmp_path, *HONEST[name])
+    verdict = await judge(file, cases=CASES, allow_torch=frozenset({"topk", "sort"}))
+    assert verdict.verdict == "passed", verdict.summary
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_result_that_is_not_its_own_or_no_kernels_is_refused(
+    name: str, judge: Judge, tmp_path: Path
+) -> None:
+    reference, run, kind = WRONG[name]
+    verdict = await judge(silu_file(tmp_path, reference, run), cases=CASES, allow_torch=frozenset({"topk"}))
+    assert verdict.verdict == "failed"
+    assert kind in violations(verdict), verdict.summary
+
+
+async def test_a_copy_of_what_pytorch_hands_on_is_noted(judge: Judge, tmp_path: Path) -> None:
+    verdict = await judge(silu_file(tmp_path, *HONEST["a copy for an input"]), cases=CASES)
+    assert "out[1] has memory of its own in some cases where PyTorch's shares that of x." in verdict.notes
