@@ -27,12 +27,18 @@ ALL_KERNELS = bool(os.environ.get("ALL_KERNELS"))
 KERNELS = Path(__file__).parents[1] / "kernels"
 ELEMENTS = {"honest": 2**16, "tutorials": 2**16, "wrong": 2**18, "cheating": 2**13}
 """Sums in half precision go wrong only in long rows; a cheat shows at any size."""
+CONFIGURED = ("configurations_of_other_reach", "loop_counts_first_block", "tiles_apart_by_the_other_block")
+"""Wrong in a configuration that no plan names yet: test_configurations.py judges them."""
 Corpus = Callable[[str, tuple[str, ...]], Awaitable[Verdict]]
 
 
 def kernels(*folders: str) -> list[str]:
     files = (path for folder in folders for path in sorted((KERNELS / folder).glob("*.py")))
     return [f"{path.parent.name}/{path.stem}" for path in files]
+
+
+def planned(*folders: str) -> list[str]:
+    return [name for name in kernels(*folders) if not name.endswith(CONFIGURED)]
 
 
 @pytest.fixture
@@ -60,7 +66,7 @@ async def test_a_right_kernel_passes(name: str, corpus: Corpus) -> None:
     assert_limits_are_named(verdict)
 
 
-@pytest.mark.parametrize("name", kernels("wrong", "cheating"))
+@pytest.mark.parametrize("name", planned("wrong", "cheating"))
 async def test_a_wrong_kernel_is_refused_with_its_kind_and_place(name: str, corpus: Corpus) -> None:
     verdict = await corpus(name, TELLING[name])
     assert verdict.verdict == "failed", verdict.summary
@@ -80,7 +86,7 @@ async def test_a_right_kernel_passes_on_all_cases(name: str, corpus: Corpus) -> 
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize("name", kernels("wrong", "cheating")[:: 1 if ALL_KERNELS else 9])
+@pytest.mark.parametrize("name", planned("wrong", "cheating")[:: 1 if ALL_KERNELS else 9])
 async def test_a_wrong_kernel_is_refused_on_all_cases(name: str, corpus: Corpus) -> None:
     verdict = await corpus(name, ())
     assert verdict.verdict == "failed", verdict.summary

@@ -43,6 +43,7 @@ from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
+from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
@@ -149,7 +150,8 @@ class Validation:
             judged = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory, listener)
             found = [memory.merged(one.result) for one in judged]
             refuse_unrunnable_reference(found, self.reference.target, request.cases)
-            results = with_limits(found, plan.cases, strictness_of(request))
+            judgements = with_limits(found, plan.cases, strictness_of(request))
+            results = await with_trials_blamed(trial, plan.cases, judgements)
             smallest = None if request.cases else await shrunk(trial, declaration, results, limits)
         finally:
             await candidate_workers.close()
@@ -300,7 +302,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         *notes_on_values(results),
         *note_on_confirmed(results),
         *notes_on_truth(results),
-        *notes_on_configurations(trial.candidate.configurations),
+        *notes_on_configurations(found.observations),
         *found.memory.notes_on(results),
     )
     return Verdict(

@@ -11,6 +11,8 @@ from ..calls.call_inputs import trained
 from ..job_report import JobReport
 from ..loading.target import Loaded, Role, TargetError, load
 from ..tracing.fake import FakeWhenEntered, example_inputs, load_fake, range_of
+from ..tuning.autotuned import tuners_in
+from ..untimed_tuning import variants
 
 Plain = Any
 
@@ -52,6 +54,7 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
             for name, value in loaded.state.items()
         ],
         "examples": examples(loaded, mode),
+        "configurations": max(map(variants, tuners_in([loaded.contents])), default=1),
     }
 
 
