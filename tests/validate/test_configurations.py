@@ -150,6 +150,22 @@ async def test_each_configuration_is_judged_by_itself(
     assert described.configurations == len(statuses)
 
 
+@pytest.mark.parametrize(
+    ("changes", "configurations"),
+    [
+        ([("@triton.autotune", "@triton.heuristics({})\n@triton.autotune")], 2),
+        ([('triton.Config({"BLOCK_N": 32})', 'triton.Config({"BLOCK_N": 64}, num_warps=8)')], 1),
+    ],
+    ids=["below heuristics", "other warps alone"],
+)
+async def test_a_candidate_is_described_with_its_configurations(
+    changes: list[Change], configurations: int, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    path = changed_file(tmp_path, (WRONG / f"{LOOP}.py").read_text(), *changes)
+    described = await describe(worker, Target(path=path), "candidate", interpreter)
+    assert described.configurations == configurations
+
+
 async def test_a_configuration_that_the_compiler_would_refuse_is_left_out(
     worker: WorkerClient, interpreter: Runtime, tmp_path: Path
 ) -> None:

@@ -54,8 +54,13 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
             for name, value in loaded.state.items()
         ],
         "examples": examples(loaded, mode),
-        "configurations": max(map(variants, tuners_in([loaded.contents])), default=1),
+        "configurations": most_configurations(loaded) if role == "candidate" else 1,
     }
+
+
+def most_configurations(loaded: Loaded) -> int:
+    """Of an autotuned kernel that the file's globals lead to; one that a function makes cannot be known."""
+    return max(map(variants, tuners_in([loaded.contents])), default=1)
 
 
 def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:
