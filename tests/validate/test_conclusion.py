@@ -195,6 +195,30 @@ def test_the_summary_shows_the_most_telling_case() -> None:
     assert next_step_of("failed", results).startswith("Likely cause: One cause.")
 
 
+LONG, SHORT = "BLOCK=256 of add_kernel", "BLOCK=64 of add_kernel"
+
+
+def in_configuration(name: str, status: CaseStatus = "failed") -> CaseResult:
+    mismatches = (mismatch(),) if status == "failed" else ()
+    return result("odd", status, configurations=(name,), mismatches=mismatches)
+
+
+def test_a_configuration_that_all_wrong_cases_share_and_not_all_right_ones_is_named() -> None:
+    wrong = [in_configuration(LONG), in_configuration(LONG)]
+    summary = summary_of("failed", [*wrong, in_configuration(SHORT, "passed"), result("empty", "passed")])
+    assert summary == f"2 of 4 cases are wrong, with {LONG}. For example, odd: It is so."
+
+
+@pytest.mark.parametrize(
+    "right",
+    [in_configuration(LONG, "passed"), result("empty", "passed"), in_configuration(SHORT)],
+    ids=["a right case shares it", "no right case has any", "another wrong case has another"],
+)
+def test_a_configuration_that_tells_nothing_is_not_named(right: CaseResult) -> None:
+    summary = summary_of("failed", [in_configuration(LONG), right])
+    assert "BLOCK" not in summary
+
+
 def test_right_values_and_broken_rules_are_both_reported() -> None:
     results = [result("declared", "passed", why=""), result("odd", "passed", why="")]
     summary = summary_of("failed", results, [violation()])

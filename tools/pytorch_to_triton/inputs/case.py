@@ -121,7 +121,7 @@ class Case(Value):
     candidate is called again; None: a call of its own."""
     configuration: int = 0
     """Which configuration an autotuned kernel takes, counted from the first one left after pruning, modulo
-    their number."""
+    their number. A case after another one finds its kernels tuned."""
     declared: bool = False
     """Of a `large_stride` case: the declared sizes of that tensor reach such offsets themselves."""
 

@@ -101,5 +101,8 @@ class Description(Value):
     """Parameters and buffers of a module; empty for a function."""
     examples: tuple[Example, ...] | None
     """What get_inputs() returns; None where the file has none."""
+    configurations: int = 1
+    """Of a candidate: the most that an autotuned kernel has, of those that the file's globals lead to. Under
+    the interpreter those count once that differ in warps and stages alone."""
     free: FreeSizes | None = None
     """Of a reference with get_inputs() alone; None where all sizes are fixed."""

@@ -169,6 +169,8 @@ class CaseResult(Value):
     """What the truth was computed in: float64; float32 or `own` where the reference cannot run in float64."""
     accesses: tuple[StridedAccess, ...] = ()
     """Those of tensors as they are declared; none where only a device was looked at."""
+    configurations: tuple[str, ...] = ()
+    """What its autotuned kernels took: `BLOCK=256 num_warps=4 of add_kernel`."""
     limit: Limit | None = None
     """The limit of the candidate that the case shows, whether or not that counts against it."""
 

@@ -7,7 +7,7 @@ from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, Decision, L
 from pytorch_to_triton.validate.host_code import is_of_gradients
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.limits import limits_in
-from pytorch_to_triton.validate.phrases import cut, sentence, times
+from pytorch_to_triton.validate.phrases import cut, listed, sentence, times
 
 LOCAL: tuple[Where, ...] = ("tail", "one_index", "every_nth", "range", "diagonal")
 ONLY: dict[Group, str] = {
@@ -151,7 +151,8 @@ def failed_summary(results: Sequence[CaseResult], violations: Sequence[Violation
         return f"The values of {times(len(results), 'case')} are right, but the rules are broken: {broken}"
     case = most_telling(wrong)
     further = [violation.message for violation in violations if violation != case.stopped_by]
-    text = f"{share_wrong(wrong, len(results))} For example, {case.name}: {case.why}"
+    share = share_wrong(wrong, len(results)) + with_configurations(wrong, results)
+    text = f"{share}. For example, {case.name}: {case.why}"
     return " ".join([sentence(text), *further]) if further else text
 
 
@@ -160,7 +161,15 @@ def share_wrong(wrong: Sequence[CaseResult], total: int) -> str:
     verb = f"{is_or_are(len(wrong))} wrong"
     if only_rules:
         verb = "breaks the rules" if len(wrong) == 1 else "break the rules"
-    return f"{len(wrong)} of {times(total, 'case')} {verb}."
+    return f"{len(wrong)} of {times(total, 'case')} {verb}"
+
+
+def with_configurations(wrong: Sequence[CaseResult], results: Sequence[CaseResult]) -> str:
+    """What autotuned kernels took in every wrong case, and not in every right one."""
+    right = [set(r.configurations) for r in results if r.status in SETTLED and r.configurations]
+    common = set.intersection(*(set(result.configurations) for result in wrong))
+    telling = sorted(name for name in common if not all(name in taken for taken in right))
+    return f", with {listed(telling)}" if telling else ""
 
 
 def is_or_are(count: int) -> str:

@@ -58,6 +58,7 @@ def candidate_failed(
         reason=outcome.reason,
         stopped_by=refused_violation(outcome.stopped_by) if outcome.stopped_by else None,
         violations=violations,
+        configurations=seen.configurations if seen else (),
         limit=limit,
     )
 
@@ -100,6 +101,7 @@ def judge_case(
         violations=violations,
         truth=statistics.truth,
         accesses=accesses_of(case, seen) if seen else (),
+        configurations=seen.configurations if seen else (),
         limit=limit,
     )
 

@@ -12,7 +12,7 @@ from pytorch_to_triton.jobs.outcome import KILLED
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import HINTS, refusal_of, refusal_of_failure
-from pytorch_to_triton.validate.observation import Configurations, SandboxViolation, Traces
+from pytorch_to_triton.validate.observation import SandboxViolation, Traces
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome, raised, without_answer
 
 if TYPE_CHECKING:
@@ -59,8 +59,6 @@ class Lane:
     crashes: CrashCount = field(default_factory=CrashCount)
     traces: list[Traces] = field(default_factory=list)
     """What its processes left behind."""
-    configurations: list[Configurations] = field(default_factory=list)
-    """Which configurations of autotuned kernels were run."""
     loaded: "Item | None" = None
     """What the process reported once the target was loaded."""
     unloadable: RunOutcome | None = None
@@ -110,7 +108,6 @@ class Lane:
             if self.job.kind == "candidate":
                 answer = cast("wire.CandidateAnswer", outcome.answer)
                 self.traces.append(Traces.model_validate(answer["traces"]))
-                self.configurations += map(Configurations.model_validate, answer["configurations"])
             return OK
 
     async def close(self) -> None:

@@ -1,9 +1,10 @@
 """What should be known of a validation, and is not wrong."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.phrases import shortened, times
 
 SHOWN = 3
@@ -21,11 +22,13 @@ def note_on_confirmed(results: Iterable[CaseResult]) -> tuple[str, ...]:
     )
 
 
-def notes_on_configurations(configurations: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+def notes_on_configurations(observations: Iterable[Observation]) -> tuple[str, ...]:
     """How much of each autotuned kernel was compared."""
+    taken: dict[tuple[str, int], set[str]] = {}
+    for tuned in (tuned for seen in observations for tuned in seen.tuned):
+        taken.setdefault((tuned.kernel, tuned.of), set()).add(tuned.configuration)
     return tuple(
-        f"{kernel}: {tried} of {times(of, 'configuration')} were run."
-        for kernel, (tried, of) in configurations.items()
+        f"{kernel}: {len(names)} of {of} configurations were run." for (kernel, of), names in taken.items()
     )
 
 

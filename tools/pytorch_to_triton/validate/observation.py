@@ -76,6 +76,18 @@ class Differs(Value):
     """They seem to depend on what uninitialised memory held: where it held the same, they were the same."""
 
 
+class TunedKernel(Value):
+    """The configuration that an autotuned kernel took."""
+
+    kernel: str
+    configuration: str
+    """`BLOCK=256 num_warps=4 num_stages=3`; under the interpreter `BLOCK=256`."""
+    of: int
+    """How many it has."""
+    unsettled: tuple[str, ...] = ()
+    """Arguments that a second run changes once more; found out where trials are undone."""
+
+
 class Observation(Value):
     """What was seen in one case."""
 
@@ -95,8 +107,14 @@ class Observation(Value):
     differs: Differs | None = None
     overwritten: tuple[str, ...] = ()
     """Outputs of the case before that this call changed."""
+    tuned: tuple[TunedKernel, ...] = ()
     gradcheck: str | None = None
     """How the candidate's gradients fail torch.autograd.gradcheck."""
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """What its autotuned kernels took, each with the kernel's name."""
+        return tuple(f"{tuned.configuration} of {tuned.kernel}" for tuned in self.tuned)
 
 
 def observed(
@@ -147,12 +165,3 @@ class Traces(Value):
     patches: tuple[Patch, ...] = ()
     flags: tuple[ChangedSetting, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-
-
-class Configurations(Value):
-    """Which configurations of an autotuned kernel were run."""
-
-    kernel: str
-    of: int
-    """How many it has."""
-    tried: tuple[dict[str, JsonValue], ...]

@@ -59,14 +59,14 @@ class CandidateWorkers:
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
     def __post_init__(self) -> None:
-        crashes, setting = CrashCount(), self.setting
-        jobs = map(self.job, range(1 if setting.runtime.interpreter else device_lanes()))
+        crashes, setting, job = CrashCount(), self.setting, self.job()
         self.lanes = [
-            Lane(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes) for job in jobs
+            Lane(setting.worker, setting.runtime, job, self.target, setting.seconds, crashes)
+            for _ in range(1 if setting.runtime.interpreter else device_lanes())
         ]
 
-    def job(self, turn: int = 0, red_zone_bytes: int | None = None) -> Job:
-        """What one of its processes is started with; `turn` numbers those that share the cases.
+    def job(self, red_zone_bytes: int | None = None) -> Job:
+        """What each of its processes is started with.
 
         Without `red_zone_bytes` the worker chooses what suits the device.
         """
@@ -75,7 +75,6 @@ class CandidateWorkers:
             "setting": {**self.setting.shared, "side": self.name},
             "secret": [str(path) for path in self.secret],
             "red_zone_bytes": red_zone_bytes,
-            "turn": turn,
         }
         return Job(kind="candidate", arguments=arguments, needs=NEEDS)
 
@@ -83,16 +82,6 @@ class CandidateWorkers:
     def traces(self) -> list[Traces]:
         """What all its processes left behind."""
         return [traces for lane in self.lanes for traces in lane.traces]
-
-    @property
-    def configurations(self) -> dict[str, tuple[int, int]]:
-        """Of each autotuned kernel, how many of how many configurations were run."""
-        tried: dict[str, set[str]] = {}
-        offered: dict[str, int] = {}
-        for found in (found for lane in self.lanes for found in lane.configurations):
-            tried.setdefault(found.kernel, set()).update(map(str, found.tried))
-            offered[found.kernel] = found.of
-        return {kernel: (len(tried[kernel]), offered[kernel]) for kernel in tried}
 
     async def close(self) -> None:
         """Kill its processes."""
@@ -116,6 +105,8 @@ class ValidationTrial:
     policy: Policy
     reference: ReferenceProcess
     candidate: CandidateWorkers
+    undo_trials: bool = False
+    """Whether what autotuned kernels do on trial is undone before the launch that counts."""
 
     async def run(self, cases: Sequence[Case], listener: ProgressListener | None = None) -> list[JudgedCase]:
         """Run both sides on the cases, and judge each, in their order."""
@@ -198,6 +189,7 @@ class TrialRun:
         before = self.prepared.get(case.again_after or "")
         if before is not None and before.outcome is OK:
             request["again"] = before.id
+        request["undo_trials"] = self.trial.undo_trials
         return request
 
     async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
@@ -230,6 +222,8 @@ def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.Candida
         "large_stride": large_stride,
         "twice": twice,
         "again": None,
+        "configuration": case.configuration,
+        "undo_trials": False,
     }
 
 

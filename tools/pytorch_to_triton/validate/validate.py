@@ -45,6 +45,7 @@ from pytorch_to_triton.validate.refusals import milder_of, with_blame
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
+from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
@@ -143,6 +144,7 @@ class Validation:
             limits,
             seed=setting.seed,
             switches=switches_in(source, declaration),
+            configurations=problem.candidate.configurations,
             all_mixtures=request.require_mixed_dtypes,
         )
         plan = chosen(planned(self.description, request, builder), request, builder)
@@ -159,7 +161,8 @@ class Validation:
             judged = await trial.finish(judged, cases[-1] if cases else None)
             measured = [memory.merged(case.result) for case in judged]
             refuse_unrunnable_reference(measured, self.reference.target, request.cases)
-            results = with_limits(with_blame(measured, milder), cases, strictness_of(request))
+            limited = with_limits(with_blame(measured, milder), cases, strictness_of(request))
+            results = await with_trials_blamed(trial, cases, limited)
             reduction = None if request.cases else await reduce_failure(trial, builder, cases, results)
             results = [*results, *reduction.further(results)] if reduction else results
         finally:
@@ -313,7 +316,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         *notes_on_values(results),
         *note_on_confirmed(results),
         *notes_on_truth(results),
-        *notes_on_configurations(trial.candidate.configurations),
+        *notes_on_configurations(found.observations),
         *found.memory.notes_on(results),
     )
     return Verdict(

@@ -201,8 +201,6 @@ class CandidateArguments(TypedDict):
     """Files and folders that the candidate must not read."""
     red_zone_bytes: int | None
     """None: what suits the device; 0: no red zones."""
-    turn: int
-    """This process's number among those that share the cases."""
 
 
 class CandidateRequest(TypedDict):
@@ -214,6 +212,10 @@ class CandidateRequest(TypedDict):
     """Whether a second run must give the same bits."""
     again: str | None
     """The id of the case before it, whose tensors are called with once more."""
+    configuration: int
+    """Which one autotuned kernels take (inputs/case.py)."""
+    undo_trials: bool
+    """Whether what they do on trial is undone before the launch that counts."""
 
 
 class CandidateLoadedItem(TypedDict):
@@ -248,8 +250,6 @@ CandidateItem = CandidateLoadedItem | ViolationItem | ReturnedItem | RaisedItem
 
 class CandidateAnswer(TypedDict):
     traces: Json
-    configurations: list[Json]
-    """Which configurations of autotuned kernels were run."""
 
 
 # Job `timing`.

@@ -8,7 +8,7 @@
     syntax.py        `and`, `or`, `not` on blocks, loop indices as tensors, conditions that a compiler refuses
     launching.py     a kernel's arguments, its grid, calls between kernels, numpy's warnings
     libdevice.py     libdevice functions
-    autotuning.py    @triton.autotune without timing, and a driver without a device
+    autotuning.py    @triton.autotune without timing, static assertions, and a driver without a device
 
 What else is here, and not installed by it:
 

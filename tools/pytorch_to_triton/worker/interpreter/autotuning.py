@@ -1,12 +1,14 @@
-"""@triton.autotune and queries of the device, where nothing can be timed and there is no device."""
+"""@triton.autotune, and queries of the device, where nothing can be timed and there is no device."""
 
 from typing import Any
 
 import torch
+import triton.language as tl
 from triton.backends.compiler import GPUTarget
-from triton.runtime.autotuner import Autotuner
 from triton.runtime.driver import driver
 from triton.runtime.errors import InterpreterError
+
+from ..untimed_tuning import StaticAssertionFailed, UntimedTuning
 
 
 class InterpreterDriver:
@@ -48,11 +50,12 @@ class InterpreterDriver:
         raise InterpreterError("the interpreter cannot time a kernel: benchmarks need a GPU")
 
 
-def untimed(self: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
-    """All configurations tie, so that the first one left after pruning wins; none is run on trial."""
-    return [0.0, 0.0, 0.0]
+def static_assert(condition: Any, message: str = "") -> None:
+    if not condition:
+        raise StaticAssertionFailed(message)
 
 
 def install() -> None:
-    Autotuner._bench = untimed
+    tl.static_assert = static_assert
+    UntimedTuning(trials=0)
     driver.set_active(InterpreterDriver())

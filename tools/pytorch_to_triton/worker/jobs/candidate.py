@@ -29,8 +29,13 @@ from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer, in_original_file
 from ..runtime import interpreting
-from ..tuning.rotation import Rotation
+from ..untimed_tuning import UntimedTuning
 
+TRIALS = 2
+INTERPRETED_TRIALS = 1
+"""Runs of an autotuned kernel before the launch that counts: under the interpreter each takes its time."""
+CALLS_BEFORE = 5
+"""Calls with the same tensors before their values change: a kernel that counts them has its fill."""
 SEED = 0
 """Of torch's own generator before each call: the candidate's random numbers are the same in each run."""
 
@@ -41,14 +46,13 @@ def work(
     setting: wire.CandidateSetting,
     secret: list[str],
     red_zone_bytes: int | None,
-    turn: int,
 ) -> wire.CandidateAnswer:
     """An item once the candidate is loaded, then one for each request.
 
     A candidate that leaves the device unusable ends the job early.
     """
     report.during("load")
-    rotation = None if interpreting() else Rotation(turn)
+    tuning = UntimedTuning(INTERPRETED_TRIALS if interpreting() else TRIALS)
     exchange = Exchange(Path(setting["folder"]))
     redirect(exchange.read_staging(setting["side"]))
     observer = Observer(
@@ -61,14 +65,14 @@ def work(
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
     report.item({"event": "candidate_loaded", "name": candidate.name, "traces": observer.traces()})
-    session = CandidateSession(candidate, exchange, observer, setting, red_zone_bytes)
+    session = CandidateSession(candidate, exchange, observer, tuning, setting, red_zone_bytes)
     for request in report.requests():
         report.during(request["name"])
         report.item(session.answer(request))
         if not is_usable(setting["device"]):
             break
         release_cached(setting["device"])
-    return {"traces": observer.traces(), "configurations": rotation.summary() if rotation else []}
+    return {"traces": observer.traces()}
 
 
 @dataclass
@@ -90,6 +94,7 @@ class CandidateSession:
     candidate: Loaded
     exchange: Exchange
     observer: Observer
+    tuning: UntimedTuning
     setting: wire.CandidateSetting
     red_zone_bytes: int | None
     last: CandidateCall | None = None
@@ -101,12 +106,16 @@ class CandidateSession:
         before = self.exchange.call(request["id"], self.setting["device"])
         if again is None:
             self.drop_last()
+            self.tuning.begin(request["configuration"], undo_trials=request["undo_trials"])
             memory = GuardedMemory(self.setting["device"], Poison.FIRST, self.red_zone_bytes)
             call = placed(before, request["large_stride"], memory)
         else:
             memory, call = again.memory, again.call
+            for _ in range(CALLS_BEFORE):
+                self.called(call, memory, before)
             overwrite(call, before)
         found, seen = self.called(call, memory, before)
+        seen["tuned"] = self.tuning.taken()
         if isinstance(found, dict):
             self.drop_last()
             return {"event": "raised", "case": request["name"], "failure": found, "observation": seen}

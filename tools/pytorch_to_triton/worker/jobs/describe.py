@@ -11,6 +11,8 @@ from ..calls.call_inputs import trained
 from ..job_report import JobReport
 from ..loading.target import Loaded, Role, TargetError, load
 from ..tracing.fake import FakeWhenEntered, example_inputs, load_fake, range_of
+from ..tuning.autotuned import tuners_in
+from ..untimed_tuning import variants
 
 Plain = Any
 
@@ -52,7 +54,13 @@ def work(report: JobReport, target: wire.Target, role: Role) -> dict[str, Any]:
             for name, value in loaded.state.items()
         ],
         "examples": examples(loaded, mode),
+        "configurations": most_configurations(loaded) if role == "candidate" else 1,
     }
+
+
+def most_configurations(loaded: Loaded) -> int:
+    """Of an autotuned kernel that the file's globals lead to; one that a function makes cannot be known."""
+    return max(map(variants, tuners_in([loaded.contents])), default=1)
 
 
 def described_parameter(parameter: inspect.Parameter) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from ..job_report import JobReport
+from ..untimed_tuning import configuration_name
 from .binary import resources
 from .offline_gpu import OfflineGpu, run_once
 from .refusals import LogExcerpt, described_refusal, place_of
@@ -210,12 +211,6 @@ class DryRun:
 def not_cached(self: Autotuner, tuning_key: Any, configs: Any, bench: Callable[[], None]) -> bool:
     bench()
     return False
-
-
-def configuration_name(settings: dict[str, Any]) -> str:
-    """`BLOCK_M=64 num_warps=4 num_stages=3`; a cluster of one is left out."""
-    shown = {name: value for name, value in settings.items() if (name, value) != ("num_ctas", 1)}
-    return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def bound_arguments(kernel: JITFunction[Any], launch: Launch) -> dict[str, Any]:

@@ -9,5 +9,4 @@ fresh_calls.py      calls of the target that all find the same inputs
 timing_device.py    compiling in parallel, and timing with a cold L2 cache
 session.py          all of it, kernel by kernel, with reports on the way
 autotuned.py        what autotuned kernels chose by themselves, read from Triton
-rotation.py         under validation: each new key takes the next configuration
 """
