@@ -1,7 +1,7 @@
 """Which elements of a result are beyond the error budget, in four steps. The numbers are in budget.py.
 
 1. The unit: the rounding error that nobody can avoid at an element (`unit_of`).
-2. PyTorch's own error in units: the measure of the candidate's, where it can be trusted.
+2. PyTorch's own error in units: the measure of the candidate's, unless PyTorch errs too much to be trusted.
 3. The allowance: a factor times what PyTorch errs in the element's row or in most rows, and a slack.
 4. The verdict on each element: a `Judgement`.
 
@@ -46,7 +46,7 @@ class Judgement(IntEnum):
     UNCONFIRMED = 4
     """The same, and it is neither."""
     UNJUDGED = 5
-    """PyTorch or the truth alone is finite. Of whole numbers: rounding chooses, or PyTorch's is another."""
+    """PyTorch or the truth alone is finite. Of whole numbers: rounding chooses, and could choose this one."""
 
 
 @dataclass(frozen=True)
@@ -84,20 +84,20 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> Erro
     cancelled = cancelled_size(truth, pytorch, inputs_rms)
     unit = unit_of(truth, sides["nearby"], limits, inputs_rms).clamp_min(limits.eps * cancelled)
 
-    # 2. PyTorch's own error, at the case and, where it is known, at neighboring inputs
+    # 2. PyTorch's own error
     theirs = in_units(pytorch, truth, unit)
-    by_little = theirs <= min(ROUNDING, UNTRUSTED / limits.eps)
-    in_size = own_size(pytorch - truth) <= UNTRUSTED * own_size(truth).clamp_min(cancelled)
-    trusted = same_kind(pytorch, truth) & (by_little | in_size)
+    is_rounding = theirs <= min(ROUNDING, UNTRUSTED / limits.eps)
+    is_part_of_row = own_size(pytorch - truth) <= UNTRUSTED * own_size(truth).clamp_min(cancelled)
+    trusted = same_kind(pytorch, truth) & (is_rounding | is_part_of_row)
     theirs = torch.where(trusted, theirs, 0.0)
-    of_row = usual_or_own(theirs)
+
+    # 3. The allowance, from what PyTorch errs here and, where it was asked, at neighboring inputs
+    in_row = usual_or_own(theirs)
     if "rounded" in sides:
         there = in_units(sides["rounded"], truth, unit)
-        known = trusted & (there * limits.eps <= UNTRUSTED)
-        of_row = torch.maximum(of_row, rms_of_row(torch.where(known, there, 0.0)))
-
-    # 3. The allowance
-    allowed = FACTOR * of_row + slack
+        there = torch.where(trusted & (there * limits.eps <= UNTRUSTED), there, 0.0)
+        in_row = torch.maximum(in_row, rms_of_row(there))
+    allowed = FACTOR * in_row + slack
 
     # 4. The verdict
     ours = torch.where(trusted, in_units(candidate, truth, unit), 0.0)
