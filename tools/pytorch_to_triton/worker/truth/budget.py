@@ -45,12 +45,13 @@ AS_ELSEWHERE = 1e-2
 
 LITTLE = 16.0
 """Times the allowance: beyond it, no other sample would make a right value of a wrong one."""
-SAMPLES = 3
-"""Further ones: a single one moves an element of millions too little by chance."""
+SAMPLES, NEIGHBORS = range(2, 5), range(1, 4)
+"""The numbers of further samples, and of the neighboring inputs at which PyTorch runs: a single one moves an
+element of millions too little by chance."""
 NEAR_TIES = 0.01
 """Of whole numbers: up to this share of them may all be near a tie, which rounding decides."""
-SAMPLES_OF_TIES = 9
-"""Further ones: each moves every other number that is near a tie."""
+SAMPLES_OF_TIES = range(5, 14)
+"""The numbers of those after them: each moves every other number that is near a tie."""
 
 # What rounding does inside the reference (rounding.py)
 

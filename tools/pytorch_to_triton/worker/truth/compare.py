@@ -15,7 +15,7 @@ from ..calls.exchange import AFTER_THE_CALL, CallInputs, Exchange
 from ..calls.gradients import GRADIENT_OF
 from ..calls.tensors import OutputLeaf, Outputs, output_of, read_outputs, storage_bytes
 from .blocks import blocks
-from .budget import AS_ELSEWHERE, LITTLE, LOOSER, LOOSEST, NEAR_TIES, STRICT, for_dtype
+from .budget import AS_ELSEWHERE, LITTLE, LOOSER, LOOSEST, NEAR_TIES, SAMPLES_OF_TIES, STRICT, for_dtype
 from .diagnostics import is_constant, is_transposed, what_it_looks_like, where_it_fails
 from .error import Errors, Judgement, exact_errors, float_errors, largest, rms
 from .oracle import Truth
@@ -55,7 +55,7 @@ def statistics_of(candidate: Outputs, truth: Truth, call: CallInputs) -> Statist
     if any(map(is_floating, failing)):
         truth = truth.with_more_roundings()
     elif all(output["failing"] <= NEAR_TIES * output["elements"] for output in failing):
-        truth = truth.with_samples_of_ties()
+        truth = truth.with_more_samples(SAMPLES_OF_TIES)
     else:
         return found
     return Comparison(candidate, truth, call).statistics()

@@ -20,7 +20,7 @@ from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
-from .budget import SAMPLES, SAMPLES_OF_TIES
+from .budget import NEIGHBORS, SAMPLES
 from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
 from .nearby import comparable, farthest, good_eps, moved, own_eps, rounding, traits_of
 from .steps import Steps, same_steps
@@ -66,19 +66,12 @@ class Truth:
     rounded: Outputs = dataclasses.field(default_factory=dict)
     """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
 
-    def with_more_samples(self) -> "Truth":
-        """The same, with the farthest of several samples, element by element, as what is nearby.
+    def with_more_samples(self, numbers: Iterable[int] = SAMPLES) -> "Truth":
+        """The same, with the farthest of these samples too, element by element, as what is nearby.
 
         Raises what the reference raises.
         """
-        return self.with_samples(range(2, 2 + SAMPLES))
-
-    def with_samples_of_ties(self) -> "Truth":
-        """The same after `with_more_samples`, with further ones."""
-        return self.with_samples(range(2 + SAMPLES, 2 + SAMPLES + SAMPLES_OF_TIES))
-
-    def with_samples(self, numbers: Iterable[int]) -> "Truth":
-        samples = (self.sample(number) for number in numbers)
+        samples = map(self.sample, numbers)
         return dataclasses.replace(self, nearby=farthest(self.precise, self.nearby, samples))
 
     def with_more_roundings(self) -> "Truth":
@@ -87,7 +80,7 @@ class Truth:
         A row whose elements are all one sum times something bears a single error: PyTorch's may be small by
         chance.
         """
-        samples = (self.rounding(number) for number in range(1, 1 + SAMPLES))
+        samples = map(self.rounding, NEIGHBORS)
         return dataclasses.replace(self, rounded=farthest(self.precise, self.precise, samples))
 
 
