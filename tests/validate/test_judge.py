@@ -6,7 +6,6 @@ import pytest
 
 from pytorch_to_triton.inputs.case import Case, TensorArgument
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.verdict import NoResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import next_step_of
@@ -175,9 +174,3 @@ def test_a_candidate_that_does_not_return_is_not_said_to_launch_nothing(reason: 
     judged = candidate_failed(case(), RunOutcome(reason, "ended its process."), Observation())
     assert (judged.status, judged.reason, judged.violations) == (reason, reason, ())
     assert next_step_of("failed", [judged]).startswith("Fix the kernel so that it returns")
-
-
-def test_the_budget_has_a_fixed_tolerance_beside_every_slack() -> None:
-    limits: Any = budget()
-    assert limits["slack"].keys() == limits["strict"].keys() == limits["loose"].keys()
-    assert all(limits["strict"][dtype] < limits["loose"][dtype] <= 0.5 for dtype in limits["slack"])

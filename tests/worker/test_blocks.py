@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import torch
 
-from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.worker.calls.exchange import CallInputs
 from pytorch_to_triton.worker.calls.tensors import Outputs, output_of
 from pytorch_to_triton.worker.truth import blocks
@@ -32,7 +31,7 @@ def judged(candidate: torch.Tensor, right: torch.Tensor) -> dict[str, Any]:
         leaf(right.float()), right_leaf, right_leaf, lambda _: right_leaf, lambda _: right_leaf, "float64"
     )
     call = CallInputs({"x": right.float()}, {})
-    (found,) = Comparison(leaf(candidate), truth, call, budget()).statistics()["outputs"]
+    (found,) = Comparison(leaf(candidate), truth, call).statistics()["outputs"]
     result: dict[str, Any] = found
     return result
 

@@ -2,35 +2,21 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.worker.calls.exchange import CallInputs
 from pytorch_to_triton.worker.calls.tensors import output_of
-from pytorch_to_triton.worker.truth.compare import (
-    Comparison,
-    has_infinities_alone,
-    with_one_infinity,
-    with_sums_of_nothing,
-    with_the_infinities_of_another_order,
-)
+from pytorch_to_triton.worker.truth.budget import SLACK, STRICT
+from pytorch_to_triton.worker.truth.compare import Comparison
 from pytorch_to_triton.worker.truth.diagnostics import what_it_looks_like, where_it_fails
-from pytorch_to_triton.worker.truth.error import (
-    ErrorBudget,
-    Errors,
-    Tolerance,
-    exact_errors,
-    float_errors,
-    unit,
-)
+from pytorch_to_triton.worker.truth.error import Errors, Judgement, exact_errors, float_errors, unit_of
 from pytorch_to_triton.worker.truth.oracle import Truth
 
 from .oracles import CASE, SEED, oracle
-
-BUDGET = ErrorBudget(factor=2.0, slack=8.0, untrusted=0.5, tolerance=Tolerance(strict=1e-5, loose=1e-3))
 
 
 def errors(
@@ -42,7 +28,29 @@ def errors(
         "nearby": truth,
         "pytorch": truth.to(candidate.dtype) if pytorch is None else pytorch,
     }
-    return float_errors(outputs, inputs_rms, BUDGET)
+    return float_errors(outputs, inputs_rms)
+
+
+def statistics(
+    candidate: torch.Tensor,
+    truth: torch.Tensor,
+    *,
+    pytorch: torch.Tensor | None = None,
+    path: str = "out",
+    inputs: tuple[torch.Tensor, ...] = (torch.ones(4),),
+    on_cpu: torch.Tensor | None = None,
+) -> dict[str, Any]:
+    """What is said of one output; `on_cpu` is what PyTorch's kernels for CPUs make of it."""
+    pytorch = truth.to(candidate.dtype) if pytorch is None else pytorch
+    leaf = {path: output_of(truth)}
+    other = {} if on_cpu is None else {path: output_of(on_cpu)}
+    whole = Truth(
+        {path: output_of(pytorch)}, leaf, leaf, lambda _: leaf, lambda _: leaf, "float64", (), lambda: other
+    )
+    call = CallInputs({f"x{number}": tensor for number, tensor in enumerate(inputs)}, {})
+    (found,) = Comparison({path: output_of(candidate)}, whole, call).statistics()["outputs"]
+    result: dict[str, Any] = found
+    return result
 
 
 def row(seed: int = 0, size: int = 200) -> torch.Tensor:
@@ -77,8 +85,8 @@ def test_the_budget_grows_with_pytorchs_own_error() -> None:
 def test_an_ill_conditioned_result_is_measured_by_how_far_the_truth_moves() -> None:
     truth = torch.zeros(2, 20, dtype=torch.float64)
     outputs = {"candidate": (truth + 3e-5).float(), "pytorch": truth.float(), "truth": truth}
-    assert float_errors({**outputs, "nearby": truth}, 1.0, BUDGET).failing.all()
-    assert not float_errors({**outputs, "nearby": truth + 1e-5}, 1.0, BUDGET).failing.any()
+    assert float_errors({**outputs, "nearby": truth}, 1.0).failing.all()
+    assert not float_errors({**outputs, "nearby": truth + 1e-5}, 1.0).failing.any()
 
 
 def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None:
@@ -88,11 +96,11 @@ def test_what_pytorch_errs_at_other_inputs_counts_in_its_own_row_alone() -> None
     one_step[1, 2] += 3e-6
     far[1] += 10
     outputs = {"candidate": (truth + 3e-6).float(), "pytorch": truth.float(), "truth": truth, "nearby": truth}
-    found = float_errors({**outputs, "rounded": rounded}, 1.0, BUDGET)
+    found = float_errors({**outputs, "rounded": rounded}, 1.0)
     assert found.failing.all(dim=1).tolist() == [True, False, True]
     assert not found.failing[1].any()
     for other in (one_step, far):
-        assert float_errors({**outputs, "rounded": other}, 1.0, BUDGET).failing.all()
+        assert float_errors({**outputs, "rounded": other}, 1.0).failing.all()
 
 
 def test_nan_and_infinity_belong_where_pytorch_has_them_and_nowhere_else() -> None:
@@ -110,7 +118,7 @@ def test_where_pytorch_overflows_nothing_is_judged() -> None:
     truth = row() * 1e6
     found = errors(torch.zeros(3, 200).half(), truth, pytorch=truth.half())
     assert not found.failing[truth.half().isinf()].any()
-    assert not found.judged[truth.half().isinf()].any()
+    assert (found.judgement[truth.half().isinf()] == Judgement.UNJUDGED).all()
 
 
 def test_where_pytorch_is_finite_and_far_off_the_candidate_is_compared_with_both() -> None:
@@ -123,11 +131,15 @@ def test_where_pytorch_is_finite_and_far_off_the_candidate_is_compared_with_both
     candidate[0, 1] = pytorch[0, 1] + 1e-6
     candidate[0, 3] += 25.0
     found = errors(candidate.float(), truth, pytorch=pytorch.float())
-    assert (~found.judged).nonzero().tolist() == [[0, place] for place in range(5)]
-    assert found.as_pytorch.nonzero().tolist() == [[0, 0], [0, 1]]
-    assert found.as_truth.nonzero().tolist() == [[0, 2]]
-    assert found.unconfirmed.nonzero().tolist() == [[0, 3]]
-    assert not found.failing.any()
+    assert found.judgement[0, :5].tolist() == [
+        Judgement.AS_PYTORCH,
+        Judgement.AS_PYTORCH,
+        Judgement.AS_TRUTH,
+        Judgement.UNCONFIRMED,
+        Judgement.UNJUDGED,
+    ]
+    assert not found.judgement[0, 5:].any()
+    assert not found.judgement[1:].any()
 
 
 def test_one_wild_element_of_pytorchs_does_not_excuse_the_others() -> None:
@@ -207,29 +219,43 @@ def test_diagnostics_name_the_factor_the_transposition_and_the_input() -> None:
 
 def test_what_float64_itself_cannot_resolve_is_no_error() -> None:
     nothing = torch.zeros(4, 32, dtype=torch.float64)
-    size = unit(nothing, nothing, torch.finfo(torch.float32), inputs_rms=3.0)
+    size = unit_of(nothing, nothing, torch.finfo(torch.float32), inputs_rms=3.0)
     assert float(size.min()) == 3.0 * torch.finfo(torch.float64).eps
 
 
 def test_fixed_tolerances_are_met_or_not_whatever_the_budget_says() -> None:
     truth = row()
     for off, meets in ((1e-6, (True, True)), (1e-4, (False, True)), (1e-2, (False, False))):
-        found = errors((truth + off).float(), truth, pytorch=(truth + off).float())
-        assert not found.failing.any()
-        assert (found.meets_strict, found.meets_loose) == meets
+        found = statistics((truth + off).float(), truth, pytorch=(truth + off).float())
+        assert found["failing"] == 0
+        assert (found["meets_strict"], found["meets_loose"]) == meets
 
 
 def test_no_tolerance_is_met_where_a_nan_is_wrong() -> None:
     wrong = row().float()
     wrong[0, 0] = torch.nan
-    found = errors(wrong, row())
-    assert (found.meets_strict, found.meets_loose) == (False, False)
+    found = statistics(wrong, row())
+    assert (found["meets_strict"], found["meets_loose"]) == (False, False)
+
+
+def test_every_dtype_with_a_slack_has_a_fixed_tolerance() -> None:
+    assert SLACK.keys() == STRICT.keys()
 
 
 def test_a_result_of_one_value_is_marked_as_constant() -> None:
-    assert errors(torch.full((3, 4), 2.0), torch.full((3, 4), 2.0, dtype=torch.float64)).constant
-    assert not errors(row().float(), row()).constant
-    assert not errors(torch.ones(1), torch.ones(1, dtype=torch.float64)).constant
+    assert statistics(torch.full((3, 4), 2.0), torch.full((3, 4), 2.0, dtype=torch.float64))["constant"]
+    assert not statistics(row().float(), row())["constant"]
+    assert not statistics(torch.ones(1), torch.ones(1, dtype=torch.float64))["constant"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_wrong_values_in_eight_bits_are_found_and_shown(dtype: torch.dtype) -> None:
+    wrong = row().to(dtype)
+    wrong[1, 3] = 8.0
+    for path in ("out", "gradient of x"):
+        found = statistics(wrong, row(), path=path, inputs=(torch.tensor([torch.inf]).to(dtype),))
+        assert found["failing"] == 1
+        assert found["diagnostics"]["values"]["candidate"] == 8.0
 
 
 def test_failing_elements_of_one_diagonal_are_given_by_column_minus_row() -> None:
@@ -247,47 +273,46 @@ def test_steps_between_failing_elements_have_the_greatest_common_divisor() -> No
     assert where_it_fails(failing)["flat"]["step"] == 2
 
 
+NAN, INF = float("nan"), float("inf")
+INFINITE = torch.tensor([INF, 1.0])
+
+
+def failing_among(candidate: list[float], truth: list[float], **about: Any) -> int:
+    found = statistics(torch.tensor(candidate), torch.tensor(truth, dtype=torch.float64), **about)
+    failing: int = found["failing"]
+    return failing
+
+
 def test_nan_and_infinity_are_one_in_a_gradient_and_neither_is_a_number() -> None:
-    nan, inf = float("nan"), float("inf")
-    truth = torch.tensor([nan, inf, -inf, 1.0, nan], dtype=torch.float64)
-    candidate = with_one_infinity(torch.tensor([inf, nan, inf, nan, 1.0]), truth)
-    assert errors(candidate, truth).failing.tolist() == [False, False, False, True, True]
+    right = [INF, NAN, INF], [NAN, INF, -INF]
+    assert failing_among(*right, path="gradient of x") == 0
+    assert failing_among(*right) == 3
+    assert failing_among([NAN, 1.0], [1.0, NAN], path="gradient of x") == 2
 
 
 def test_the_gradient_of_what_met_no_element_may_be_zero() -> None:
-    nan = float("nan")
-    truth = torch.tensor([nan, nan, 1.0], dtype=torch.float64)
-    candidate = with_sums_of_nothing(torch.tensor([0.0, 2.0, 0.0]), truth)
-    assert errors(candidate, truth).failing.tolist() == [False, True, True]
+    zero, empty = ([0.0], [NAN]), (torch.ones(4), torch.empty(0))
+    assert failing_among(*zero, path="gradient of x", inputs=empty) == 0
+    assert failing_among(*zero, path="gradient of x") == failing_among(*zero, inputs=empty) == 1
+    assert failing_among([2.0, 0.0], [NAN, 1.0], path="gradient of x", inputs=empty) == 2
 
 
 def test_infinite_is_as_good_as_nan_where_an_infinite_input_may_meet_its_opposite() -> None:
-    nan, inf = float("nan"), float("inf")
-    truth = torch.tensor([nan, nan, inf, inf, 1.0], dtype=torch.float64)
-    given = torch.tensor([inf, 1.0, nan, -inf, inf])
-    candidate = with_the_infinities_of_another_order(given, truth)
-    assert errors(candidate, truth).failing.tolist() == [False, True, True, True, True]
-    assert has_infinities_alone([torch.tensor([inf, 1.0]), torch.tensor([1])])
-    assert not has_infinities_alone([torch.tensor([inf]), torch.tensor([nan])])
-    assert not has_infinities_alone([torch.tensor([1.0])])
+    assert failing_among([INF], [NAN], inputs=(INFINITE, torch.tensor([1]))) == 0
+    assert failing_among([1.0, NAN, -INF, INF], [NAN, INF, INF, 1.0], inputs=(INFINITE,)) == 4
+    for others in ((INFINITE, torch.tensor([NAN])), (torch.ones(2),)):
+        assert failing_among([INF], [NAN], inputs=others) == 1
 
 
 @pytest.mark.parametrize(
-    ("returned", "there", "failing"), [(0.0, 0.0, 0), (0.0, float("nan"), 1), (0.5, 0.0, 1), (0.5, None, 1)]
+    ("returned", "there", "failing"), [(0.0, 0.0, 0), (0.0, NAN, 1), (0.5, 0.0, 1), (0.5, None, 1)]
 )
 def test_zero_in_place_of_nan_is_right_where_another_kernel_of_pytorch_returns_it(
     returned: float, there: float | None, failing: int
 ) -> None:
     """Attention's rows of -inf on an H200: NaN in float32, zeros in bfloat16 and on a CPU."""
-    nan = float("nan")
-    truth = {"out": output_of(torch.tensor([nan, 1.0], dtype=torch.float64))}
-    pytorch = {"out": output_of(torch.tensor([nan, 1.0]))}
-    other = {} if there is None else {"out": output_of(torch.tensor([there, 1.0]))}
-    whole = Truth(pytorch, truth, truth, lambda _: truth, lambda _: truth, "float64", (), lambda: other)
-    call = CallInputs({"q": torch.tensor([float("inf"), 1.0])}, {})
-    candidate = {"out": output_of(torch.tensor([returned, 1.0]))}
-    (found,) = Comparison(candidate, whole, call, budget()).statistics()["outputs"]
-    assert found["failing"] == failing
+    on_cpu = None if there is None else torch.tensor([there, 1.0])
+    assert failing_among([returned, 1.0], [NAN, 1.0], inputs=(INFINITE,), on_cpu=on_cpu) == failing
 
 
 def test_a_case_on_a_gpu_can_be_asked_of_pytorchs_kernels_for_cpus(tmp_path: Path) -> None:
@@ -304,8 +329,7 @@ def test_where_everything_cancels_pytorchs_own_rounding_is_the_measure() -> None
     rounding = torch.full((64, 1), 1.5e-5)
     for candidate in (torch.zeros(64, 1), -rounding):
         found = errors(candidate, nothing, pytorch=rounding)
-        assert found.judged.all()
-        assert not found.failing.any()
+        assert not found.judgement.any()
     assert errors(20 * rounding, nothing, pytorch=rounding).failing.all()
     assert errors(rounding, nothing, pytorch=torch.zeros(64, 1)).failing.all()
 

@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.worker.calls.exchange import CallInputs
 from pytorch_to_triton.worker.calls.tensors import output_of
 from pytorch_to_triton.worker.truth.compare import statistics_of
@@ -71,7 +70,7 @@ PRODUCTS = [product, linear, batched, as_convolution, as_transposed_convolution]
 def failing(candidate: Mapping[str, Tensor], truth: Truth, arguments: Mapping[str, Any]) -> int:
     """How many of the candidate's elements fail."""
     outputs = {path: output_of(value) for path, value in candidate.items()}
-    found = statistics_of(outputs, truth, CallInputs(dict(arguments), {}), budget())
+    found = statistics_of(outputs, truth, CallInputs(dict(arguments), {}))
     return sum(output["failing"] for output in found["outputs"])
 
 

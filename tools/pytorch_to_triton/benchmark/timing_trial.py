@@ -14,7 +14,6 @@ from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.device_lock import device_lock
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.benchmark import Passes
-from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.schema.timing import MinimalWork, Roofline, Timing, TimingTable
@@ -106,7 +105,6 @@ def job_of(trial: TimingTrial) -> Job:
         "samples": SAMPLES[trial.depth],
         "full": trial.depth == "full",
         "state_seed": trial.seed,
-        "budget": budget(),
     }
     arguments: wire.TimingArguments = {
         "reference": trial.reference.as_json(),

@@ -132,7 +132,7 @@ class OutputFigures(Value):
     constant: bool = False
     """All of PyTorch's elements have one value."""
     meets_strict: bool = True
-    """|candidate - truth| <= 1e-5 (1 + |truth|) for float32, other dtypes see error_budget.py."""
+    """|candidate - truth| <= 1e-5 (1 + |truth|) for float32, other dtypes see worker/truth/budget.py."""
     meets_loose: bool = True
     """The same with 1e-3. Neither decides: the budget does."""
 

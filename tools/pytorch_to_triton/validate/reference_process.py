@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.schema.error_budget import budget
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.lane import Lane, LostAnswer
@@ -59,7 +58,6 @@ class ReferenceProcess:
             "candidate": candidate.as_json(),
             "setting": setting.shared,
             "state_seed": setting.seed_of("state"),
-            "budget": budget(),
         }
         job = Job(kind="reference", arguments=arguments)
         return ReferenceProcess(

@@ -32,16 +32,6 @@ class Failure(TypedDict):
     during: str
 
 
-class ErrorBudget(TypedDict):
-    """schema/error_budget.py; `slack`, `strict` and `loose` by dtype."""
-
-    factor: float
-    slack: dict[str, float]
-    untrusted: float
-    strict: dict[str, float]
-    loose: dict[str, float]
-
-
 # The run folder: lines of progress.jsonl, reply.json; and the fork server's messages about a job.
 
 
@@ -111,7 +101,6 @@ class ReferenceArguments(TypedDict):
     """The first that will be compared: where one file holds both, the reference loads its own part of it."""
     setting: ExchangeSetting
     state_seed: int
-    budget: ErrorBudget
 
 
 class StageRequest(TypedDict):
@@ -275,7 +264,6 @@ class TimingSetting(TypedDict):
     full: bool
     """Whether launches, graphs, kernels and results are looked at too."""
     state_seed: int
-    budget: ErrorBudget
 
 
 class TimingArguments(TypedDict):

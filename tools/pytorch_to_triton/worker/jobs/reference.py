@@ -34,7 +34,6 @@ def work(
     candidate: wire.Target,
     setting: wire.ExchangeSetting,
     state_seed: int,
-    budget: wire.ErrorBudget,
 ) -> dict[str, Any]:
     """An item once the reference is loaded, then one for each request.
 
@@ -50,7 +49,7 @@ def work(
     if not exchange.state.exists():
         write_values(generated_state(reference, state_seed), exchange.state)
     oracle = Oracle(reference, exchange, setting["device"], setting["backward"])
-    session = ReferenceSession(target, oracle, budget)
+    session = ReferenceSession(target, oracle)
     report.item(loaded_item(reference.name, setting["device"]))
     for request in report.requests():
         report.during(request["name"])
@@ -77,7 +76,6 @@ class ReferenceSession:
 
     target: wire.Target
     oracle: Oracle
-    budget: wire.ErrorBudget
     truths: OrderedDict[str, Truth] = field(default_factory=OrderedDict)
     """By the case's id, least recently used first."""
 
@@ -121,7 +119,7 @@ class ReferenceSession:
             truth = self.truth(case_id, request["seed"])
         except Exception as error:
             return {"event": "reference_raised", "failure": describe_failure(error, request["name"])}
-        found = compared(exchange, case_id, side, truth, self.oracle.device, self.budget)
+        found = compared(exchange, case_id, side, truth, self.oracle.device)
         about = {"case": request["name"], "inputs_untouched": untouched, "truth": truth.precision}
         return {"event": "compared", "statistics": {**about, **found}}
 

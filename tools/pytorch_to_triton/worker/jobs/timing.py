@@ -61,8 +61,7 @@ class TimingRun:
         """The processes, none of which outlives the block."""
         passes = self.setting["passes"]
         seconds = self.setting["seconds"]
-        budget = self.setting["budget"]
-        coordinator = start_process("coordinator", lambda: Coordinator(self.folder, passes, budget).commands)
+        coordinator = start_process("coordinator", lambda: Coordinator(self.folder, passes).commands)
         idle = start_process("idle", lambda: IdleProcess().commands)
         make = lambda: TimedImplementation(self.folder, self.setting).commands  # noqa: E731
         running = {label: start_process(label, make) for label in labels}

@@ -13,7 +13,6 @@ from ..calls.tensors import read_outputs, write_values
 from ..loading.target import Loaded, load
 from ..truth.compare import statistics_of
 from ..truth.oracle import Oracle
-from ..wire import ErrorBudget
 from .input_pool import fresh, variant
 from .workers import Commands
 
@@ -39,10 +38,9 @@ class Coordinator:
     reference: Loaded
     oracle: Oracle
 
-    def __init__(self, folder: Path, passes: str, budget: ErrorBudget) -> None:
+    def __init__(self, folder: Path, passes: str) -> None:
         self.exchange = Exchange(folder)
         self.backward = passes != "forward"
-        self.budget = budget
 
     @property
     def commands(self) -> Commands:
@@ -80,7 +78,7 @@ class Coordinator:
         found = {}
         for name in names:
             outputs = read_outputs(self.exchange.outputs("candidate", name), DEVICE)
-            found[name] = brief(statistics_of(outputs, truth, call, self.budget))
+            found[name] = brief(statistics_of(outputs, truth, call))
             self.exchange.forget(name)
         del truth, call
         torch.cuda.empty_cache()

@@ -1,13 +1,10 @@
-"""How far a result is from the truth, in units of the rounding error that the problem allows.
+"""Which elements of a result are beyond the error budget, in four steps. The numbers are in budget.py.
 
-The unit of an element is the largest of
-  - the output dtype's eps times the element's size in the truth, its row's root mean square, or the typical
-    row's: a sum of large terms that happens to be small is not expected to be right to its last bit,
-  - how far the truth itself moves when the inputs move by one rounding error (its conditioning), likewise for
-    the element, its row and the typical row,
-  - eps times the inputs' root mean square, in an output of a few elements, too few to show what is typical,
-    and where everything cancels but PyTorch keeps some rounding,
-  - the spacing of numbers around zero.
+1. The unit: the rounding error that nobody can avoid at an element (`unit_of`).
+2. PyTorch's own error in units: the measure of the candidate's, unless PyTorch errs too much to be trusted.
+3. The allowance: a factor times what PyTorch errs in the element's row or in most rows, and a slack.
+4. The verdict on each element: a `Judgement`.
+
 A row is the last dimension; where that is short, the whole output.
 """
 
@@ -15,154 +12,109 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 import torch
 
 from .blocks import pieces
+from .budget import (
+    FACTOR,
+    FEW,
+    MOST_ROWS,
+    NOTHING,
+    ORDINARY,
+    ROUNDING,
+    SLACK,
+    UNTRUSTED,
+    for_dtype,
+)
 
-FINITE, NAN, POSITIVE_INF, NEGATIVE_INF = range(4)
-FEW = 16
-"""Fewer elements than this do not show what size is typical."""
-ORDINARY = 1e3
-"""Root mean square up to which inputs show how large the terms of a cancellation were."""
-CLEARLY_OFF = 100.0
-"""Units from which on an error of PyTorch's is more than rounding of something small."""
-USUAL = 0.9
-"""In all rows a candidate may err as much as PyTorch errs at most in this share of its rows."""
-NOTHING = 2.0**-40
-"""Of the inputs' size: what float64 leaves of it, times the reciprocal of something small."""
 QUANTILE_ELEMENTS = 2**24
 """torch.quantile takes no more."""
 
 
-@dataclass(frozen=True)
-class Tolerance:
-    """Fixed tolerances, absolute and relative alike: they are reported, the budget decides."""
+class Judgement(IntEnum):
+    """The verdict on one element. From the third on, PyTorch's own element is no measure for it."""
 
-    strict: float
-    loose: float
-
-
-@dataclass(frozen=True)
-class ErrorBudget:
-    """What a candidate may err: `factor` times what PyTorch errs, plus `slack` units."""
-
-    factor: float
-    slack: float
-    untrusted: float
-    """Relative error, in sizes instead of units, from which on PyTorch's own element is not trusted: both in
-    typical sizes and, where that is more than rounding, in its own row's."""
-    tolerance: Tolerance
+    RIGHT = 0
+    FAILING = 1
+    """Beyond its allowance; or NaN or infinite and should not be, or the reverse."""
+    AS_PYTORCH = 2
+    """PyTorch and the truth are finite and far apart, and the candidate rounds as PyTorch does."""
+    AS_TRUTH = 3
+    """The same, and the candidate is right by the truth."""
+    UNCONFIRMED = 4
+    """The same, and it is neither."""
+    UNJUDGED = 5
+    """PyTorch or the truth alone is finite. Of whole numbers: rounding chooses, and could choose this one."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Element by element: errors of the candidate and of PyTorch, in units; what is allowed, what is judged.
+    """All elements of one output, in its shape; errors are float64 and 0 where nothing is compared."""
 
-    All tensors have the output's shape; `candidate` and `pytorch` are float64, zero where not compared.
-    """
-
+    judgement: torch.Tensor
+    """A Judgement each, int8."""
     candidate: torch.Tensor
+    """In units, as are the next two."""
     pytorch: torch.Tensor
-    judged: torch.Tensor
-    """False where PyTorch's own element cannot be trusted: NaN or infinite where the truth is not, or the
-    reverse, or as far off as `ErrorBudget.untrusted`; of integers, another value."""
-    failing: torch.Tensor
-    as_pytorch: torch.Tensor
-    """Not judged, finite in PyTorch and in the truth, and the candidate rounds as PyTorch does."""
-    as_truth: torch.Tensor
-    """The same where the candidate is right by the truth, and not as PyTorch."""
-    unconfirmed: torch.Tensor
-    """The same where it is neither."""
     allowed: torch.Tensor
-    """What the candidate may err, float64."""
-    meets_strict: bool
-    meets_loose: bool
-    constant: bool
-    """All of PyTorch's elements have one value: a kernel that computes nothing may seem right."""
+    """What the candidate may err."""
+    deviation: float
+    """The largest |candidate - truth| / (1 + |truth|), infinite where one of them alone is finite. It decides
+    nothing: fixed tolerances are reported."""
+
+    @property
+    def failing(self) -> torch.Tensor:
+        """Bool."""
+        return self.judgement == Judgement.FAILING
 
 
-def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float, budget: ErrorBudget) -> Errors:
+def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> Errors:
     """Errors of floating outputs: `candidate`, `pytorch`, `truth` and `nearby`, all of one shape.
 
-    `rounded`, where it is given, is the truth with PyTorch's largest error at neighboring inputs. An element
-    fails beyond the budget, and where it is NaN or infinite but should not be, or the reverse.
+    `rounded`, where it is given, is the truth with PyTorch's largest error at neighboring inputs.
     """
     dtype = outputs["pytorch"].dtype
-    wide = {name: tensor.double() for name, tensor in outputs.items()}
-    kinds = {name: kind_of(tensor) for name, tensor in wide.items()}
-    size = unit(wide["truth"], wide["nearby"], torch.finfo(dtype), inputs_rms)
-    cancelled = cancelled_size(wide["truth"], wide["pytorch"], inputs_rms)
-    size = size.clamp_min(torch.finfo(dtype).eps * cancelled)
-    agreed = kinds["truth"] == kinds["pytorch"]
-    pytorch = in_units(wide["pytorch"], wide["truth"], size, agreed & (kinds["truth"] == FINITE))
-    judged = agreed & (pytorch * torch.finfo(dtype).eps <= budget.untrusted)
-    # Where the row as a whole is wrong, an element that happens to be near proves nothing either.
-    off = own_size(torch.where(agreed, wide["pytorch"] - wide["truth"], 0.0))
-    judged &= ~(
-        (pytorch > CLEARLY_OFF) & (off > budget.untrusted * own_size(wide["truth"]).clamp_min(cancelled))
-    )
-    finite = judged & (kinds["truth"] == FINITE) & (kinds["candidate"] == FINITE)
-    candidate = in_units(wide["candidate"], wide["truth"], size, finite)
-    theirs = usual_or_own(torch.where(judged, pytorch, 0.0))
-    if "rounded" in outputs:
-        rounded = in_units(wide["rounded"], wide["truth"], size, judged & (kinds["rounded"] == FINITE))
-        trusted = rounded * torch.finfo(dtype).eps <= budget.untrusted
-        # One element that falls to the other side of a step excuses no row: only what is in all of it does.
-        theirs = torch.maximum(theirs, rms_of_row(torch.where(trusted, rounded, 0.0)))
-    allowed = budget.factor * theirs + budget.slack
-    wrong_kind = judged & (kinds["candidate"] != kinds["truth"])
-    failing = wrong_kind | (candidate > allowed)
-    unsettled = ~judged & agreed & (kinds["truth"] == FINITE)
-    own = torch.maximum(size, torch.finfo(dtype).eps * typical_size(wide["pytorch"]))
-    ours = unsettled & (kinds["candidate"] == FINITE)
-    as_pytorch = ours & (in_units(wide["candidate"], wide["pytorch"], own, ours) <= budget.slack)
-    as_truth = ours & ~as_pytorch & (in_units(wide["candidate"], wide["truth"], size, ours) <= budget.slack)
-    strict, loose = (
-        not bool(wrong_kind.any()) and within(wide["candidate"], wide["truth"], tolerance, finite)
-        for tolerance in (budget.tolerance.strict, budget.tolerance.loose)
-    )
-    return Errors(
-        candidate=candidate,
-        pytorch=pytorch,
-        judged=judged,
-        failing=failing,
-        as_pytorch=as_pytorch,
-        as_truth=as_truth,
-        unconfirmed=unsettled & ~as_pytorch & ~as_truth,
-        allowed=allowed,
-        meets_strict=strict,
-        meets_loose=loose,
-        constant=is_one_value(wide["pytorch"]),
-    )
+    limits, slack = torch.finfo(dtype), for_dtype(SLACK, dtype)
+    sides = {name: tensor.double() for name, tensor in outputs.items()}
+    candidate, pytorch, truth = sides["candidate"], sides["pytorch"], sides["truth"]
 
+    # 1. The unit
+    cancelled = cancelled_size(truth, pytorch, inputs_rms)
+    unit = unit_of(truth, sides["nearby"], limits, inputs_rms).clamp_min(limits.eps * cancelled)
 
-def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
-    """What each element's row errs at most, or what almost all rows stay below; the largest of few rows.
+    # 2. PyTorch's own error
+    theirs = in_units(pytorch, truth, unit)
+    is_rounding = theirs <= min(ROUNDING, UNTRUSTED / limits.eps)
+    is_part_of_row = own_size(pytorch - truth) <= UNTRUSTED * own_size(truth).clamp_min(cancelled)
+    trusted = same_kind(pytorch, truth) & (is_rounding | is_part_of_row)
+    theirs = torch.where(trusted, theirs, 0.0)
 
-    Where PyTorch is far off in a row or two, that excuses no other row.
-    """
-    if errors.numel() == 0:
-        return errors
-    rows = rows_of(errors).amax(-1, keepdim=True)
-    usual = rows.quantile(USUAL) if FEW <= rows.numel() <= QUANTILE_ELEMENTS else rows.max()
-    return torch.maximum(rows, usual).expand_as(rows_of(errors)).reshape(errors.shape)
+    # 3. The allowance, from what PyTorch errs here and, where it was asked, at neighboring inputs
+    in_row = usual_or_own(theirs)
+    if "rounded" in sides:
+        there = in_units(sides["rounded"], truth, unit)
+        there = torch.where(trusted & (there * limits.eps <= UNTRUSTED), there, 0.0)
+        in_row = torch.maximum(in_row, rms_of_row(there))
+    allowed = FACTOR * in_row + slack
 
-
-def rms_of_row(errors: torch.Tensor) -> torch.Tensor:
-    """For each element the root mean square of its row; of the errors' shape."""
-    rows = rows_of(errors)
-    return rows.square().mean(-1, keepdim=True).sqrt().expand_as(rows).reshape(errors.shape)
-
-
-def within(values: torch.Tensor, truth: torch.Tensor, tolerance: float, where: torch.Tensor) -> bool:
-    """|value - truth| <= tolerance * (1 + |truth|), everywhere."""
-    return bool(((values - truth).abs()[where] <= tolerance * (1 + truth.abs()[where])).all())
-
-
-def is_one_value(values: torch.Tensor) -> bool:
-    """Several elements, all alike."""
-    return values.numel() > 1 and bool((values == values.reshape(-1)[0]).all())
+    # 4. The verdict
+    ours = torch.where(trusted, in_units(candidate, truth, unit), 0.0)
+    wrong_kind = trusted & ~same_kind(candidate, truth)
+    judgement = torch.where(trusted, Judgement.RIGHT, Judgement.UNJUDGED).to(torch.int8)
+    judgement[wrong_kind | (ours > allowed)] = Judgement.FAILING
+    apart = ~trusted & pytorch.isfinite() & truth.isfinite()
+    if bool(apart.any()):
+        near_truth = in_units(candidate, truth, unit) <= slack
+        coarse = torch.maximum(unit, limits.eps * typical_size(pytorch))
+        near_pytorch = in_units(candidate, pytorch, coarse) <= slack
+        judgement[apart] = Judgement.UNCONFIRMED
+        judgement[apart & candidate.isfinite() & near_truth] = Judgement.AS_TRUTH
+        judgement[apart & candidate.isfinite() & near_pytorch] = Judgement.AS_PYTORCH
+    compared = trusted & ~wrong_kind & truth.isfinite()
+    deviation = math.inf if bool(wrong_kind.any()) else deviation_of(candidate[compared], truth[compared])
+    return Errors(judgement, ours, theirs, allowed, deviation)
 
 
 def exact_errors(outputs: Mapping[str, torch.Tensor]) -> Errors:
@@ -171,25 +123,16 @@ def exact_errors(outputs: Mapping[str, torch.Tensor]) -> Errors:
     Where rounding decides among many values, as it does among the indices of numbers that are almost alike,
     any of them is as right as another.
     """
-    judged = outputs["truth"] == outputs["pytorch"]
-    failing = (outputs["candidate"] != outputs["pytorch"]) & (outputs["candidate"] != outputs["truth"])
-    excused = failing & any_choice(outputs)
-    judged, failing = judged & ~excused, failing & ~excused
-    none = torch.zeros_like(failing, dtype=torch.float64)
-    right = not bool(failing.any())
-    return Errors(
-        candidate=failing.double(),
-        pytorch=none,
-        judged=judged,
-        failing=failing,
-        as_pytorch=~judged & (outputs["candidate"] == outputs["pytorch"]),
-        as_truth=~judged & (outputs["candidate"] == outputs["truth"]),
-        unconfirmed=torch.zeros_like(failing),
-        allowed=none,
-        meets_strict=right,
-        meets_loose=right,
-        constant=is_one_value(outputs["pytorch"]),
-    )
+    as_pytorch = outputs["candidate"] == outputs["pytorch"]
+    as_truth = outputs["candidate"] == outputs["truth"]
+    judgement = torch.full(as_truth.shape, Judgement.FAILING, dtype=torch.int8, device=as_truth.device)
+    judgement[any_choice(outputs)] = Judgement.UNJUDGED
+    judgement[as_truth] = Judgement.AS_TRUTH
+    judgement[as_pytorch] = Judgement.AS_PYTORCH
+    judgement[as_truth & as_pytorch] = Judgement.RIGHT
+    failing = (judgement == Judgement.FAILING).double()
+    none = torch.zeros_like(failing)
+    return Errors(judgement, failing, none, none, math.inf if bool(failing.any()) else 0.0)
 
 
 def any_choice(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -212,16 +155,18 @@ def any_choice(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     return moved & (candidate >= seen.min()) & (candidate <= seen.max())
 
 
-def kind_of(values: torch.Tensor) -> torch.Tensor:
-    """FINITE, NAN, POSITIVE_INF or NEGATIVE_INF for each element, int8."""
-    kinds = torch.zeros_like(values, dtype=torch.int8)
-    kinds[values.isnan()] = NAN
-    kinds[values.isposinf()] = POSITIVE_INF
-    kinds[values.isneginf()] = NEGATIVE_INF
-    return kinds
+def unit_of(
+    truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_rms: float
+) -> torch.Tensor:
+    """The rounding error that nobody can avoid at each element: of the outputs' shape, float64.
 
-
-def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_rms: float) -> torch.Tensor:
+    It is the largest of
+      - eps times the typical size: a sum of large terms that happens to be small is not expected to be right
+        to its last bit,
+      - eps times the inputs' size, where the elements are too few to show what is typical,
+      - how far the truth itself moves when inputs and arithmetic move by one rounding error,
+      - the spacing of numbers around zero.
+    """
     size = typical_size(truth)
     if truth.numel() < FEW:
         size = size.clamp_min(inputs_rms)
@@ -229,7 +174,6 @@ def unit(truth: torch.Tensor, nearby: torch.Tensor, limits: torch.finfo, inputs_
     spacing = max(limits.eps * limits.tiny, torch.finfo(torch.float32).tiny)
     if limits.bits < 64:
         # The float64 truth rounds too: below this, 0 and the rest of a cancellation look the same.
-        # For huge inputs, which may well be normalized, `nearby` shows it.
         spacing = max(spacing, torch.finfo(torch.float64).eps * min(inputs_rms, ORDINARY))
     return torch.maximum(limits.eps * size, typical_size(nearby - truth)).clamp_min(spacing)
 
@@ -247,10 +191,29 @@ def cancelled_size(truth: torch.Tensor, pytorch: torch.Tensor, inputs_rms: float
     return size if left <= NOTHING * size and noise > left else 0.0
 
 
+def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
+    """What each element's row errs at most, or what almost all rows stay below; the largest of few rows.
+
+    Where PyTorch is far off in a row or two, that excuses no other row.
+    """
+    if errors.numel() == 0:
+        return errors
+    rows = rows_of(errors).amax(-1, keepdim=True)
+    usual = rows.quantile(MOST_ROWS) if FEW <= rows.numel() <= QUANTILE_ELEMENTS else rows.max()
+    return torch.maximum(rows, usual).expand_as(rows_of(errors)).reshape(errors.shape)
+
+
+def rms_of_row(errors: torch.Tensor) -> torch.Tensor:
+    """For each element the root mean square of its row: a single one that falls to the other side of a step
+    excuses no row, only what is in all of it does."""
+    rows = rows_of(errors)
+    return rows.square().mean(-1, keepdim=True).sqrt().expand_as(rows).reshape(errors.shape)
+
+
 def typical_size(values: torch.Tensor) -> torch.Tensor:
     """The largest of an element's size, its row's root mean square, the median row's; only what is finite."""
-    own, rows = sizes(values)
-    return torch.maximum(own, rows.median()) if values.numel() else own
+    size, rows = sizes(values)
+    return torch.maximum(size, rows.median()) if values.numel() else size
 
 
 def own_size(values: torch.Tensor) -> torch.Tensor:
@@ -270,6 +233,21 @@ def rows_of(values: torch.Tensor) -> torch.Tensor:
     return values if values.ndim and values.shape[-1] >= FEW else values.reshape(1, -1)
 
 
+def same_kind(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Where both are finite, both NaN, or the same infinity; bool."""
+    return (left == right) | (left.isfinite() & right.isfinite()) | (left.isnan() & right.isnan())
+
+
+def in_units(values: torch.Tensor, truth: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
+    """|values - truth| / unit; 0 where they are not both finite."""
+    return torch.where(values.isfinite() & truth.isfinite(), (values - truth).abs() / unit, 0.0)
+
+
+def deviation_of(values: torch.Tensor, truth: torch.Tensor) -> float:
+    """The largest |value - truth| / (1 + |truth|)."""
+    return largest((values - truth).abs() / (1 + truth.abs()))
+
+
 def rms(tensors: Iterable[torch.Tensor]) -> float:
     """Root mean square over the finite elements of all floating tensors; 0 where there are none."""
     total, count = 0.0, 0
@@ -278,12 +256,6 @@ def rms(tensors: Iterable[torch.Tensor]) -> float:
         finite = wide[wide.isfinite()]
         total, count = total + float(finite.square().sum()), count + finite.numel()
     return math.sqrt(total / max(count, 1))
-
-
-def in_units(
-    values: torch.Tensor, truth: torch.Tensor, size: torch.Tensor, where: torch.Tensor
-) -> torch.Tensor:
-    return torch.where(where, (values - truth).abs() / size, 0.0)
 
 
 def largest(values: torch.Tensor) -> float:

@@ -51,7 +51,8 @@ def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractCon
     """Inside, arithmetic is moved by one rounding error; not for sample 0."""
     if not sample:
         return contextlib.nullcontext()
-    return Rounding(arithmetic_eps(call), seed_of(seed, sample))
+    coarsest = max(good_eps(call).values(), default=torch.finfo(torch.float32).eps)
+    return Rounding(coarsest, seed_of(seed, sample))
 
 
 def seed_of(seed: int, sample: int) -> int:
@@ -76,13 +77,6 @@ def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf
     else:
         moved_more = one.tensor == exact.tensor
     return dataclasses.replace(one, tensor=torch.where(moved_more, other.tensor, one.tensor))
-
-
-def arithmetic_eps(call: CallInputs) -> float:
-    """One rounding error of the arithmetic that good kernels of these inputs compute in."""
-    floating = [t.dtype for t in call.tensors().values() if t.is_floating_point()]
-    only_float64 = bool(floating) and all(dtype == torch.float64 for dtype in floating)
-    return torch.finfo(torch.float64 if only_float64 else torch.float32).eps
 
 
 def comparable(nearby: Outputs, precise: Outputs) -> Outputs:

@@ -20,14 +20,13 @@ from ..calls.tensors import OutputLeaf, Outputs, leaves, output_of
 from ..integrity.returned_tensors import aliases
 from ..loading.target import Loaded, ModuleCall
 from ..runtime import called_with_gpu
+from .budget import NEIGHBORS, SAMPLES
 from .declared_tensor import WIDE, DeclaredDtypes, NotFollowed, declared, held
 from .nearby import comparable, farthest, good_eps, moved, own_eps, rounding, traits_of
 from .steps import Steps, same_steps
 
 HUGE_BYTES = 2**32
 """Of inputs and outputs: above, no truth is computed in float64."""
-MORE_SAMPLES = 3
-"""A first run of the reference may show little of rounding by chance: so many others show it again."""
 
 
 class InFloat64(TorchFunctionMode):
@@ -67,12 +66,12 @@ class Truth:
     rounded: Outputs = dataclasses.field(default_factory=dict)
     """`precise` with PyTorch's largest error at several neighboring inputs, where that was asked for."""
 
-    def with_more_samples(self, numbers: Iterable[int] = range(2, 2 + MORE_SAMPLES)) -> "Truth":
+    def with_more_samples(self, numbers: Iterable[int] = SAMPLES) -> "Truth":
         """The same, with the farthest of these samples too, element by element, as what is nearby.
 
         Raises what the reference raises.
         """
-        samples = (self.sample(number) for number in numbers)
+        samples = map(self.sample, numbers)
         return dataclasses.replace(self, nearby=farthest(self.precise, self.nearby, samples))
 
     def with_more_roundings(self) -> "Truth":
@@ -81,7 +80,7 @@ class Truth:
         A row whose elements are all one sum times something bears a single error: PyTorch's may be small by
         chance.
         """
-        samples = (self.rounding(number) for number in range(1, 1 + MORE_SAMPLES))
+        samples = map(self.rounding, NEIGHBORS)
         return dataclasses.replace(self, rounded=farthest(self.precise, self.precise, samples))
 
 
@@ -309,10 +308,10 @@ def with_own_module(reference: Loaded) -> Loaded:
 
 def in_float64(reference: Loaded) -> Loaded:
     """The same reference; of a module a copy whose own constants are float64 too."""
-    if reference.module is None:
-        return reference
-    module = copy.deepcopy(reference.module).double()
-    return dataclasses.replace(reference, module=module, call=ModuleCall(module))
+    wide = with_own_module(reference)
+    if wide.module is not None:
+        wide.module.double()
+    return wide
 
 
 @contextlib.contextmanager

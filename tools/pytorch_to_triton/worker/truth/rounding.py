@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ..dispatch import DispatchMode
+from .budget import CHAIN, TERMS
 from .error import own_size
 
 EXACT = frozenset(
@@ -29,15 +30,7 @@ EXACT = frozenset(
     }
 )  # fmt: skip
 """Operators that pick, move or compare values and so round nothing."""
-
-
 SUMS = frozenset({"sum", "mean"})
-TERMS = 4
-"""A sum of n terms, one after the other, errs by about eps * n / 8 of a term; kernels add up columns so."""
-CHAIN = 4
-"""A product's n terms are added one after the other by a tile's multiply-adds: the errors of the partial sums
-come to about eps * sqrt(n) / 8 of the result's typical size, whether the terms have one sign or two, and the
-largest of millions of elements errs six times as much. Twice that leaves room within the slack."""
 FIRST_FACTOR = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
 """Products of matrices and vectors, and the position of the factor whose last dimension is summed over."""
 
