@@ -160,6 +160,8 @@ class Graph(Value):
     alike: tuple[tuple[str, ...], ...] = ()
     """Inputs that have one dtype in every call: torch refuses mixtures."""
     joint: Joint | None = None
+    autocast: bool = False
+    """Whether it casts by torch.autocast("cuda"), traced as on a GPU: on a CPU that does nothing."""
 
 
 ArgumentList.model_rebuild()
