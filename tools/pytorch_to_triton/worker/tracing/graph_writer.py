@@ -14,7 +14,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from .numbers_in_graph import Number, Numbers
-from .size_guards import conditions, texts_of
+from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
@@ -115,8 +115,9 @@ class Sizes:
                 continue
             name = self.replacements[symbol]
             # Sizes 0 and 1 are never traced, so 2 is where every range starts.
-            if isinstance(allowed.lower, sympy.Integer) and allowed.lower > 2:
-                bounds.append(f"{name} >= {allowed.lower}")
+            if isinstance(allowed.lower, sympy.Integer) and self.free is not None:
+                least = least_asked_for(self.free, symbol, int(allowed.lower))
+                bounds += [f"{name} >= {least}"] if least > 2 else []
             if isinstance(allowed.upper, sympy.Integer):
                 bounds.append(f"{name} <= {allowed.upper}")
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
