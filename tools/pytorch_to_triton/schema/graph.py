@@ -102,6 +102,8 @@ class Node(Value):
     """The variable that the caller's source assigns this value to."""
     line: int | None = None
     """Line of the caller's source that computes it."""
+    ends_operator: bool = False
+    """Whether it is a cast that torch added when it took an operator apart: no rounding of the caller's."""
 
 
 class GraphOutput(Value):

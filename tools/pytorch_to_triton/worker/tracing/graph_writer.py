@@ -162,6 +162,7 @@ class NodeWriter:
             "shape": None if tensor is None else self.sizes.shape(tensor),
             "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
             "line": self._line(node),
+            "ends_operator": ends_operator(node),
         }
 
     def argument(self, value: Any) -> dict[str, Any]:
@@ -203,6 +204,21 @@ class NodeWriter:
 
     def _line(self, node: Node) -> int | None:
         return self.names.line(node.meta.get("stack_trace"))
+
+
+def ends_operator(node: Node) -> bool:
+    """Whether it is a cast that torch added when it took an operator apart, which computes in float32."""
+    source = node.args[0] if str(node.target) == "aten._to_copy.default" else None
+    part_of = origin(node)
+    return isinstance(source, Node) and part_of is not None and part_of == origin(source)
+
+
+def origin(node: Node) -> str | None:
+    """The name of the aten call in the exported program that the node is a part of, where torch knows it."""
+    sources = node.meta.get("from_node")
+    while sources and sources[-1].from_node:
+        sources = sources[-1].from_node
+    return sources[-1].name if sources and sources[-1].target.startswith("aten.") else None
 
 
 def names_of(nodes: Sequence[Node], taken: Collection[str]) -> dict[str, str]:
