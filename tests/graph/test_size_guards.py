@@ -22,11 +22,12 @@ FREE = {
         "scores = x[:, :-1].log_softmax(0)\n    return torch.gather(scores, 0, index[:, 1:]).sum(1)"
     ),
     "differences of neighbours": "return row[1:] - row[:-1], (x[:, 1:] - x[:, :-1]).softmax(-1)",
-    "halves that are rotated": (
-        "half = x.shape[-1] // 2\n    low, high = x[..., :half], x[..., half:]\n"
-        "    return torch.cat([-high, low], -1) * row"
+    "halves of a row, each normalised": (
+        "half = x.shape[-1] // 2\n    return x[:, :half].log_softmax(0), x[:, half:].log_softmax(0)"
     ),
-    "gated halves": "h = x.shape[-1] // 2\n    return x[:, :h].sigmoid() * x[:, h : 2 * h].float()",
+    "halves of a row that are summed": (
+        "half = x.shape[-1] // 2\n    return x[None, :, :half].sigmoid().sum(-1) + x[None, :, half:].sum(-1)"
+    ),
 }
 ASKED = {
     "return x[:, :5].softmax(-1)": ("N >= 5",),
