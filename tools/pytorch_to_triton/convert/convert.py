@@ -267,8 +267,9 @@ def calls_left(stage: StageReport) -> tuple[str, ...]:
 
 def notes_of(graph: Graph) -> tuple[str, ...]:
     """What the trace holds for, and what the module does that no kernel of the draft does."""
-    holds = tuple(f"The trace holds only where {guard}." for guard in graph.guards)
-    updated = ", ".join(graph.updated)
-    if not updated:
-        return holds
-    return (*holds, f"The module in training also updates {updated}; only what it returns is converted.")
+    notes = [f"The trace holds only where {guard}." for guard in graph.guards]
+    if graph.autocast:
+        notes.append('torch.autocast("cuda") casts in the kernels as on a GPU; on a CPU it does nothing.')
+    if updated := ", ".join(graph.updated):
+        notes.append(f"The module in training also updates {updated}; only what it returns is converted.")
+    return tuple(notes)

@@ -1,15 +1,24 @@
-"""In which dtype `run` keeps each tensor: PyTorch's own, so calls and products take what PyTorch gives."""
+"""In which dtype `run` keeps each tensor: PyTorch's own where it returns it, or a call or a product takes it.
+
+What passes from one kernel to another is not rounded to 16 bits: what PyTorch rounds alike on both sides of a
+difference cancels there, and would not where one side passes through memory and the other does not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pytorch_to_triton.draft.ir.monoids import SUM
 from pytorch_to_triton.draft.ir.rewriting import rewrite
-from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Value, op
+from pytorch_to_triton.draft.ir.values import Load, Map, Reduce, Scan, Value, op, walk
+from pytorch_to_triton.draft.library import CONVOLUTION, PRODUCTS
 from pytorch_to_triton.draft.program import Call, ConvolutionCall, Program, Step, buffers_of, is_plain
+from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes
+
+WIDE, SHORT = FLOATS[:2], FLOATS[2:]
+"""float64 and float32, and what is shorter."""
 
 
 def with_storage(program: Program, dtypes: TensorDtypes, output_dtypes: Mapping[str, str]) -> Program:
@@ -24,23 +33,71 @@ def with_storage(program: Program, dtypes: TensorDtypes, output_dtypes: Mapping[
 def _kept(program: Program) -> dict[str, str]:
     """Results as they are returned; else as all readers take them; else as PyTorch has them.
 
-    What PyTorch has inside of an operator alone is not rounded to 16 bits: its own kernels do not store it.
+    What kernels alone read is no shorter than float32, and so is what PyTorch has inside of an operator: its
+    own kernels do not store that.
     """
     own = program.dtypes.own
     kept = {name: own[name] for name in program.tensors if name in own}
     for call in program.calls:
         kept |= {n: own[g] for g, n in _results_of(program, call) if g in own}
-    taken = _taken(program)
+    taken, in_own = _taken(program), _in_own_dtype(program)
     for step in program.steps.values():
         found = taken.get(step.name, set())
         of_node = {} if is_inner(program, step) else own
         pytorchs_own = of_node.get(step.node.name, full(step.tensor.dtype))
-        kept[step.name] = next(iter(found)) if len(found) == 1 else pytorchs_own
+        dtype = next(iter(found)) if len(found) == 1 else pytorchs_own
+        kept[step.name] = dtype if step.name in in_own else at_least_float32(program, step, dtype)
     returned: dict[str, list[str]] = {}
     for result in program.results:
         if is_plain(result.tensor) and buffers_of(result.tensor)[0] in program.steps:
             returned.setdefault(buffers_of(result.tensor)[0], []).append(result.dtype)
     return kept | {name: promoted(found) for name, found in returned.items()}
+
+
+def with_wide_results(program: Program, read: Collection[str]) -> Program:
+    """Results that other kernels `read` are kept as all that passes between kernels, and rounded at the end.
+
+    What is saved for a backward pass lies as PyTorch has it.
+    """
+    returned, saved = (
+        {b for r in program.results if r.path.startswith("out") is own for b in buffers_of(r.tensor)}
+        for own in (True, False)
+    )
+    steps, kept = program.steps, dict(program.kept)
+    for name in (returned & steps.keys() & set(read)) - saved - _in_own_dtype(program):
+        kept[name] = at_least_float32(program, steps[name], kept[name])
+    return replace(program, kept=kept)
+
+
+def _in_own_dtype(program: Program) -> set[str]:
+    """The steps that calls and products take, and those as large as a call's result that go on with it."""
+    found = {b for item in program.items for b in _handed_on(program, item)}
+    tails = {n for call in program.calls for n in call.names}
+    for step in program.steps.values():
+        reduces = any(isinstance(v, Reduce | Scan) for v in walk(step.tensor.value))
+        if not reduces and tails.intersection(buffers_of(step.tensor)):
+            tails.add(step.name)
+    return found | tails
+
+
+def _handed_on(program: Program, item: Step | Call) -> Iterable[str]:
+    """What the item takes in PyTorch's dtype: all that a call takes, and factors as tensor cores do."""
+    if isinstance(item, Call):
+        return item.reads
+    return taken_by(program, item) if item.node.op in (*PRODUCTS, CONVOLUTION) else ()
+
+
+def at_least_float32(program: Program, step: Step, dtype: str) -> str:
+    """The step's dtype, as source, where it is no short float, else float32."""
+    name = dtype.removeprefix("torch.")
+    if step.tensor.dtype not in FLOATS or name in WIDE:
+        return dtype
+    declared = {d for i in program.graph.inputs for d in (i.dtypes or (i.dtype,))}
+    if name not in FLOATS and declared.isdisjoint(SHORT):
+        return dtype
+    if name not in FLOATS and "float64" in declared:
+        return f"torch.promote_types({dtype}, torch.float32)"
+    return "torch.float32"
 
 
 def is_inner(program: Program, step: Step) -> bool:

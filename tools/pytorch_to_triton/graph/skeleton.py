@@ -145,6 +145,7 @@ def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> G
 
     `skeletons` are those of its traces, its own first. A cast is its own where each trace has a value of that
     dtype there; otherwise it follows an input (`h.to(x.dtype)`), and in the others it would round too much.
+    One that ends an operator is torch's, not the caller's.
     """
     own, *others = (s.uses for s in skeletons)
     followed = {
@@ -153,6 +154,7 @@ def without_followed_roundings(graph: Graph, skeletons: Sequence[Skeleton]) -> G
         for name, dtype in chain[1:]
         if dtype in ROUNDED and any(dtype not in {d for _, d in twin} for twin in twins)
     }
+    followed |= {node.name: "float32" for node in graph.nodes if node.ends_operator and node.dtype in ROUNDED}
     nodes = tuple(
         node.model_copy(update={"dtype": "float64" if followed[node.name] == "float64" else "float32"})
         if node.name in followed

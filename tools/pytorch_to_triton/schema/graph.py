@@ -102,6 +102,8 @@ class Node(Value):
     """The variable that the caller's source assigns this value to."""
     line: int | None = None
     """Line of the caller's source that computes it."""
+    ends_operator: bool = False
+    """Whether it is a cast that torch added when it took an operator apart: no rounding of the caller's."""
 
 
 class GraphOutput(Value):
@@ -160,6 +162,8 @@ class Graph(Value):
     alike: tuple[tuple[str, ...], ...] = ()
     """Inputs that have one dtype in every call: torch refuses mixtures."""
     joint: Joint | None = None
+    autocast: bool = False
+    """Whether it casts by torch.autocast("cuda"), traced as on a GPU: on a CPU that does nothing."""
 
 
 ArgumentList.model_rebuild()

@@ -83,6 +83,8 @@ class Recipe:
     backward: bool
     """Whether `run` has gradients."""
     module: DropIn | None = None
+    autocast: bool = False
+    """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -14,11 +14,12 @@ from pytorch_to_triton.draft.file.launches import Choice, Kernel, Stage, choices
 from pytorch_to_triton.draft.file.lines import without_repeats, wrapped
 from pytorch_to_triton.draft.library import Ways
 from pytorch_to_triton.draft.nested import with_nested_apart
-from pytorch_to_triton.draft.partition import Group, partition
+from pytorch_to_triton.draft.partition import Group, made_by, partition, read_by
 from pytorch_to_triton.draft.program import Call, Program
 from pytorch_to_triton.draft.reading import read_program
 from pytorch_to_triton.draft.results import with_results_stored
 from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.draft.storage import with_wide_results
 from pytorch_to_triton.draft.twins import Form, counterparts, form
 from pytorch_to_triton.schema.graph import Graph
 
@@ -56,6 +57,7 @@ def part_of(
     outputs = [n for r in program.results if (n := runs.result_text(program, r)) in program.steps]
     items = partition(program, outputs, plain=stage == 1)
     groups = [g for g in items if isinstance(g, Group)]
+    program = with_wide_results(program, {name for g in groups for name in read_by(g) - {*made_by(g)}})
     function = re.sub(r"\W", "_", snake(program.graph.function)) + suffix
     found: list[Lines] = []
     read = {v.buffer.name for g in groups for v in g.cluster.loads()}

@@ -9,6 +9,7 @@
     launching.py     a kernel's arguments, its grid, calls between kernels, numpy's warnings
     libdevice.py     libdevice functions
     autotuning.py    @triton.autotune without timing, static assertions, and a driver without a device
+    cuda_autocast.py torch.autocast("cuda") on tensors of the CPU
 
 What else is here, and not installed by it:
 
@@ -22,7 +23,7 @@ What else is here, and not installed by it:
 
 import torch
 
-from . import arithmetic, autotuning, formats, launching, libdevice, reductions, syntax
+from . import arithmetic, autotuning, cuda_autocast, formats, launching, libdevice, reductions, syntax
 
 
 def install() -> None:
@@ -38,5 +39,6 @@ def install() -> None:
     syntax.install()
     libdevice.install()
     autotuning.install()
+    cuda_autocast.install()
     # What poses as a GPU here convolves in float32, as the references on the CPU do.
     torch.backends.cudnn.allow_tf32 = False

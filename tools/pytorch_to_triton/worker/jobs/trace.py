@@ -14,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from .. import wire
 from ..calls.exchange import following
+from ..interpreter import cuda_autocast
 from ..job_report import JobReport
 from ..loading.target import Loaded, load
 from ..tracing.constant_tensors import known_constants
@@ -70,6 +71,8 @@ def work(
     They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
     """
     report.during("load")
+    # What it is traced on lies on no GPU, also where there is one.
+    cuda_autocast.install()
     mode = fake_mode()
     loaded = load_fake(target, mode)
     report.during("trace")
@@ -218,6 +221,7 @@ class ExportTracer:
             "dims": self.dims,
             "guards": sizes.guards(),
             "updated": exported.updated,
+            "autocast": cuda_autocast.has_begun(),
         }
         return {**graph, **halves(program, exported.saved, writer, graph)} if self.backward else graph
 

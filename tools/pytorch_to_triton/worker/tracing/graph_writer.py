@@ -14,7 +14,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from .numbers_in_graph import Number, Numbers
-from .size_guards import conditions, texts_of
+from .size_guards import conditions, least_asked_for, texts_of
 from .size_text import UnknownFunction, text_of, tidy
 from .source_names import SourceNames
 
@@ -115,8 +115,9 @@ class Sizes:
                 continue
             name = self.replacements[symbol]
             # Sizes 0 and 1 are never traced, so 2 is where every range starts.
-            if isinstance(allowed.lower, sympy.Integer) and allowed.lower > 2:
-                bounds.append(f"{name} >= {allowed.lower}")
+            if isinstance(allowed.lower, sympy.Integer) and self.free is not None:
+                least = least_asked_for(self.free, symbol, int(allowed.lower))
+                bounds += [f"{name} >= {least}"] if least > 2 else []
             if isinstance(allowed.upper, sympy.Integer):
                 bounds.append(f"{name} <= {allowed.upper}")
         known = {symbol: sympy.sympify(dim) for symbol, dim in self.replacements.items()}
@@ -161,6 +162,7 @@ class NodeWriter:
             "shape": None if tensor is None else self.sizes.shape(tensor),
             "dtype": None if tensor is None else str(tensor.dtype).removeprefix("torch."),
             "line": self._line(node),
+            "ends_operator": ends_operator(node),
         }
 
     def argument(self, value: Any) -> dict[str, Any]:
@@ -202,6 +204,21 @@ class NodeWriter:
 
     def _line(self, node: Node) -> int | None:
         return self.names.line(node.meta.get("stack_trace"))
+
+
+def ends_operator(node: Node) -> bool:
+    """Whether it is a cast that torch added when it took an operator apart, which computes in float32."""
+    source = node.args[0] if str(node.target) == "aten._to_copy.default" else None
+    part_of = origin(node)
+    return isinstance(source, Node) and part_of is not None and part_of == origin(source)
+
+
+def origin(node: Node) -> str | None:
+    """The name of the aten call in the exported program that the node is a part of, where torch knows it."""
+    sources = node.meta.get("from_node")
+    while sources and sources[-1].from_node:
+        sources = sources[-1].from_node
+    return sources[-1].name if sources and sources[-1].target.startswith("aten.") else None
 
 
 def names_of(nodes: Sequence[Node], taken: Collection[str]) -> dict[str, str]:

@@ -9,10 +9,13 @@ from typing import Any
 
 import sympy
 import torch
+from torch.utils._sympy.functions import Max
 
 from .size_text import UnknownFunction, relation_of
 
 TORCH = str(Path(torch.__file__).parent)
+STRIDES = f"{TORCH}/_prims_common/"
+BOUNDS = (sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge)
 SIZES = (2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 64, 99, 100, 101, 128, 1000, 1023, 1024, 4096, 10**5, 2**20, 2**31)
 POINTS = 4000
 """Sizes at which conditions are compared; sizes 0 and 1 are never traced."""
@@ -43,6 +46,30 @@ def matters(guard: Any) -> bool:
         return True
     asked = getattr(guard.sloc.framework_loc, "filename", None)
     return asked is not None and not asked.startswith(TORCH)
+
+
+def least_asked_for(size: torch.SymInt, symbol: sympy.Symbol, least: int) -> int:
+    """The least size of the symbol, out of a range from `least`, but for what torch asks of memory alone.
+
+    That T - 1 is not 1, so that the strides of `x[:, 1:]` are what they seem, is no condition on results.
+    """
+    asked = [
+        guard.expr
+        for guard in size.node.shape_env.guards
+        if guard.expr.free_symbols == {symbol}
+        and isinstance(guard.expr, BOUNDS)
+        and not is_about_memory(guard)
+    ]
+    while least > 2 and all(condition.subs(symbol, least - 1) for condition in asked):
+        least -= 1
+    return least
+
+
+def is_about_memory(guard: Any) -> bool:
+    """Whether torch asks it to compare strides: in its own files for that, or whether a size is not 1."""
+    asked = getattr(guard.sloc.framework_loc, "filename", "")
+    compared = guard.expr.has(sympy.Max, Max) or (isinstance(guard.expr, sympy.Gt) and guard.expr.rhs == 1)
+    return asked.startswith(STRIDES) or (compared and not matters(guard))
 
 
 def text(condition: Any, symbols: Mapping[sympy.Symbol, sympy.Expr]) -> str | None:

@@ -1,0 +1,53 @@
+"""`torch.autocast("cuda")` inside of a function: drafted and judged as on a GPU, where there is none, too."""
+
+from pathlib import Path
+
+import pytest
+
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import validate
+
+from .drafting import drafted
+
+pytestmark = pytest.mark.anyio
+
+HEAD = """import torch
+import torch.nn.functional as F
+
+INPUTS = {"x": "float32[M, K]", "w": "float32[N, K]"}
+DIMS = {"M": [5], "K": [40], "N": [17]}
+
+
+"""
+FUNCTIONS = {
+    "scores of tokens": (
+        "@torch.autocast(device_type='cuda', dtype=torch.bfloat16)\ndef f(x, w):\n"
+        "    return torch.softmax(x @ w.t(), -1)\n"
+    ),
+    "a projection that is returned in bfloat16": (
+        "def f(x, w):\n    with torch.amp.autocast('cuda', dtype=torch.bfloat16):\n"
+        "        return F.linear(x, w)\n"
+    ),
+    "a loss in float16": (
+        "def f(x, w):\n    with torch.autocast('cuda'):\n        y = F.linear(x, w)\n"
+        "        return (y.softmax(-1) * y).sum(-1)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FUNCTIONS)
+async def test_a_draft_computes_what_the_region_casts(
+    what: str, worker: WorkerClient, interpreter: Runtime, tmp_path: Path
+) -> None:
+    target = Target(path=tmp_path / "user.py", name="f")
+    target.path.write_text(HEAD + FUNCTIONS[what], encoding="utf-8")
+    (file,) = await drafted(worker, interpreter, target, tmp_path, stages=[1])
+    request = ValidationRequest(
+        candidate=Target(path=Path(file)), reference=target, seed=7, cases=("M=5 K=40 N=17",)
+    )
+    verdict = await validate(worker, request, interpreter)
+    assert verdict.verdict == "passed", verdict.summary
+    assert "to(tl.bfloat16)" in Path(file).read_text() or "to(tl.float16)" in Path(file).read_text()

@@ -1,0 +1,54 @@
+"""Which sizes a trace holds for: what the function asks of them, not what torch asks to compare strides."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from pytorch_to_triton.graph.tracing import Traced
+from pytorch_to_triton.schema.target import Target
+
+pytestmark = pytest.mark.anyio
+
+HEAD = """import torch
+
+INPUTS = {"x": "float32|bfloat16[M, N]", "row": "float32|bfloat16[N]", "index": "int64[M, N] in 0..M"}
+DIMS = {"M": [3], "N": [2, 9]}
+
+
+def f(x, row, index):
+    """
+FREE = {
+    "the next token's score": (
+        "scores = x[:, :-1].log_softmax(0)\n    return torch.gather(scores, 0, index[:, 1:]).sum(1)"
+    ),
+    "differences of neighbours": "return row[1:] - row[:-1], (x[:, 1:] - x[:, :-1]).softmax(-1)",
+    "halves of a row, each normalised": (
+        "half = x.shape[-1] // 2\n    return x[:, :half].log_softmax(0), x[:, half:].log_softmax(0)"
+    ),
+    "halves of a row that are summed": (
+        "half = x.shape[-1] // 2\n    return x[None, :, :half].sigmoid().sum(-1) + x[None, :, half:].sum(-1)"
+    ),
+}
+ASKED = {
+    "return x[:, :5].softmax(-1)": ("N >= 5",),
+    "return row[1:][:4] * 2.0": ("N >= 5",),
+    "return x.exp() if x.shape[1] // 2 > 1 else x * 2.0": ("N // 2 > 1",),
+    "return x.exp() if x.shape[1] > 7 else x * 2.0": ("N > 7",),
+}
+
+
+@pytest.mark.parametrize("what", FREE)
+async def test_a_part_of_a_dim_may_have_one_element(
+    what: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
+) -> None:
+    found = await traced(written(f"{HEAD}{FREE[what]}\n"))
+    assert found.graph.guards == ()
+    assert found.branches == ()
+
+
+@pytest.mark.parametrize("body", ASKED)
+async def test_what_the_function_asks_of_a_size_stays(
+    body: str, written: Callable[[str], Target], traced: Callable[[Target], Awaitable[Traced]]
+) -> None:
+    found = await traced(written(f"{HEAD}{body}\n"))
+    assert found.graph.guards == ASKED[body]
