@@ -62,8 +62,8 @@ FAULT = MemoryFault(
     program=(3, 0, 0),
     detail="writes element 100 of 100",
 )
-UNSTEADY = Differs(paths=("out",), by_what_memory_held=False)
-POISONED = Differs(paths=("out[1]",), by_what_memory_held=True)
+UNSTEADY = Differs(paths=("out",), by="chance")
+POISONED = Differs(paths=("out[1]",), by="memory")
 
 OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
     (
