@@ -49,8 +49,8 @@ SHOWN = 4
 """So many operators are named in a sentence."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 ORDERING = (
-    "Store, tl.debug_barrier(), then release by an atomic operation with sem=\"release\" or \"acq_rel\"; who reads "
-    "acquires by one on the same place with sem=\"acquire\" or \"acq_rel\"."
+    'Store, tl.debug_barrier(), then release by an atomic operation with sem="release" or "acq_rel"; the '
+    'reader acquires by one on the same place, with sem="acquire" or "acq_rel".'
 )
 OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
 
@@ -102,7 +102,7 @@ def of_memory(fault: MemoryFault) -> Violation:
     if fault.kind == "race":
         message = f"{fault.kernel} races on {fault.tensor}[{fault.offset}], {at}."
         suggestion = "Let one program own each element, or accumulate with tl.atomic_add."
-        if "atomic operation" in fault.detail or "acquire" in fault.detail:
+        if "release" in fault.detail or "acquire" in fault.detail:
             suggestion = ORDERING
     elif fault.kind == "missing_barrier":
         message = f"{fault.kernel} reads back {fault.tensor}[{fault.offset}] too early, {at}."

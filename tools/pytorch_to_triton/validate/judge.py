@@ -8,7 +8,6 @@ from pytorch_to_triton.validate.behavior import (
     accesses_of,
     order_dependence,
     refused_violation,
-    uses_atomics,
     violations_of,
 )
 from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics
@@ -23,7 +22,8 @@ RARE = 10
 truth will do."""
 NO_POLICY = Policy()
 MEMORY: tuple[ViolationKind, ...] = (
-    "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "overrun",
+    "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
+    "overrun",
 )  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
 INPUTS_CHANGED = Violation(
@@ -85,8 +85,8 @@ def judge_case(
     if any(mismatch.kind == "unwritten" for mismatch in mismatches):
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
         violations = tuple(v for v in violations if v.kind != "output_without_kernel")
-    if mismatches and seen and seen.differs and seen.differs.by == "order" and uses_atomics(seen):
-        violations = (*violations, order_dependence(seen.differs))
+    if mismatches and statistics.right_at_first and seen and seen.differs and seen.differs.by == "order":
+        violations = tuple(dict.fromkeys((order_dependence(seen.differs), *violations)))
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)

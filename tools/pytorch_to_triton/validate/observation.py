@@ -25,7 +25,7 @@ class ObservedLaunch(Value):
 
 
 class MemoryFault(Value):
-    """A load, a store or a promise to the compiler that no kernel may make, seen by the guarded interpreter."""
+    """A load, store or promise to the compiler that no kernel may make, seen by the guarded interpreter."""
 
     kind: Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
     kernel: str
@@ -82,8 +82,8 @@ class Differs(Value):
 
     paths: tuple[str, ...]
     by: Literal["memory", "order", "chance"]
-    """What they seem to depend on: what uninitialised memory held (where it held the same, they were the same),
-    the order in which the programs of a launch run (likewise), or neither."""
+    """What they seem to depend on: what uninitialised memory held, the order in which the programs of a
+    launch ran (where that was the same, so were they), or neither."""
 
 
 class Observation(Value):

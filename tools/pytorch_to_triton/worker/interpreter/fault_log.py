@@ -25,9 +25,9 @@ class FaultLog:
         self.faults: list[dict[str, Any]] = []
         """At most KEPT_FAULTS, one for each kind, kernel, line and tensor, with `count` of its lanes:
 
-        kind "load_outside", "store_outside", "race", "missing_barrier" or "false_promise"; kernel; file, line and
-        source; tensor, empty for a promise; offset, in elements from the tensor's first; elements, from its first
-        to its storage's end; program [x, y, z]; detail, a clause for a reader.
+        kind "load_outside", "store_outside", "race", "missing_barrier" or "false_promise"; kernel; file, line
+        and source; tensor, empty for a promise; offset, in elements from the tensor's first; elements, from
+        its first to its storage's end; program [x, y, z]; detail, a clause for a reader.
         """
         self.launches_with_atomics: set[str] = set()
         self.stored: set[int] = set()

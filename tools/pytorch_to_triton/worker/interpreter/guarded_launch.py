@@ -154,7 +154,8 @@ class GuardedLaunch:
             self.note(conflict.kind, conflict.owner, place, (conflict.count, description))
 
     def site(self, owner: int) -> AccessSite:
-        return list(self.sites)[site_of(owner)]
+        sites = list(self.sites)
+        return sites[site_of(owner)]
 
     def broken(self, promise: str) -> None:
         """The running program has broken a promise to the compiler."""

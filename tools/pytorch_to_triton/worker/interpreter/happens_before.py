@@ -1,8 +1,8 @@
 """What a running program is sure to see of the others: what they released before it acquired.
 
-A release and an acquire are atomic operations on one place, each with these semantics (acq_rel is the default).
-A relaxed one, or one of scope "cta", orders nothing between programs. What a block stored must have been stored
-by all of its threads before one of them releases it: a barrier stands between.
+A release and an acquire are atomic operations on one place with these semantics; acq_rel, the default, has
+both. A relaxed one, or one of scope "cta", orders nothing between programs. All threads must have stored a
+block before one of them releases it: a barrier stands between.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,8 @@ class HappensBefore:
     def __init__(self, programs: int) -> None:
         self.seen = np.zeros(programs + 1, dtype=np.int64)
         """Of each program, by rank: one more than the phase in which it last released to the running one."""
+        self.last_release = np.zeros(programs + 1, dtype=np.int64)
+        """Of each program, by rank: one more than the phase in which it last released anything."""
         self.released: dict[int, Array] = {}
         """What an acquire of each place makes seen."""
 
@@ -41,7 +43,7 @@ class HappensBefore:
                 np.maximum(self.seen, self.released[place], out=self.seen)
         if semantic in RELEASING:
             now = self.seen.copy()
-            now[rank_of(owner)] = phase_of(owner) + 1
+            now[rank_of(owner)] = self.last_release[rank_of(owner)] = phase_of(owner) + 1
             for place in places if len(places) == 1 else whole:
                 # Who acquires from one of several atomic operations on a place acquires from all before it.
                 before = self.released.get(place)
@@ -53,9 +55,14 @@ class HappensBefore:
         ordered: Array = phase_of(earlier) + ~alone < self.seen[rank_of(earlier)]
         return ordered
 
+    def is_released(self, earlier: int) -> bool:
+        """Whether its program has released since, to whomever."""
+        return bool(self.last_release[rank_of(earlier)] > phase_of(earlier))
+
     def lacks_barrier(self, earlier: int) -> bool:
         """Whether what the owner `earlier` did was released, but not by all threads that did it."""
-        return bool(self.seen[rank_of(earlier)] == phase_of(earlier) + 1)
+        released = int(self.seen[rank_of(earlier)])
+        return released == phase_of(earlier) + 1
 
 
 def is_weak(semantic: Any, scope: Any) -> bool:

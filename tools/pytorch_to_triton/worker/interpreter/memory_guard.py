@@ -46,6 +46,7 @@ class MemoryGuard(FaultLog):
             builder.__class__, builder.guard = usual, other
             upstream.GridExecutor = executor
 
+
 class GuardedBuilder(Builder):
     """The interpreter's operations, with lanes masked off that would leave the memory they may touch."""
 
@@ -96,6 +97,7 @@ class GuardedBuilder(Builder):
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         touch = self.launch.touch("atomic", ptr, lane_mask(np.ones(ptr.data.shape, np.bool_)))
+        self.launch.writing(touch)
         self.launch.atomic(touch, sem, scope)
         if touch.wild is None:
             return super().create_atomic_cas(ptr, cmp, val, sem, scope)

@@ -4,7 +4,7 @@ It holds the program's rank in the order in which programs run, from 1 on; the p
 barrier or an atomic operation of its own ends; and the number of the source line.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,19 +21,22 @@ def owner_of(rank: int, phase: int, site: int) -> int:
     return (rank << PHASE_BITS | min(phase, PHASES)) << SITE_BITS | min(site, SITES)
 
 
-def rank_of(owner: Any) -> Any:
-    """The program's rank; of an array, element by element."""
+Owners = TypeVar("Owners", int, Array)
+"""One, or an array of them, element by element."""
+
+
+def rank_of(owner: Owners) -> Owners:
     return owner >> (SITE_BITS + PHASE_BITS)
 
 
-def phase_of(owner: Any) -> Any:
+def phase_of(owner: Owners) -> Owners:
     return owner >> SITE_BITS & PHASES
 
 
-def phases_of(owner: Any) -> Any:
+def phases_of(owner: Owners) -> Owners:
     """The program and its phase in one number."""
     return owner >> SITE_BITS
 
 
-def site_of(owner: Any) -> Any:
+def site_of(owner: Owners) -> Owners:
     return owner & SITES

@@ -1,12 +1,12 @@
 """What a kernel promises to the compiler, held against the values.
 
-The compiler takes tl.multiple_of, tl.max_contiguous, tl.max_constancy and tl.assume at their word: it accesses
-several elements at once, at addresses that nobody checks. As in its own analysis, a multiple is promised of the
-first value of each run of contiguous ones.
+The compiler believes tl.multiple_of, tl.max_contiguous, tl.max_constancy and tl.assume: it accesses several
+elements at once, at addresses that nobody checks. As in its own analysis, a multiple is promised of the first
+value of each run of contiguous ones.
 
-Lanes past the end may repeat what came before: in `offsets % N`, `tl.where(offsets < N, offsets, 0)` and
-`tl.minimum(offsets, N - 1)` the last block promises more than it holds. It is a block that starts where it promises
-to, its lanes past the end give values that no store keeps, and what is accessed for them lies in the same words.
+Lanes past the end of an axis may repeat what came before: experts promise the whole block of `offsets % N`,
+of `tl.where(offsets < N, offsets, 0)` and of `tl.minimum(offsets, N - 1)`, whose last lanes no store keeps.
+So a block that starts at a multiple of its promised length may start again from 0, or stay at its last value.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,9 @@ def broken_promise(name: str, subject: Any, values: Any) -> str | None:
             step = subject.type.scalar.element_ty.primitive_bitwidth // 8
     else:
         data = np.asarray(plain(subject))
-    numbers = [plain(value) for value in (values if isinstance(values, list | tuple | tl.tuple) else [values])]
+    numbers = [
+        plain(value) for value in (values if isinstance(values, list | tuple | tl.tuple) else [values])
+    ]
     if data.dtype == np.bool_:
         data = data.astype(np.int8)
     check = CHECKS[name]
@@ -73,7 +75,11 @@ def not_contiguous(data: Array, axis: int, number: int, step: int) -> str | None
     repeats = (later == 0) | (later == earlier) & (later == lanes[..., last])
     past_the_end = repeats & (lanes[..., group] % number == 0)
     broken = (place % number != 0) & (later - earlier != step) & ~past_the_end
-    return f"promises {number} contiguous values, and {follows(earlier, later, broken)}" if broken.any() else None
+    return (
+        f"promises {number} contiguous values, and {follows(earlier, later, broken)}"
+        if broken.any()
+        else None
+    )
 
 
 def not_constant(data: Array, axis: int, number: int, step: int) -> str | None:

@@ -1,9 +1,9 @@
 """Where the order of a launch's work is open, on a GPU, and its result depends on it.
 
-Programs run in no order. Two may read an element that nobody writes, and may write the same value to one. A race
-is an element that two programs leave with different values, or that one program reads and only another writes,
-unless atomic operations order the two (happens_before.py). Threads of one program run in no order either: what
-one has stored, another loads only behind a barrier.
+Programs run in no order. Two may read an element that nobody writes, and may write the same value to one. A
+race is an element that two programs leave with different values, or that one program reads and only another
+writes, unless atomic operations order the two (happens_before.py). Threads of one program run in no order
+either: what one has stored, another loads only behind a barrier.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ import numpy as np
 from triton._C.libtriton import interpreter as native
 
 from .happens_before import HappensBefore
-from .owners import Array, SITE_BITS, owner_of, phases_of, rank_of, site_of
+from .owners import SITE_BITS, Array, owner_of, phases_of, rank_of, site_of
 from .storage_part import StoragePart, is_scalar
 
 LOGGED_LANES = 1 << 22
 """Addresses of loads kept before they are summed up by element: 32 MiB."""
 FOLLOWED_ELEMENTS = 1 << 26
 """Storages of more elements are not followed; the arrays for this many take 1.9 GiB where all are touched."""
-SAFE = np.True_
+SAFE: Array = np.ones(1, dtype=np.bool_)
 """A load needs no barrier before a release: nobody goes on without what was loaded."""
 
 
@@ -36,7 +36,7 @@ class Conflict:
     count: int
     description: str
     """What happened, with {program} for the owner's and {other} for the other program, {line} for the line of
-    the other, and {weak} for that of an atomic operation which orders nothing."""
+    the other, and {weak} for that of an atomic operation that orders nothing."""
     kind: str = "race"
 
 
@@ -84,7 +84,7 @@ class Races:
         self.follows_programs = True
         self.follows_threads = True
         self.rank, self.phase = 0, 0
-        """Of the running program: its place in the order of running, and how often its threads have waited."""
+        """Of the running program: its place in the order of running, and how often its threads waited."""
         self.weak = 0
         """The owner of the last atomic operation that orders nothing between programs."""
         self.widths: dict[int, int] = {}
@@ -193,11 +193,13 @@ class Races:
 
     def why(self, earlier: int) -> str:
         """Why nothing orders what an owner of another program did before the running one."""
-        if self.order is not None and self.order.lacks_barrier(earlier):
+        assert self.order is not None
+        if self.order.lacks_barrier(earlier):
             return "and no barrier stands between that and the atomic operation which releases it"
-        if self.weak:
-            return "and the atomic operation of line {weak} is relaxed: it orders nothing"
-        return "and no release and acquire order the two"
+        relaxed = "a relaxed atomic operation (line {weak}) " if self.weak else "a relaxed atomic operation "
+        if self.order.is_released(earlier):
+            return f"and does not acquire in between: {relaxed}or a volatile load is no acquire"
+        return f"which that program does not release afterwards: {relaxed}is no release"
 
     def add(
         self, part: StoragePart, owner: int, others: tuple[Array, Array], description: str, kind: str = "race"

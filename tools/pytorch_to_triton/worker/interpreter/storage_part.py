@@ -30,8 +30,8 @@ class StoragePart:
     @property
     def lanes(self) -> Array:
         """Each lane's place and its block's shape, int32 [lanes]: where both are alike, so is the thread."""
-        numbers: Array = lane_numbers(self.inside.shape)[self.inside]
-        return numbers
+        numbers = lane_numbers(self.inside.shape)
+        return numbers.ravel() if len(self.addresses) == numbers.size else numbers[self.inside]
 
 
 @functools.cache
