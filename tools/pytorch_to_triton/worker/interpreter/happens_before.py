@@ -61,10 +61,9 @@ class HappensBefore:
 
     def lacks_barrier(self, earlier: int) -> bool:
         """Whether what the owner `earlier` did was released, but not by all threads that did it."""
-        released = int(self.seen[rank_of(earlier)])
-        return released == phase_of(earlier) + 1
+        return bool(self.seen[rank_of(earlier)] == phase_of(earlier) + 1)
 
 
 def is_weak(semantic: Any, scope: Any) -> bool:
     """Whether an atomic operation orders nothing between programs."""
-    return semantic == ir.MEM_SEMANTIC.RELAXED or scope == ir.MEM_SYNC_SCOPE.CTA
+    return bool(semantic == ir.MEM_SEMANTIC.RELAXED or scope == ir.MEM_SYNC_SCOPE.CTA)
