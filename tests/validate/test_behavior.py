@@ -61,8 +61,8 @@ FAULT = MemoryFault(
     program=(3, 0, 0),
     detail="writes element 100 of 100",
 )
-UNSTEADY = Differs(paths=("out",), by_what_memory_held=False)
-POISONED = Differs(paths=("out[1]",), by_what_memory_held=True)
+UNSTEADY = Differs(paths=("out",), by="chance")
+POISONED = Differs(paths=("out[1]",), by="memory")
 
 UNTOUCHED = {"origins": {"out": ("aten.empty_like",)}}
 """A result that no kernel was given."""
@@ -88,6 +88,26 @@ OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
         "tl.atomic_add",
     ),
     (
+        observed(
+            faults=(FAULT.model_copy(update={"kind": "race", "detail": "reads, and does not acquire"}),)
+        ),
+        "race",
+        "reads, and does not acquire",
+        'sem="release"',
+    ),
+    (
+        observed(faults=(FAULT.model_copy(update={"kind": "missing_barrier", "detail": "no barrier"}),)),
+        "missing_barrier",
+        "add_kernel reads back out_ptr[100] too early, line 12",
+        "tl.debug_barrier()",
+    ),
+    (
+        observed(faults=(FAULT.model_copy(update={"kind": "false_promise", "detail": "promises 16"}),)),
+        "false_promise",
+        "add_kernel breaks a promise to the compiler, line 12 `tl.store(out_ptr + i, x)`: promises 16.",
+        "Remove the hint",
+    ),
+    (
         observed(overruns=(Overrun(tensor="out", side="after", offset=9, elements=7, size=9),)),
         "overrun",
         "past the end of out, which has 9 elements: 7 elements there, the nearest at 9.",
@@ -110,6 +130,12 @@ OBSERVATIONS: list[tuple[Observation, ViolationKind, str, str]] = [
         "reads_uninitialised",
         "out[1] depends on what uninitialised",
         "torch.zeros",
+    ),
+    (
+        observed(differs=Differs(paths=("out",), by="order")),
+        "depends_on_order",
+        "out depends on the order in which programs run",
+        "tl.program_id",
     ),
     (observed(differs=UNSTEADY), "not_reproducible", "out differs from run to run", "race"),
     (observed(gradcheck="Jacobian mismatch"), "fails_gradcheck", "disagrees: Jacobian mismatch", "backward"),

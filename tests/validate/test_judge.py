@@ -16,7 +16,7 @@ from pytorch_to_triton.validate.judge import (
     reference_failed,
 )
 from pytorch_to_triton.validate.notes import note_on_confirmed
-from pytorch_to_triton.validate.observation import MemoryFault, Observation, ObservedLaunch
+from pytorch_to_triton.validate.observation import Differs, MemoryFault, Observation, ObservedLaunch
 from pytorch_to_triton.validate.run_outcome import RunOutcome
 
 TENSOR = Traits(type="Tensor", dtype="float32", shape=(8,), device="cpu")
@@ -137,6 +137,17 @@ def test_right_values_do_not_excuse_what_was_seen_but_a_policy_does() -> None:
     seen = CORRUPTS_AND_CHEATS.model_copy(update={"faults": ()})
     assert judge_case(case(), measured(), seen).status == "failed"
     assert judge_case(case(), measured(), seen, Policy(frozenset({"mm"}))).status == "passed"
+
+
+def test_values_that_are_wrong_in_another_order_of_programs_alone_are_said_to_depend_on_it() -> None:
+    launch = LAUNCH.model_copy(update={"atomics": True})
+    seen = Observation(launches=(launch,), differs=Differs(paths=("out",), by="order"))
+    wrong = measured(**WRONG_DTYPE)
+    first = judge_case(case(), wrong.model_copy(update={"right_at_first": True}), seen)
+    assert [violation.kind for violation in first.violations] == ["depends_on_order"]
+    assert first.why.startswith("out depends on the order in which programs run")
+    assert judge_case(case(), wrong, seen).violations == ()
+    assert judge_case(case(), measured(), seen).status == "passed"
 
 
 def test_inputs_that_were_changed_on_disk_fail_the_case() -> None:

@@ -10,6 +10,7 @@ import triton.language as tl
 
 from pytorch_to_triton.worker.interpreter import races
 from pytorch_to_triton.worker.interpreter.memory_guard import MemoryGuard
+from pytorch_to_triton.worker.interpreter.program_order import Order
 
 
 def faults(launch: Callable[..., Any], *args: Any) -> list[dict[str, Any]]:
@@ -198,3 +199,121 @@ def a_storage_of_too_many_elements_is_not_followed() -> None:
         assert faults(neighbours[(8,)], x, 1000, 128) == []
     finally:
         races.FOLLOWED_ELEMENTS = limit
+
+
+@triton.jit
+def added_by_the_last(
+    x_ptr, part_ptr, count_ptr, out_ptr, SEM: tl.constexpr, WAITS: tl.constexpr, BLOCK: tl.constexpr
+):
+    i = tl.arange(0, BLOCK)
+    own = tl.program_id(0) * BLOCK + i
+    tl.store(part_ptr + own, tl.load(x_ptr + own) * 2)
+    if WAITS:
+        tl.debug_barrier()
+    if tl.atomic_add(count_ptr, 1, sem=SEM) == tl.num_programs(0) - 1:
+        total = tl.zeros([BLOCK], tl.float32)
+        for program in range(tl.num_programs(0)):
+            total += tl.load(part_ptr + program * BLOCK + i)
+        tl.store(out_ptr + i, total)
+
+
+def parts_added(sem: str, *, waits: bool, order: Order = "forward") -> tuple[list[dict[str, Any]], bool]:
+    x, part, out = torch.randn(64), torch.zeros(64), torch.zeros(16)
+    count = torch.zeros(1, dtype=torch.int32)
+    guard = MemoryGuard(list, order)
+    with guard.watching():
+        added_by_the_last[(4,)](x, part, count, out, sem, waits, 16)
+    return guard.faults, torch.allclose(out, x.view(4, 16).sum(0) * 2)
+
+
+def a_value_of_another_program_is_seen_through_an_acquire_of_what_it_released() -> None:
+    assert parts_added("acq_rel", waits=True) == ([], True)
+    assert parts_added("acq_rel", waits=True, order="reversed") == ([], True)
+    assert parts_added("acq_rel", waits=True, order="shuffled") == ([], True)
+    for sem, why in (
+        ("relaxed", "is no release"),
+        ("acquire", "is no release"),
+        ("release", "is no acquire"),
+    ):
+        found, _ = parts_added(sem, waits=True)
+        fault = only(found)
+        assert fault["source"] == "total += tl.load(part_ptr + program * BLOCK + i)"
+        assert fault["detail"].startswith("reads what program 0 stored in line ")
+        assert fault["detail"].endswith(why)
+
+
+def a_block_is_released_behind_a_barrier() -> None:
+    found, right = parts_added("acq_rel", waits=False)
+    assert right
+    assert "no barrier stands between that and the atomic operation" in only(found)["detail"]
+
+
+@triton.jit
+def moved(x_ptr, scratch_ptr, out_ptr, SHIFT: tl.constexpr, WAITS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for _ in range(2):
+        y = tl.load(scratch_ptr + (i + SHIFT) % BLOCK)
+        if WAITS:
+            tl.debug_barrier()
+        tl.store(scratch_ptr + i, tl.load(x_ptr + i) + y)
+        if WAITS:
+            tl.debug_barrier()
+    tl.store(out_ptr + i, tl.load(scratch_ptr + i))
+
+
+def what_other_lanes_stored_is_loaded_behind_a_barrier() -> None:
+    x, scratch, out = torch.randn(64), torch.zeros(64), torch.zeros(64)
+    (fault,) = faults(moved[(1,)], x, scratch, out, 1, False, 64)
+    lines, first = inspect.getsourcelines(moved.fn)
+    load, store = (next(i for i, line in enumerate(lines) if text in line) for text in ("y = tl", "tl.store"))
+    assert (fault["kind"], fault["line"], fault["count"]) == ("missing_barrier", first + load, 64)
+    assert fault["detail"] == (
+        f"reads in other lanes what line {first + store} stored, with no barrier between"
+    )
+    assert faults(moved[(1,)], x, scratch, out, 1, True, 64) == []
+    assert faults(moved[(1,)], x, scratch, out, 0, False, 64) == []
+
+
+def one_warp_needs_no_barrier() -> None:
+    x, scratch, out = torch.randn(32), torch.zeros(32), torch.zeros(32)
+    guard = MemoryGuard(list)
+    with guard.watching():
+        moved[(1,)](x, scratch, out, 1, False, 32, num_warps=1)
+    assert guard.faults == []
+
+
+@triton.jit
+def numbered(out_ptr, count_ptr):
+    tl.store(out_ptr + tl.program_id(0), tl.atomic_add(count_ptr, 1))
+
+
+def programs_run_in_the_order_that_is_asked_for() -> None:
+    def places(order: Order) -> list[int]:
+        out, count = torch.zeros(6, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+        with MemoryGuard(list, order).watching():
+            numbered[(6,)](out, count)
+        places: list[int] = out.tolist()
+        return places
+
+    assert places("forward") == [0, 1, 2, 3, 4, 5]
+    assert places("reversed") == [5, 4, 3, 2, 1, 0]
+    assert places("shuffled") == places("shuffled")
+    assert sorted(places("shuffled")) == places("forward") != places("shuffled")
+
+
+@triton.jit
+def waits_for_the_one_before(out_ptr, ready_ptr):
+    program = tl.program_id(0)
+    while tl.atomic_add(ready_ptr + program, 0) == 0:
+        pass
+    tl.store(out_ptr + program + 1, tl.load(out_ptr + program) + 1)
+    tl.atomic_xchg(ready_ptr + program + 1, 1)
+
+
+def programs_that_wait_run_forward_in_every_order() -> None:
+    out, ready = torch.zeros(5, dtype=torch.int32), torch.tensor([1, 0, 0, 0, 0], dtype=torch.int32)
+    guard = MemoryGuard(list, "reversed")
+    with guard.watching():
+        waits_for_the_one_before[(4,)](out, ready)
+    assert guard.faults == []
+    assert out.tolist() == [0, 1, 2, 3, 4]

@@ -29,9 +29,9 @@ Kind = Literal[
 what is returned, then where NaN and infinities are, then what the wrong values look like."""
 Where = Literal["everywhere", "tail", "one_index", "every_nth", "range", "diagonal", "scattered"]
 ViolationKind = Literal[
-    "load_outside", "store_outside", "race", "overrun", "reads_uninitialised", "not_reproducible",
-    "overwrites_results", "shares_memory", "fails_gradcheck", "torch_operator", "no_triton_kernel",
-    "output_without_kernel", "python_in_kernel",
+    "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
+    "overrun", "reads_uninitialised", "not_reproducible", "overwrites_results", "shares_memory",
+    "fails_gradcheck", "torch_operator", "no_triton_kernel", "output_without_kernel", "python_in_kernel",
     "hides_operators", "inputs_changed", "tampers", "patches", "changes_flags", "leaves_running",
     "native_code", "inspects_the_process", "starts_processes", "network", "touches_files",
 ]  # fmt: skip

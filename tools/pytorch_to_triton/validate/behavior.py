@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.verdict import Behavior, StridedAccess, Violation, ViolationKind
 from pytorch_to_triton.validate.observation import (
+    Differs,
     MemoryFault,
     Observation,
     Overrun,
@@ -51,6 +52,10 @@ ITEMS = 16
 SHOWN = 4
 """So many operators are named in a sentence."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+ORDERING = (
+    'Store, tl.debug_barrier(), then release by an atomic operation with sem="release" or "acq_rel"; the '
+    'reader acquires by one on the same place, with sem="acquire" or "acq_rel".'
+)
 OVERFLOW = "Compute offsets in int64, as in tl.program_id(0).to(tl.int64) * stride: 32 bits do not hold them."
 
 
@@ -101,12 +106,20 @@ def accesses_of(case: Case, seen: Observation) -> tuple[StridedAccess, ...]:
 
 
 def of_memory(fault: MemoryFault) -> Violation:
-    """A race, or an access outside of a tensor."""
+    """A conflict over memory, an access outside of a tensor, or a promise that does not hold."""
     at = f"line {fault.line} `{fault.source}`: {fault.detail}"
     overflow = False
     if fault.kind == "race":
         message = f"{fault.kernel} races on {fault.tensor}[{fault.offset}], {at}."
         suggestion = "Let one program own each element, or accumulate with tl.atomic_add."
+        if "release" in fault.detail or "acquire" in fault.detail:
+            suggestion = ORDERING
+    elif fault.kind == "missing_barrier":
+        message = f"{fault.kernel} reads back {fault.tensor}[{fault.offset}] too early, {at}."
+        suggestion = "Put tl.debug_barrier() between the store and the load: other threads have stored it."
+    elif fault.kind == "false_promise":
+        message = f"{fault.kernel} breaks a promise to the compiler, {at}."
+        suggestion = "Remove the hint, or have run pad or refuse what it does not hold for."
     else:
         overflow = wraps_around(fault)
         verb = "loads from" if fault.kind == "load_outside" else "stores to"
@@ -166,7 +179,7 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
         )
     if seen.differs is None or uses_atomics(seen):
         return
-    if seen.differs.by_what_memory_held:
+    if seen.differs.by == "memory":
         yield Violation(
             kind="reads_uninitialised",
             message=(
@@ -174,6 +187,8 @@ def unreliable(seen: Observation) -> Iterator[Violation]:
             ),
             suggestion="Write every element before it is read; start accumulators with torch.zeros.",
         )
+    elif seen.differs.by == "order":
+        yield order_dependence(seen.differs)
     else:
         yield Violation(
             kind="not_reproducible",
@@ -198,6 +213,14 @@ def shared_memory(seen: Observation) -> Iterator[Violation]:
                 ),
                 tensor=output,
             )
+
+
+def order_dependence(differs: Differs) -> Violation:
+    return Violation(
+        kind="depends_on_order",
+        message=f"{', '.join(differs.paths)} depends on the order in which programs run, and a GPU has none.",
+        suggestion="Let no program use which of them came before it: compute places from tl.program_id.",
+    )
 
 
 def uses_atomics(seen: Observation) -> bool:

@@ -105,6 +105,8 @@ class CaseStatistics(Value):
     outputs: tuple[OutputStatistics, ...]
     truth: str = "float64"
     """What the truth was computed in."""
+    right_at_first: bool = False
+    """Nothing is wrong in the first run: what is wrong is so in the second."""
     inputs_untouched: bool = True
     """The bytes of the inputs were still those that were generated."""
 

@@ -3,7 +3,13 @@
 from pytorch_to_triton.inputs.case import Case, ConstantArgument
 from pytorch_to_triton.schema.case_group import DECLARED_GROUPS
 from pytorch_to_triton.schema.verdict import CaseResult, CaseStatus, OutputFigures, Violation, ViolationKind
-from pytorch_to_triton.validate.behavior import Policy, accesses_of, refused_violation, violations_of
+from pytorch_to_triton.validate.behavior import (
+    Policy,
+    accesses_of,
+    order_dependence,
+    refused_violation,
+    violations_of,
+)
 from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics
 from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
@@ -15,7 +21,10 @@ RARE = 10
 """Where PyTorch is far off in at most one element of so many, such as a row or two, it rounded badly, and the
 truth will do."""
 NO_POLICY = Policy()
-MEMORY: tuple[ViolationKind, ...] = ("load_outside", "store_outside", "race", "overrun")
+MEMORY: tuple[ViolationKind, ...] = (
+    "load_outside", "store_outside", "race", "missing_barrier", "false_promise", "depends_on_order",
+    "overrun",
+)  # fmt: skip
 """Violations that may be why a candidate did not return, or is wrong."""
 INPUTS_CHANGED = Violation(
     kind="inputs_changed",
@@ -77,6 +86,8 @@ def judge_case(
     if any(mismatch.kind == "unwritten" for mismatch in mismatches):
         # Nobody else wrote it either: a kernel that stores nothing here is no more than wrong.
         violations = tuple(v for v in violations if v.kind != "output_without_kernel")
+    if mismatches and statistics.right_at_first and seen and seen.differs and seen.differs.by == "order":
+        violations = tuple(dict.fromkeys((order_dependence(seen.differs), *violations)))
     if not statistics.inputs_untouched:
         violations = (INPUTS_CHANGED, *violations)
     limit = other_dtype(case, statistics)

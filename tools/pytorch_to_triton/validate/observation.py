@@ -24,14 +24,15 @@ class ObservedLaunch(Value):
 
 
 class MemoryFault(Value):
-    """A load or store that no kernel may do, seen by the guarded interpreter."""
+    """A load, store or promise to the compiler that no kernel may make, seen by the guarded interpreter."""
 
-    kind: Literal["load_outside", "store_outside", "race"]
+    kind: Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
     kernel: str
     file: str
     line: int
     source: str
     tensor: str
+    """Empty for a promise to the compiler."""
     offset: int
     """In elements, from the tensor's first one."""
     elements: int
@@ -72,8 +73,9 @@ class Differs(Value):
     """Outputs that had other bits in a second run on the same values."""
 
     paths: tuple[str, ...]
-    by_what_memory_held: bool
-    """They seem to depend on what uninitialised memory held: where it held the same, they were the same."""
+    by: Literal["memory", "order", "chance"]
+    """What they seem to depend on: what uninitialised memory held, the order in which the programs of a
+    launch ran (where that was the same, so were they), or neither."""
 
 
 class TunedKernel(Value):

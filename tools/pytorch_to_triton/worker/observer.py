@@ -20,6 +20,7 @@ from .integrity.sandbox import Sandbox
 from .integrity.settings import SettingsSnapshot
 from .interpreter.bounds import Range
 from .interpreter.memory_guard import MemoryGuard
+from .interpreter.program_order import Order
 from .loading.redirect import original
 from .runtime import as_on_a_gpu, interpreting
 from .wire import Json
@@ -77,9 +78,11 @@ class Observer:
             yield
 
     @contextmanager
-    def calling(self, memory: GuardedMemory, call: CallInputs) -> Iterator[CallObservation]:
-        """While the candidate is called once."""
-        guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()))
+    def calling(
+        self, memory: GuardedMemory, call: CallInputs, order: Order = "forward"
+    ) -> Iterator[CallObservation]:
+        """While the candidate is called once; interpreted programs run in the given order."""
+        guard = MemoryGuard(lambda: (Range(*found) for found in memory.ranges()), order)
         # The interpreter knows what a kernel wrote to; on a device only what it was given is known.
         operators = Operators(call.tensors().values(), guard.has_stored if interpreting() else None)
         observation = CallObservation(operators, Launches(operators), guard)

@@ -33,7 +33,8 @@ from pytorch_to_triton.validate.conclusion import (
 from pytorch_to_triton.validate.judge import MEMORY
 
 Diagnosis = Literal[
-    "out_of_bounds", "offset_overflow", "race", "undefined_values", "unwritten_output", "layout_ignored",
+    "out_of_bounds", "offset_overflow", "race", "missing_barrier", "false_promise", "undefined_values",
+    "unwritten_output", "layout_ignored",
     "tail_wrong", "wrong_results", "unstable_results", "low_precision_results", "not_reproducible",
     "results_overwritten", "input_changed", "crashes", "size_refused", "left_to_pytorch", "misbehaves",
     "uncompilable_python",
@@ -43,6 +44,9 @@ VIOLATIONS: Mapping[ViolationKind, Diagnosis] = {
     "store_outside": "out_of_bounds",
     "overrun": "out_of_bounds",
     "race": "race",
+    "missing_barrier": "missing_barrier",
+    "false_promise": "false_promise",
+    "depends_on_order": "not_reproducible",
     "reads_uninitialised": "undefined_values",
     "not_reproducible": "not_reproducible",
     "overwrites_results": "results_overwritten",
@@ -171,7 +175,7 @@ class Diagnoses:
         return (*follows, *_IDLE * (idle or case.status in _ENDS))
 
     def _diagnosis_of_violation(self, found: Violation, case: CaseResult) -> Diagnosis:
-        if found.kind not in MEMORY or found.kind == "race" or case.group != "large_stride":
+        if VIOLATIONS[found.kind] != "out_of_bounds" or case.group != "large_stride":
             return VIOLATIONS[found.kind]
         near = any(
             (other.file, other.line) == (found.file, found.line) and other.kind in MEMORY

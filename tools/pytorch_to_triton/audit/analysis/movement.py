@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 from pytorch_to_triton.audit.call_arguments import (
     argument,
@@ -131,6 +132,24 @@ def statements_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) ->
     return None
 
 
+def run_between(kernel: SourceKernel, first: ast.AST, second: ast.AST) -> list[ast.stmt] | None:
+    """The statements that run between two nodes' own, in whatever loops and branches these stand; None where
+    the second never runs after the first. In a common loop that may be in its next iteration."""
+    one, other = _path(kernel, first), _path(kernel, second)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(one, other, strict=False)))
+    if shared < min(len(one), len(other)):
+        block, start = _place(kernel, one[shared])
+        same, end = _place(kernel, other[shared])
+        if block is same and start < end:
+            between = block[start + 1 : end]
+            return [*_after(kernel, one[shared + 1 :]), *between, *_before(kernel, other[shared + 1 :])]
+    loops = [at for at, node in enumerate(one[:shared]) if isinstance(node, ast.For | ast.While)]
+    if not loops:
+        return None
+    inside = loops[-1] + 1
+    return [*_after(kernel, one[inside:]), *_before(kernel, other[inside:])]
+
+
 def dims(value: ast.expr, kernel: SourceKernel) -> Dims | None:
     """The sizes of a block, as its source spells them; None where even their number is not known."""
     return _dims(value, kernel, frozenset())
@@ -212,6 +231,32 @@ def _is_range(node: ast.expr, kernel: SourceKernel) -> bool:
 
 def _is_one(node: ast.expr) -> bool:
     return literal_integer(node) == 1
+
+
+def _path(kernel: SourceKernel, node: ast.AST) -> list[ast.stmt]:
+    """The statements that a node stands in, the outermost first."""
+    around = (node, *kernel.flow.around(node))
+    return [outer for outer in around if isinstance(outer, ast.stmt) and outer is not kernel.node][::-1]
+
+
+def _place(kernel: SourceKernel, statement: ast.stmt) -> tuple[list[ast.stmt], int]:
+    """The list of statements that one stands in, and where."""
+    around = kernel.flow.parents.get(statement)
+    blocks = [kernel.node.body] if around is None else _blocks(around)
+    block = next(block for block in blocks if statement in block)
+    return block, block.index(statement)
+
+
+def _after(kernel: SourceKernel, path: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in path:
+        block, at = _place(kernel, statement)
+        yield from block[at + 1 :]
+
+
+def _before(kernel: SourceKernel, path: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in path:
+        block, at = _place(kernel, statement)
+        yield from block[:at]
 
 
 def _statement(kernel: SourceKernel, node: ast.AST) -> ast.stmt | None:

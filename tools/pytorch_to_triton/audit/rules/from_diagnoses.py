@@ -160,6 +160,16 @@ def _softmax(step: str) -> str:
     )
 
 
+_BACK = """tl.store(out_ptr + n + i, x * 2, mask=i < n)
+    {}
+    tl.store(out_ptr + i, tl.load(out_ptr + n + (n - 1 - i), mask=i < n), mask=i < n)"""
+_FLIPPED = {
+    "reference": "x.flip(0) * 2",
+    "out": "torch.empty(2 * x.numel(), device=x.device)",
+    "grid": "1",
+    "block": "64",
+    "result": "out[:40]",
+}
 _HONEST = _kernel()
 _SHORT_GRID = "x.numel() // 16"
 _ROWS = (
@@ -176,6 +186,20 @@ _ROWS = (
         follows_verdict=True,
         bad=(_kernel(head="assert x.numel() % 16 == 0"),),
         good=(_kernel(head="assert x.numel() % 8 == 0"),),
+    ),
+    _Row(
+        name="false_promise",
+        title="A hint promises the compiler what does not hold.",
+        why="The compiler believes tl.multiple_of, tl.max_contiguous, tl.max_constancy and tl.assume: it "
+        "accesses several elements at once, at addresses that are misaligned or not theirs.",
+        fix="Remove the hint, or have run pad or refuse the sizes and strides at which it does not hold.",
+        message="A hint does not hold in a run: what the compiler makes of it is wrong.",
+        follows_verdict=True,
+        bad=(
+            _kernel("x * 2 + tl.multiple_of(n - 1, 16) * 0"),
+            _kernel(step="tl.assume(n % 16 == 0)\n    tl.store(out_ptr + i, x * 2, mask=i < n)"),
+        ),
+        good=(_kernel("x * 2 + tl.multiple_of(n, 8) * 0"),),
     ),
     _Row(
         name="input_changed",
@@ -226,6 +250,18 @@ _ROWS = (
         message="{who} loses precision in {outputs}: its error exceeds PyTorch's at the same dtypes.",
         bad=(_kernel("x.to(tl.float16) * 2"), _kernel("(x * 2).to(tl.bfloat16)")),
         good=(_HONEST, _kernel("x * 3")),
+    ),
+    _Row(
+        name="missing_barrier",
+        title="A program reads back what other threads of its own stored, with no barrier between.",
+        why="The threads of a program run in no order: one may load an element before another has stored it. "
+        "With one warp, or by luck, it works.",
+        fix="Put tl.debug_barrier() between the store and the load, or keep the values in registers.",
+        message="A program reads elements{of} that other threads of it stored, with no barrier between.",
+        follows_verdict=True,
+        has_pointer=True,
+        bad=(_kernel(step=_BACK.format("x = x"), **_FLIPPED),),
+        good=(_kernel(step=_BACK.format("tl.debug_barrier()"), **_FLIPPED),),
     ),
     _Row(
         name="misbehaves",

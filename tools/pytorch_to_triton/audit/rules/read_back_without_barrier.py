@@ -1,4 +1,4 @@
-"""A program stores a block and reads it back in another order, with no barrier between.
+"""A program stores values and reads them back in other lanes, with no barrier between.
 
 Other threads of the program store what this thread reads: without tl.debug_barrier() it may read before they
 have stored.
@@ -12,8 +12,8 @@ from itertools import product
 
 from pytorch_to_triton.audit.analysis.addresses import bounds
 from pytorch_to_triton.audit.analysis.arithmetic import values
-from pytorch_to_triton.audit.analysis.movement import calls_unknown, statements_between
-from pytorch_to_triton.audit.analysis.polynomials import Monomial, difference, polynomial
+from pytorch_to_triton.audit.analysis.movement import calls_unknown, is_scalar, run_between
+from pytorch_to_triton.audit.analysis.polynomials import Monomial, Polynomial, difference, polynomial
 from pytorch_to_triton.audit.call_arguments import literal_integer
 from pytorch_to_triton.audit.fault import Fault
 from pytorch_to_triton.audit.source import KernelAccess, SourceKernel
@@ -30,12 +30,58 @@ def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, shift, B: tl.constexpr):
     {}
     tl.store(out_ptr + row * stride + cols, y, mask=mask)
 """
+_LOOPS = """
+@triton.jit
+def kernel(x_ptr, scratch_ptr, out_ptr, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    for start in range(0, N, B):
+        cols = start + tl.arange(0, B)
+        x = tl.load(x_ptr + row * stride + cols, mask=cols < N)
+        tl.store(scratch_ptr + row * stride + cols, x, mask=cols < N)
+    {}
+    for start in range(0, N, B):
+        cols = start + tl.arange(0, B)
+        y = tl.load(scratch_ptr + row * stride + (N - 1 - cols), mask=cols < N)
+        tl.store(out_ptr + row * stride + cols, y, mask=cols < N)
+"""
+_SUMS = """
+@triton.jit
+def kernel(x_ptr, sums_ptr, out_ptr, M, N, ROWS: tl.constexpr, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    for row in range(0, M):
+        tl.store(sums_ptr + row, tl.sum(tl.load(x_ptr + row * N + cols, mask=cols < N, other=0.0)))
+    {}
+    rows = tl.arange(0, ROWS)
+    sums = tl.load(sums_ptr + rows, mask=rows < M, other=0.0)
+    tl.store(out_ptr + rows, sums / tl.sum(sums), mask=rows < M)
+"""
+_STEPS = """
+@triton.jit
+def kernel(x_ptr, state_ptr, T, N, B: tl.constexpr):
+    cols = tl.arange(0, B)
+    for step in range(0, T):
+        x = tl.load(x_ptr + step * N + cols, mask=cols < N)
+        y = tl.load(state_ptr + (cols ^ 1), mask=cols < N)
+        tl.debug_barrier()
+        tl.store(state_ptr + cols, x + y, mask=cols < N)
+        {}
+"""
 BAD = (
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"),
     _KERNEL.format("y = tl.load(scratch_ptr + row * stride + N - 1 - cols, mask=mask)"),
     _KERNEL.format("base = scratch_ptr + row * stride\n    y = tl.load(base + (cols ^ 1), mask=mask)"),
+    _LOOPS.format(""),
+    # One thread stores each sum, and others read it.
+    _SUMS.format(""),
+    # The next step reads what this one stores.
+    _STEPS.format(""),
 )
 GOOD = (
+    _LOOPS.format("tl.debug_barrier()"),
+    _SUMS.format("tl.debug_barrier()"),
+    _STEPS.format("tl.debug_barrier()"),
+    # The same lanes, tile by tile, from the end on.
+    _LOOPS.format("").replace("(N - 1 - cols)", "cols"),
     _KERNEL.format(
         "tl.debug_barrier()\n    y = tl.load(scratch_ptr + row * stride + (cols + shift) % N, mask=mask)"
     ),
@@ -51,17 +97,17 @@ GOOD = (
 
 
 def check(kernel: SourceKernel) -> Iterator[Fault]:
-    """Loads of a permutation of the lanes that a store just above has written."""
+    """Loads of what a store before has written in other lanes, or the one thread that stores a scalar."""
     stores = [one for one in kernel.accesses if one.name == "store" and one.pointer]
     loads = [one for one in kernel.accesses if one.name == "load"]
     for store, load in product(stores, loads):
-        between = statements_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
-        if not between or len(between) < 2 or any(_waits(one, kernel) for one in between[:-1]):
+        between = run_between(kernel, store.call, load.call) if load.pointer == store.pointer else None
+        if between is None or any(_waits(one, kernel) for one in between):
             continue
         if _is_permuted(load, store, kernel) and not _has_one_warp(kernel):
             yield Fault(
                 load.call,
-                f"This reads what line {store.call.lineno} has stored to {store.pointer}, in another order: "
+                f"This reads what line {store.call.lineno} has stored to {store.pointer}, in other lanes: "
                 "other threads stored it, and no barrier makes sure that they have.",
                 "Put tl.debug_barrier() between the store and this load.",
             )
@@ -80,9 +126,15 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     one, other = (polynomial(access.address, kernel, access.pointer) for access in (load, store))
     if one is None or other is None:
         return False
-    shift = difference(one, other)
-    lanes = [monomial for monomial in _ranges(kernel) if other.get(monomial) == 1 and shift.get(monomial)]
+    shift = _without_walks(difference(one, other), kernel)
+    lanes = [monomial for monomial in _ranges(kernel) if shift.get(monomial)]
     if len(lanes) != 1:
+        return False
+    if abs(shift[lanes[0]]) == len(shift) == 1 and (
+        is_scalar(kernel, load.address) or is_scalar(kernel, store.address)
+    ):
+        return True
+    if other.get(lanes[0]) != 1:
         return False
     rest = {monomial: many for monomial, many in shift.items() if monomial != lanes[0]}
     if shift[lanes[0]] == -1:
@@ -91,6 +143,15 @@ def _is_permuted(load: KernelAccess, store: KernelAccess, kernel: SourceKernel) 
     sizes = {(values(kernel).key(bound.size),) for bound in bounds(store.mask, kernel)}
     reversed_by = [{size: 1, (): -1} for size in sizes]
     return shift[lanes[0]] == -2 and rest in reversed_by
+
+
+def _without_walks(shift: Polynomial, kernel: SourceKernel) -> Polynomial:
+    """Without the indices of loops: tiles and rows are walked in any order."""
+    loops = (node.target for node in kernel.nodes if isinstance(node, ast.For))
+    indices = {target.id for target in loops if isinstance(target, ast.Name)}
+    uses = (node for node in kernel.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    walks = {(values(kernel).key(use),) for use in uses if use.id in indices}
+    return {monomial: many for monomial, many in shift.items() if monomial not in walks}
 
 
 def _ranges(kernel: SourceKernel) -> Iterator[Monomial]:

@@ -8,6 +8,7 @@
     syntax.py        `and`, `or`, `not` on blocks, loop indices as tensors, conditions that a compiler refuses
     launching.py     a kernel's arguments, its grid, calls between kernels, numpy's warnings
     libdevice.py     libdevice functions
+    promises.py      promises to the compiler, for the guard to check
     autotuning.py    @triton.autotune without timing, static assertions, and a driver without a device
     cuda_autocast.py torch.autocast("cuda") on tensors of the CPU
 
@@ -15,7 +16,10 @@ What else is here, and not installed by it:
 
     memory_guard.py  keeps loads and stores inside the tensors they may touch, and reports races
     bounds.py        the memory that one launch may touch
-    races.py         programs of one launch that conflict over an element
+    races.py         programs, and threads of one program, that conflict over an element
+    happens_before.py  which programs atomic operations order
+    owners.py        who did something, when and where, as a number
+    program_order.py  in which order the programs of a launch run
     strides.py       how far apart the lanes of a block lie
     fake_cuda.py     code written for one CUDA GPU runs on CPU tensors
     cuda_answers.py  what torch.cuda answers there
@@ -23,7 +27,17 @@ What else is here, and not installed by it:
 
 import torch
 
-from . import arithmetic, autotuning, cuda_autocast, formats, launching, libdevice, reductions, syntax
+from . import (
+    arithmetic,
+    autotuning,
+    cuda_autocast,
+    formats,
+    launching,
+    libdevice,
+    promises,
+    reductions,
+    syntax,
+)
 
 
 def install() -> None:
@@ -36,6 +50,7 @@ def install() -> None:
     arithmetic.install()
     reductions.install()
     launching.install()
+    promises.install()
     syntax.install()
     libdevice.install()
     autotuning.install()

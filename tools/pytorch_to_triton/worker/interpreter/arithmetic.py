@@ -31,6 +31,9 @@ class Builder(upstream.InterpreterBuilder):  # type: ignore[misc]
             allowed_dot_input_precisions=("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"),
         )
 
+    def promise(self, name: str, subject: Any, values: Any) -> None:
+        """tl.<name>(subject, values): a promise to the compiler, which the memory guard checks."""
+
     def get_bf16(self, value: float) -> Any:
         return handle_of(np.array([value], dtype=np.float32), tl.bfloat16)
 

@@ -1,9 +1,9 @@
 """How a kernel is launched: its arguments become Triton values, and its programs run one after the other."""
 
 import inspect
-import itertools
 import operator
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from triton.runtime.errors import InterpreterError
 from triton.runtime.jit import mangle_type
 
 from .formats import storage
+from .program_order import Program, programs_of
 
 convert_upstream = upstream._implicit_cvt
 
@@ -44,9 +45,12 @@ class GridExecutor(upstream.GridExecutor):  # type: ignore[misc]
     def run_programs(self, grid: tuple[int, int, int], tensors: dict[str, Any]) -> None:
         builder = upstream.interpreter_builder
         builder.set_grid_dim(*grid)
-        for program in itertools.product(*map(range, grid)):
+        for program in self.programs(grid):
             builder.set_grid_idx(*program)
             called(self.fn, (), tensors)
+
+    def programs(self, grid: Program) -> Iterable[Program]:
+        return programs_of(grid, self.fn, "forward")
 
 
 def launch_grid(grid: Any, bound: dict[str, Any]) -> tuple[int, int, int]:

@@ -35,8 +35,9 @@ def compared(exchange: Exchange, case_id: str, side: str, truth: Truth, device: 
     """Statistics of the candidate's outputs of a case, or of its second run where those are worse."""
     call = exchange.call(case_id, device)
     runs = [exchange.outputs(side, case_id), exchange.second_run(side, case_id)]
-    found = [statistics_of(read_outputs(folder, device), truth, call) for folder in runs if folder.exists()]
-    return max(found, key=wrong_in)
+    each = [statistics_of(read_outputs(folder, device), truth, call) for folder in runs if folder.exists()]
+    worst: Statistics = max(each, key=wrong_in)
+    return {**worst, "right_at_first": wrong_in(each[0]) == 0}
 
 
 def statistics_of(candidate: Outputs, truth: Truth, call: CallInputs) -> Statistics:

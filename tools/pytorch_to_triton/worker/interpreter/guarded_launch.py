@@ -1,0 +1,236 @@
+"""One run of a kernel over its grid, under the memory guard."""
+
+import functools
+import linecache
+import math
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import triton
+
+from ..integrity.kernel_source import orders_by_atomics
+from .bounds import Bounds, signed
+from .fault_log import AccessSite, FaultLog
+from .formats import Array
+from .happens_before import FOLLOWED_PROGRAMS, HappensBefore, is_weak
+from .owners import rank_of, site_of
+from .program_order import Program
+from .races import Races, differing, in_memory
+from .storage_part import StoragePart
+from .strides import SECTOR_BYTES, step_of
+
+ORIGIN = "origin"
+"""The attribute of a pointer's handle that names the launch argument it was computed from."""
+VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+MACHINERY = tuple(str(Path(file).parent) + os.sep for file in (triton.__file__, __file__))
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What one operation touches: a part a storage, and `wild` lanes, a mask, that touch none."""
+
+    parts: tuple[StoragePart, ...]
+    owner: int
+    active: Array
+    wild: Array | None
+
+    @property
+    def kept(self) -> Array:
+        """The mask of the lanes that the operation may run."""
+        return self.active if self.wild is None else self.active & ~self.wild
+
+
+class GuardedLaunch:
+    """One run of a kernel over its grid."""
+
+    def __init__(self, log: FaultLog, function: Any, grid: Program, bounds: Bounds) -> None:
+        self.log = log
+        self.kernel = function.__name__
+        self.definition = (function.__code__.co_filename, function.__code__.co_firstlineno)
+        self.grid = grid
+        self.bounds = bounds
+        programs = math.prod(grid)
+        followed = programs <= FOLLOWED_PROGRAMS
+        ordered = programs > 1 and orders_by_atomics(function)
+        self.races = Races(bounds.spans, HappensBefore(programs) if ordered and followed else None)
+        self.races.follows_programs = programs > 1 and (followed or not ordered)
+        self.programs: list[Program] = []
+        """Those that have run, in their order."""
+        self.sites: dict[AccessSite, int] = {}
+
+    def start_program(self, program: Program) -> None:
+        self.programs.append(program)
+        self.races.start_program()
+
+    def touch(self, kind: str, pointers: Any, mask: Any) -> Touch:
+        """Sort an operation's active lanes by the storage that they touch; what touches none is noted."""
+        addresses = np.asarray(pointers.data)
+        active = np.broadcast_to(np.asarray(mask.data, dtype=np.bool_), addresses.shape)
+        lanes = addresses.ravel() if active.all() else addresses[active]
+        if lanes.size == 0:
+            return Touch((), 0, active, None)
+        width = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        owner = self.owner(pointers, addresses)
+        held = self.bounds.holder(int(lanes.min()), int(lanes.max()) + width)
+        if held >= 0:
+            return Touch((StoragePart(held, lanes, width, active),), owner, active, None)
+        holders = self.bounds.holders(lanes, width)
+        parts = tuple(
+            StoragePart(h, lanes[holders == h], width, narrowed(active, holders == h))
+            for h in np.unique(holders).tolist()
+            if h >= 0
+        )
+        outside = holders < 0
+        if not outside.any():
+            return Touch(parts, owner, active, None)
+        self.note_outside(kind, (owner, parts[0].storage if parts else -1), lanes[outside])
+        return Touch(parts, owner, active, narrowed(active, outside))
+
+    def owner(self, pointers: Any, addresses: Array) -> int:
+        """The running program and the kernel's line, as owners.py numbers them."""
+        site = AccessSite(*self.line(), pointers.attr.get(ORIGIN))
+        if site not in self.sites:
+            self.note_step(site, addresses)
+        return self.races.owner(self.sites.setdefault(site, len(self.sites)))
+
+    def line(self) -> tuple[str, int]:
+        """File and line of the innermost frame that is a kernel's."""
+        frame = sys._getframe(1)
+        while is_machinery(frame.f_code.co_filename):
+            if frame.f_back is None:
+                return self.definition
+            frame = frame.f_back
+        return frame.f_code.co_filename, frame.f_lineno
+
+    def loaded(self, touch: Touch) -> None:
+        for part in touch.parts:
+            self.races.loaded(part, touch.owner)
+
+    def storing(self, touch: Touch, values: Any) -> None:
+        self.writing(touch)
+        for part in touch.parts:
+            self.races.storing(part, touch.owner, values.data.dtype)
+
+    def writing(self, touch: Touch) -> None:
+        """Keep which storages kernels write to."""
+        self.log.stored.update(self.bounds.spans[part.storage][0] for part in touch.parts)
+
+    def stored(self, touch: Touch, pointers: Any, values: Any) -> None:
+        """Lanes that do not find what they just stored were overwritten by others of the same store."""
+        if sum(len(part.addresses) for part in touch.parts) < 2:
+            return
+        lanes = pointers.data[touch.kept]
+        meant = np.broadcast_to(values.data, pointers.data.shape)[touch.kept]
+        lost = differing(in_memory(lanes, meant.dtype), meant)
+        if lost.any():
+            description = "lanes of one store write different values to this element"
+            self.note(
+                "race",
+                touch.owner,
+                (int(lanes[lost][0]), touch.parts[0].storage),
+                (int(lost.sum()), description),
+            )
+
+    def atomic(self, touch: Touch, semantic: Any, scope: Any) -> None:
+        self.log.launches_with_atomics.add(self.kernel)
+        self.races.atomic(touch.parts, touch.owner, None if is_weak(semantic, scope) else semantic)
+        if touch.active.size == 1:
+            # The threads wait for its one result.
+            self.races.phase += 1
+
+    def finish(self) -> None:
+        for conflict in self.races.finish():
+            description = conflict.description.format(
+                program=self.program_text(conflict.owner),
+                other=self.program_text(conflict.other),
+                line=self.site(conflict.other).line,
+                weak=self.site(self.races.weak).line,
+            )
+            place = (conflict.address, conflict.storage)
+            self.note(conflict.kind, conflict.owner, place, (conflict.count, description))
+
+    def site(self, owner: int) -> AccessSite:
+        sites = list(self.sites)
+        return sites[site_of(owner)]
+
+    def broken(self, promise: str) -> None:
+        """The running program has broken a promise to the compiler."""
+        file, line = self.line()
+        self.log.add(
+            {
+                "kind": "false_promise",
+                "kernel": self.kernel,
+                "file": file,
+                "line": line,
+                "source": linecache.getline(file, line).strip(),
+                "tensor": "",
+                "offset": 0,
+                "elements": 0,
+                "count": 1,
+                "program": list(self.programs[-1]),
+                "detail": promise,
+            }
+        )
+
+    def note_step(self, site: AccessSite, addresses: Array) -> None:
+        """The first block of a line shows how its lanes lie."""
+        step = step_of(addresses)
+        if step is not None and step >= SECTOR_BYTES and site.origin is not None:
+            place = {"kernel": self.kernel, "file": site.file, "line": site.line, "tensor": site.origin}
+            self.log.strided[site] = {**place, "step_bytes": step, "lanes": addresses.size}
+
+    def note_outside(self, kind: str, where: tuple[int, int], lanes: Array) -> None:
+        owner, neighbour = where
+        fault_kind = "load_outside" if kind == "load" else "store_outside"
+        self.note(fault_kind, owner, (int(lanes[0]), neighbour), (len(lanes), VERBS[kind]))
+
+    def note(self, kind: str, owner: int, place: tuple[int, int], event: tuple[int, str]) -> None:
+        """`place` is an address and a range near it or -1; `event` a count and what happened."""
+        address, neighbour = place
+        count, description = event
+        site = self.site(owner)
+        tensor = self.bounds.tensor_at(address, site.origin, neighbour)
+        offset = signed(address - tensor.first) // tensor.itemsize
+        elements = max(0, tensor.end - tensor.first) // tensor.itemsize
+        outside = kind.endswith("_outside")
+        self.log.add(
+            {
+                "kind": kind,
+                "kernel": self.kernel,
+                "file": site.file,
+                "line": site.line,
+                "source": linecache.getline(site.file, site.line).strip(),
+                "tensor": tensor.name,
+                "offset": offset,
+                "elements": elements,
+                "count": count,
+                "program": list(self.position(owner)),
+                "detail": f"{description} element {offset} of {elements}" if outside else description,
+                "strides_of": self.bounds.strides_behind(tensor, offset) if outside else "",
+            }
+        )
+
+    def position(self, owner: int) -> Program:
+        return self.programs[rank_of(owner) - 1]
+
+    def program_text(self, owner: int) -> str:
+        """`3`, or `(3, 1, 0)` in a grid of several dimensions."""
+        position = self.position(owner)
+        return str(position if self.grid[1] * self.grid[2] > 1 else position[0])
+
+
+def narrowed(active: Array, chosen: Array) -> Array:
+    """The mask of those of the active lanes that are chosen."""
+    mask = np.zeros(active.shape, dtype=np.bool_)
+    mask[active] = chosen
+    return mask
+
+
+@functools.cache
+def is_machinery(file: str) -> bool:
+    """Whether `file` is Triton's or this package's, not a kernel author's."""
+    return file.startswith(MACHINERY)
