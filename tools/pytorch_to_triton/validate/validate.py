@@ -43,6 +43,7 @@ from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.shrink import shrunk
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
+from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
@@ -139,6 +140,8 @@ class Validation:
         switches = switches_in(source, declaration)
         plan = planned(self.description, request, declaration, limits, setting.seed, switches)
         plan = chosen(plan, request, declaration, limits)
+        if not request.cases:
+            plan = await without_too_large(self.reference, plan, declaration, limit=limits.elements)
         refuse_empty(plan)
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
@@ -150,6 +153,9 @@ class Validation:
             found = [memory.merged(one.result) for one in judged]
             refuse_unrunnable_reference(found, self.reference.target, request.cases)
             results = with_limits(found, plan.cases, strictness_of(request))
+            if not request.cases:
+                results = without_timeouts(results, plan.cases, declaration)
+                plan = plan.model_copy(update={"skipped": (*plan.skipped, *not_judged(results))})
             smallest = None if request.cases else await shrunk(trial, declaration, results, limits)
         finally:
             await candidate_workers.close()

@@ -67,6 +67,7 @@ class Converted:
             outputs=len(graph.outputs) if graph else 0,
             backward=self.backward,
             module=self._drop_in(graph) if graph else None,
+            graph=graph,
         )
 
     def _drop_in(self, graph: Graph) -> DropIn | None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
+from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list"]
 
@@ -83,6 +84,8 @@ class Recipe:
     backward: bool
     """Whether `run` has gradients."""
     module: DropIn | None = None
+    graph: Graph | None = None
+    """What was traced; None where nothing was."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
