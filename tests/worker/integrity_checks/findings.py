@@ -28,6 +28,15 @@ from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
 from pytorch_to_triton.worker.truth import compare
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what other threads and processes are about to do; a minute, and it is a fault."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never was so")
+
+
 @triton.jit
 def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -246,13 +255,12 @@ def threads_that_still_run_are_found() -> None:
     leftovers, done = Leftovers(), threading.Event()
     threading.Thread(target=done.wait, name="lingering").start()
     _thread.start_new_thread(done.wait, ())
-    time.sleep(0.05)
+    until(lambda: len(leftovers.found()) == 2)
     found = leftovers.found()
     done.set()
     assert {"kind": "thread", "name": "lingering"} in found
     assert len(found) == 2, found
-    time.sleep(0.1)
-    assert leftovers.found() == []
+    until(lambda: leftovers.found() == [])
 
 
 def a_thread_that_torch_runs_is_no_leftover() -> None:
@@ -270,7 +278,7 @@ def child_processes_are_found_and_orphans_too() -> None:
     leftovers = Leftovers()
     child = subprocess.Popen(["sleep", "30"])
     subprocess.run(["sh", "-c", "sleep 31 & exit 0"], stdout=subprocess.DEVNULL)
-    time.sleep(0.1)
+    until(lambda: all(entry["name"].startswith("sleep") for entry in leftovers.found()))
     found = leftovers.found()
     for entry in found:
         os.kill(int(entry["name"].rstrip(")").rpartition("(")[2]), signal.SIGKILL)
