@@ -92,7 +92,9 @@ def test_initialize_is_answered_before_torch_is_loaded_or_any_process_started() 
         assert not [mapped.path for mapped in process.memory_maps() if "libtorch" in mapped.path]
 
 
-@pytest.mark.parametrize("end", [close_stdin, terminate, kill, interrupt])
+@pytest.mark.parametrize(
+    "end", [close_stdin, terminate, kill, pytest.param(interrupt, marks=pytest.mark.corpora)]
+)
 def test_a_server_with_a_running_call_leaves_no_process(
     spinning_kernel: Path, marker: Path, end: Callable[[Process], None]
 ) -> None:

@@ -27,7 +27,7 @@ INITIALIZE = {
     },
 }
 ACCEPT = {"Accept": "application/json, text/event-stream"}
-SECONDS_TO_START = 60.0
+SECONDS_TO_START = 180.0
 
 
 @contextmanager
