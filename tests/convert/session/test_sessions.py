@@ -228,7 +228,8 @@ async def test_a_session_survives_whatever_kills_a_submission(
         assert (await submitted(folder)).verdict in ("opened", "finished")
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(MANY, marks=pytest.mark.corpora)])
+@pytest.mark.corpora
+@pytest.mark.parametrize("kills", [MANY])
 async def test_a_killed_fork_server_or_worker_makes_no_stage_wrong(
     kills: int, started: Starting, submitted: Submitting
 ) -> None:
