@@ -75,6 +75,7 @@ async def test_a_module_is_converted_with_its_parameters_as_arguments(converted:
     assert "functional_call" in text
 
 
+@pytest.mark.corpora
 async def test_a_convolution_that_is_wrong_in_channels_last_order_is_drafted_in_pytorchs_own(
     converted: Conversions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ async def test_the_tests_run_in_a_package_whatever_pytest_s_settings_are(
     assert done.returncode == 0, done.stdout[-2000:]
 
 
+@pytest.mark.corpora
 async def test_a_module_is_replaced_and_only_where_it_computes_the_same(
     session: Any, finished: Finishing, tmp_path: Path
 ) -> None:
