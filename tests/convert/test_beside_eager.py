@@ -253,7 +253,7 @@ async def outcomes_of(
     return outcomes | await differences(worker, interpreter, drafts)
 
 
-PARTS = 4
+PARTS = 8
 
 
 # Each row is traced in every combination of its dtypes, which takes a second.

@@ -59,14 +59,13 @@ def all_open(conversion: Conversion) -> None:
     assert Conversion.model_validate(report) == conversion
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["rms_norm_residual", pytest.param("channel_logsumexp", marks=pytest.mark.corpora)],
-)
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", FUNCTIONS)
 async def test_an_example_is_converted_with_all_gates_open(name: str, converted: Conversions) -> None:
     all_open(await converted(Target(path=EXAMPLES / f"{name}.py", name=name), sized(*FUNCTIONS[name])))
 
 
+@pytest.mark.corpora
 async def test_a_module_is_converted_with_its_parameters_as_arguments(converted: Conversions) -> None:
     conversion = await converted(Target(path=EXAMPLES / "module.py", name="GatedResidual"), sized("M=3"))
     all_open(conversion)
@@ -76,6 +75,7 @@ async def test_a_module_is_converted_with_its_parameters_as_arguments(converted:
     assert "functional_call" in text
 
 
+@pytest.mark.corpora
 async def test_a_convolution_that_is_wrong_in_channels_last_order_is_drafted_in_pytorchs_own(
     converted: Conversions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +109,7 @@ async def test_a_file_with_model_and_get_inputs_is_converted_as_it_is(
 async def test_the_kernel_file_validates_on_its_own(
     worker: WorkerClient, interpreter: Runtime, converted: Conversions, written: Written, tmp_path: Path
 ) -> None:
-    target = written(DECLARED + "def f(x):\n    return torch.softmax(x, dim=-1) * 2.0\n")
+    target = written(DECLARED + "def f(x):\n    return torch.relu(x) * 2.0\n")
     kernel = (await converted(target)).kernel
     assert kernel is not None
     alone = tmp_path / "elsewhere" / "kernel.py"

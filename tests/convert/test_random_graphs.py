@@ -17,7 +17,7 @@ from .test_real_functions import declared
 pytestmark = pytest.mark.anyio
 
 BATCH = 6
-PROGRAMS = 12
+PROGRAMS = 6
 PROGRAMS_OF_THE_CORPORA = 60
 
 

@@ -28,14 +28,18 @@ pytestmark = pytest.mark.anyio
 
 FILES = sorted((Path(__file__).parent / "real_functions").glob("*.py"))
 DRAFTED = [
-    *(pytest.param(file, (3,), id=f"{file.stem} at stage 3") for file in FILES[::9]),
+    *(pytest.param(file, (3,), id=f"{file.stem} at stage 3") for file in FILES[9::18]),
+    *(
+        pytest.param(file, (3,), id=f"{file.stem} at stage 3", marks=pytest.mark.corpora)
+        for file in FILES[::18]
+    ),
     *(
         pytest.param(file, STAGES, id=file.stem, marks=pytest.mark.corpora)
         for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[1::9])
     ),
 ]
-"""Each is traced in every combination of its dtypes, which takes seconds: the last drafts of a ninth of the
-functions for every change, all drafts of another ninth with the corpora, of all with ALL_REAL_FUNCTIONS=1."""
+"""Each is traced in every combination of its dtypes, which takes seconds: the last drafts of an eighteenth
+of the functions for every change, all drafts of a ninth with the corpora, all with ALL_REAL_FUNCTIONS=1."""
 IN_EVERY_WAY = [
     pytest.param(file, id=file.stem, marks=() if file.stem == "causal_attention" else pytest.mark.corpora)
     for file in (FILES if os.environ.get("ALL_REAL_FUNCTIONS") else FILES[5::9])
@@ -118,7 +122,14 @@ async def test_every_way_computes_what_eager_pytorch_does(
     assert await differences(worker, interpreter, [given]) == {file.stem: []}
 
 
-@pytest.mark.parametrize("name", ["label_smoothing", "huber_loss", "dice_loss", "top_k_gates"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "label_smoothing",
+        "dice_loss",
+        *(pytest.param(n, marks=pytest.mark.corpora) for n in ("huber_loss", "top_k_gates")),
+    ],
+)
 async def test_no_program_walks_all_of_a_large_tensor(
     name: str, worker: WorkerClient, interpreter: Runtime
 ) -> None:

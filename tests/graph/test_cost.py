@@ -11,6 +11,7 @@ from pytorch_to_triton.graph.cost import (
     elements_read,
     flops,
     gradient_bytes,
+    largest_value_bytes,
     product_flops,
     vector_flops,
 )
@@ -112,6 +113,26 @@ def row_sum() -> Graph:
 
 def test_inputs_and_outputs_count_once_each() -> None:
     assert bytes_moved(row_sum(), {"M": 2, "N": 100}, {}) == 2 * 100 * 4 + 2 * 4 + 2 * 100
+
+
+def test_the_largest_value_may_be_an_input_or_a_result() -> None:
+    assert largest_value_bytes(row_sum(), {"M": 2, "N": 100}) == 2 * 100 * 4
+    assert largest_value_bytes(row_sum(), {"M": 2, "N": 0}) == 2 * 4
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("body", "held"),
+    [
+        ("torch.logsumexp(x @ x.t(), 1)", 4 * 100 * 100),
+        ("torch.softmax(x, -1)", 4 * 100 * 3),
+    ],
+)
+async def test_what_is_computed_on_the_way_counts_among_the_values(
+    body: str, held: int, written: Written, traced: Tracing
+) -> None:
+    graph = (await traced(written(function({"x": "M, N"}, body)))).graph
+    assert largest_value_bytes(graph, {"M": 100, "N": 3}) == held
 
 
 def test_an_output_follows_the_dtype_of_the_first_input() -> None:

@@ -360,6 +360,12 @@ def test_timing_stops_where_requirements_allow_no_more() -> None:
     assert dims == {"M": 256, "N": 2000}
 
 
+def test_timing_stops_where_what_is_computed_is_large_enough() -> None:
+    declaration = parse_declaration({"a": "float32[N, 4]", "b": "float32[M, 4]"}, {"N": 64, "M": 64})
+    dims = timing_dims(declaration, at_least_bytes=2**24, held=lambda point: 4 * point["N"] * point["M"])
+    assert dims == {"N": 65536, "M": 64}
+
+
 def test_timing_counts_bytes_in_the_first_claimed_dtype() -> None:
     declaration = parse_declaration({"x": "bfloat16|float32[M]"}, {"M": 1024})
     assert timing_dims(declaration, at_least_bytes=4096) == {"M": 2048}

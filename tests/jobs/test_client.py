@@ -52,7 +52,7 @@ def is_gone(pid: int) -> bool:
 
 
 async def until_gone(pid: int) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while not is_gone(pid):
             await anyio.sleep(0.01)
 

@@ -54,6 +54,7 @@ def test_constants_shrink_and_the_model_stays_as_it_is() -> None:
     assert shrunken(GROUPED, 10**6) == GROUPED
 
 
+@pytest.mark.corpora
 def test_a_model_that_does_not_run_at_the_smallest_sizes_gets_larger_ones(tmp_path: Path) -> None:
     file = tmp_path / "1_Grouped.py"
     file.write_text(

@@ -142,7 +142,7 @@ def add_module(file: Path) -> None:
 
 
 async def until_gone(pid: int) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
             await anyio.sleep(0.01)
 

@@ -1,6 +1,6 @@
-"""PyTorch's own check of the operators that a reference kernel registers, and of gradients through them.
+"""PyTorch's own check of the operators that reference kernels register, and of gradients through them.
 
-python check_operator.py FILE
+python check_operator.py FILE...
 """
 
 import sys
@@ -41,7 +41,7 @@ def main(path: Path) -> None:
     compiled = torch.compile(contents.run, fullgraph=True, backend="aot_eager")
     for (name, actual), (_, expected) in zip(called(compiled, arguments), results, strict=True):
         torch.testing.assert_close(actual, expected, msg=lambda text, name=name: f"{name}: {text}")
-    print([str(operator) for operator, _, _ in calls.made])
+    print(path.stem, [str(operator) for operator, _, _ in calls.made], flush=True)
 
 
 @contextmanager
@@ -127,4 +127,5 @@ def arguments_of(contents: Any, *, differentiable: bool) -> dict[str, Any]:
 
 if __name__ == "__main__":
     install()
-    main(Path(sys.argv[1]))
+    for file in sys.argv[1:]:
+        main(Path(file))

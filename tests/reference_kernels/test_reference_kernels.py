@@ -29,6 +29,8 @@ MANY_ELEMENTS = 2**18
 """Small enough for the interpreter, large enough for several blocks along every dimension."""
 LARGE = KERNELS if ALL_KERNELS else KERNELS[::4]
 """Those that are run on many elements: all of them with ALL_KERNELS=1."""
+USUAL = KERNELS[1::4]
+"""Those that every change is tried on; the others with the corpora."""
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "gfx942") if ALL_KERNELS else ("sm_90",)
 
 
@@ -61,7 +63,10 @@ async def verdict_of(
 @pytest.mark.parametrize(
     ("path", "limit_elements"),
     [
-        *((path, FEW_ELEMENTS) for path in KERNELS),
+        *(
+            pytest.param(path, FEW_ELEMENTS, marks=() if path in USUAL else pytest.mark.corpora)
+            for path in KERNELS
+        ),
         *(pytest.param(path, MANY_ELEMENTS, marks=pytest.mark.corpora) for path in LARGE),
     ],
     ids=lambda value: value.stem if isinstance(value, Path) else str(value),
@@ -128,20 +133,20 @@ def fits(kernel: InspectedKernel) -> bool:
     return resources is not None and resources.spill_store_bytes == 0
 
 
-# Each is a process that compiles: half of them belong to the corpora.
 @pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[pytest.mark.corpora] * (n % 2)) for n, path in enumerate(KERNELS)],
-    ids=stem,
+    "paths",
+    [KERNELS[2::5], pytest.param(KERNELS, marks=pytest.mark.corpora)],
+    ids=["a few", "all"],
 )
-def test_an_operator_of_a_reference_kernel_passes_pytorchs_own_check(path: Path) -> None:
+def test_the_operators_of_reference_kernels_pass_pytorchs_own_check(paths: Sequence[Path]) -> None:
+    """In one process, which imports what compiles them once."""
     check = Path(__file__).with_name("check_operator.py")
     process = subprocess.run(
-        [sys.executable, check, path],
+        [sys.executable, check, *paths],
         env=os.environ | {"TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert process.returncode == 0, process.stdout + process.stderr
 

@@ -22,12 +22,13 @@ def gelu_bias(x, bias):
     return torch.nn.functional.gelu(x + bias)
 """
 RUN = (
-    "doctor", "audit kernels --evidence source", "inspect kernel.py --arch sm_90",
-    "docs search make_block_ptr",
+    "audit kernels --evidence source", "docs search make_block_ptr",
     "docs read tl.load", "docs status", "device", "convert list", "completion bash",
-    "install --client zed --dry-run", "benchmark kernel.py --estimate H200",
+    "install --client zed --dry-run",
 )  # fmt: skip
-"""The examples that are run here, as far as they take seconds; each is parsed."""
+"""The examples that are run here; each is parsed."""
+SLOW = ("doctor", "inspect kernel.py --arch sm_90", "benchmark kernel.py --estimate H200")
+"""Those that take seconds: they are run with the corpora, and what they do has tests of its own."""
 
 
 def commands(group: Any, path: str = "") -> dict[str, Any]:
@@ -93,7 +94,7 @@ def test_every_example_is_a_call_of_the_command_that_shows_it(folder: Path) -> N
             )
 
 
-@pytest.mark.parametrize("call", RUN)
+@pytest.mark.parametrize("call", [*RUN, *(pytest.param(call, marks=pytest.mark.corpora) for call in SLOW)])
 def test_an_example_does_what_it_says(call: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert f"pytorch-to-triton {call}" in CALLS
     status = main(shlex.split(call))

@@ -279,9 +279,9 @@ def test_a_modern_client_is_told_on_the_stream_that_it_opened(checkout: Checkout
         assert found["resultType"] == "complete"
         while (
             "installing"
-            not in client.ask(1, "tools/call", _meta=MODERN, name="setup_status")["result"][
-                "structuredContent"
-            ]["stage"]
+            not in client.ask(
+                1, "tools/call", _meta=MODERN, name="setup_status", arguments={"wait_seconds": 0.1}
+            )["result"]["structuredContent"]["stage"]
         ):
             pass
         wanted = {"toolsListChanged": True, "resourceSubscriptions": ["x://y"]}

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def test_ctrl_c_while_it_works_ends_it_quietly_with_130(spinning_kernel: Path, m
     ) as process:
         while not marker.exists():
             assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert process.returncode == 130

@@ -1,7 +1,5 @@
 """What our own machinery loses is tried again, and never counted for or against a candidate."""
 
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -36,30 +34,33 @@ async def own_client(tmp_path: Path) -> AsyncIterator[WorkerClient]:
 
 
 class Killing:
-    """Watches a validation, and kills the fork server once, while the candidate runs."""
+    """Watches a validation, and kills its fork server once, while the candidate runs."""
 
     def __init__(self) -> None:
         self.killed = 0
+        self.others = psutil.Process().children()
+
+    def servers(self) -> list[psutil.Process]:
+        """The fork servers that were started since: those of other tests are not to be killed."""
+        return [one for one in psutil.Process().children() if one not in self.others]
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         if message.startswith("candidate: ") and not self.killed:
-            for child in psutil.Process().children():
-                if "--serve" in child.cmdline():
-                    os.kill(child.pid, signal.SIGKILL)
-                    self.killed += 1
+            for server in self.servers():
+                server.kill()
+                self.killed += 1
 
     async def item(self, result: object) -> None: ...
 
 
 class KillingJobs(Killing):
-    """Kills whatever the fork servers have forked, once, while the candidate runs."""
+    """Kills whatever its fork servers have forked, once, while the candidate runs."""
 
     async def progress(self, done: float, total: float | None, message: str) -> None:
         if message.startswith("candidate: ") and not self.killed:
-            for server in psutil.Process().children():
-                for job in server.children():
-                    os.kill(job.pid, signal.SIGKILL)
-                    self.killed += 1
+            for job in (job for server in self.servers() for job in server.children()):
+                job.kill()
+                self.killed += 1
 
 
 @pytest.mark.parametrize("kind", [Killing, KillingJobs])

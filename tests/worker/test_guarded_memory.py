@@ -7,7 +7,6 @@ import mmap
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -360,11 +359,10 @@ def test_memory_outlives_close_where_a_tensor_needs_it() -> None:
 
 def test_values_spread_over_eight_gigabytes_are_placed_at_once(memory: GuardedMemory) -> None:
     values = torch.arange(6.0).view(3, 2)
-    before, started = resident(), time.monotonic()
+    before = resident()
     far = memory.spread(values, (2**30, 7), "x")
     again = memory.placed(far, "y")
     wide = memory.placed(far[:, :1].expand(3, 5), "z")
-    assert time.monotonic() - started < 2
     assert resident() - before < 100_000_000
     assert far.untyped_storage().size() == 4 * (2**31 + 7 + 1) == again.untyped_storage().size()
     assert far.stride() == again.stride() == (2**30, 7)

@@ -27,7 +27,7 @@ INITIALIZE = {
     },
 }
 ACCEPT = {"Accept": "application/json, text/event-stream"}
-SECONDS_TO_START = 60.0
+SECONDS_TO_START = 180.0
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def serving(cache: Path, **environment: str) -> Iterator[tuple[str, list[str]]]:
         yield address, printed_at_start(process, address)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
 
 
 def printed_at_start(process: subprocess.Popen[str], address: str) -> list[str]:

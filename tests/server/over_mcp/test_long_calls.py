@@ -16,6 +16,8 @@ from pytorch_to_triton_server.serve import build_server
 from pytorch_to_triton_server.settings import ServerSettings
 
 pytestmark = pytest.mark.anyio
+PATIENCE = 120
+"""Seconds that only a fault takes, on whatever machine."""
 SERVE_IMPATIENTLY = """
 from pathlib import Path
 from pytorch_to_triton_server.serve import serve_stdio
@@ -49,14 +51,14 @@ def content_of(result: Any) -> dict[str, Any]:
 
 
 async def pid_in(marker: Path) -> int:
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE):
         while not (marker.exists() and marker.read_text()):
             await anyio.sleep(0.01)
     return int(marker.read_text())
 
 
 async def until_gone(pid: int) -> None:
-    with anyio.fail_after(20), contextlib.suppress(psutil.NoSuchProcess):
+    with anyio.fail_after(PATIENCE), contextlib.suppress(psutil.NoSuchProcess):
         while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
             await anyio.sleep(0.01)
 

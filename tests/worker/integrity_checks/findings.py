@@ -26,6 +26,15 @@ from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
 from pytorch_to_triton.worker.truth import compare
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what other threads and processes are about to do; a minute, and it is a fault."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never was so")
+
+
 @triton.jit
 def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -247,12 +256,13 @@ def threads_that_still_run_are_found() -> None:
     ]
     for thread in threads:
         thread.start()
+    until(lambda: len(leftovers.found()) == 2)
     found = leftovers.found()
     done.set()
     for thread in threads:
         thread.join()
     assert found == [{"kind": "thread", "name": "lingering"}, {"kind": "thread", "name": "launching"}]
-    assert leftovers.found() == []
+    until(lambda: leftovers.found() == [])
 
 
 def a_thread_that_torch_runs_is_no_leftover() -> None:

@@ -14,6 +14,7 @@ from pytorch_to_triton.benchmark.roofline import DeclaredWork
 from pytorch_to_triton.benchmark.size_sweep import sweep
 from pytorch_to_triton.benchmark.timing_trial import Implementation, TimingTrial
 from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import graph_of
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
@@ -55,7 +56,7 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
     if graph is not None and request.passes != "forward":
         joint = await traced_joint(worker, target, problem.declaration, runtime, request.seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
-    cases = tuple(cases_of(problem.reference, problem.declaration, request))
+    cases = tuple(cases_of(problem.reference, problem.declaration, request, graph))
     sides = problem.candidate, problem.reference
     return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed)
 
@@ -86,12 +87,14 @@ async def traced_joint(
         return None
 
 
-def cases_of(reference: Description, declaration: Declaration, request: BenchmarkRequest) -> Iterator[Case]:
+def cases_of(
+    reference: Description, declaration: Declaration, request: BenchmarkRequest, graph: Graph | None
+) -> Iterator[Case]:
     """One a size, smallest first."""
     if not declaration.inputs and (case := examples_case(reference)):
         yield case
         return
-    for point in sweep(declaration, request.options, request.points):
+    for point in sweep(declaration, request.options, request.points, held_bytes(graph)):
         arguments = declaration.arguments(point)
         yield Case(name=point_name(point) or "base", group="declared", dims=point, arguments=arguments)
 

@@ -5,21 +5,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.sizes import Point, largest_point
-from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.inputs.timing_dims import HeldBytes, timing_dims
 
 AT_LEAST_BYTES = (0, 2**22, 2**25, 2**28)
-"""Of the inputs, where the caller names no sizes: as declared, in the cache, past it, far past it."""
+"""Of the inputs or the largest value, where the caller names no sizes: as declared, in the cache, past it,
+far past it."""
 
 
-def sweep(declaration: Declaration, options: Options, named: Sequence[Point] = ()) -> tuple[Point, ...]:
+def sweep(
+    declaration: Declaration,
+    options: Options,
+    named: Sequence[Point] = (),
+    held: HeldBytes | None = None,
+) -> tuple[Point, ...]:
     """The points to time, smallest inputs first.
 
     `named` points are taken as they are, with the largest sizes of dims that they do not name. Of sizes that
     the caller named alone, one dimension varies at a time, the others at their largest. Otherwise the largest
-    declared sizes, and larger ones. Raises BadInput where no named sizes meet the requirements.
+    declared sizes, and larger ones, by the inputs and what is `held` besides. Raises BadInput where no named
+    sizes meet the requirements.
     """
     if not options.dims and not named:
-        grown = (timing_dims(declaration, at_least_bytes=size) for size in AT_LEAST_BYTES)
+        grown = (timing_dims(declaration, at_least_bytes=size, held=held) for size in AT_LEAST_BYTES)
         return distinct(grown)
     largest = largest_point(declaration.dims)
     wanted = [{**largest, **point} for point in named] or asked(declaration, options)

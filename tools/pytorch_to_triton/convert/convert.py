@@ -175,7 +175,7 @@ def source_of(target: Target, description: Description, declaration: Declaration
         target=str(target),
         reference=reference_of(target, description, traced),
         declared=declared(declaration, traced),
-        timed=timing_case(declaration).dims,
+        timed=timing_case(declaration, traced.graph).dims,
         output_dtypes=traced.output_dtypes,
         tensor_dtypes=traced.tensor_dtypes,
         branches=traced.branches,

@@ -15,6 +15,7 @@ from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted, Source, draft
 from pytorch_to_triton.draft.library import PURE, Way, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
+from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case
@@ -22,6 +23,7 @@ from pytorch_to_triton.inputs.declaration import Declaration, Options
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
+from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
@@ -29,7 +31,7 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 TIMED_BYTES = 2**27
-"""Inputs of a timing hold at least this many bytes, twice the largest L2 cache."""
+"""Inputs of a timing, or its largest value, hold at least this many bytes, twice the largest L2 cache."""
 LAST: Stage = 3
 
 
@@ -108,12 +110,12 @@ class ConversionWork:
 
     def timing_case(self) -> Case:
         """The sizes that are timed."""
-        return timing_case(self.declaration)
+        return timing_case(self.declaration, self.traced.graph)
 
 
-def timing_case(declaration: Declaration) -> Case:
-    """The largest declared sizes, enlarged until the inputs are large for a GPU."""
-    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES)
+def timing_case(declaration: Declaration, graph: Graph | None) -> Case:
+    """The largest declared sizes, enlarged until the inputs, or the largest value, fill a GPU."""
+    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES, held=held_bytes(graph))
     return Case(name="timing", group="declared", dims=dims, arguments=declaration.arguments(dims))
 
 

@@ -4,6 +4,7 @@ written once, and its floating-point operations."""
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from pytorch_to_triton.graph.joint import backward_half, gradients_alone
 from pytorch_to_triton.graph.tensor_dtypes import operands
@@ -48,6 +49,18 @@ def elements_read(graph: Graph, dims: Mapping[str, int]) -> Counter[str]:
             found = needed[name] + (wanted if shown else sizes.get(name, 1))
             needed[name] = min(found, sizes.get(name, found))
     return needed
+
+
+def largest_value_bytes(graph: Graph, dims: Mapping[str, int]) -> int:
+    """Bytes of the largest tensor at these dims in the traced dtypes, be it an intermediate result."""
+    tensors: list[TensorInput | Node] = [*graph.inputs, *graph.nodes]
+    held = (elements(t.shape, dims) * ITEM_BYTES[t.dtype] for t in tensors if t.shape and t.dtype)
+    return max(held, default=0)
+
+
+def held_bytes(graph: Graph | None) -> Callable[[Mapping[str, int]], int] | None:
+    """`largest_value_bytes` as a function of dims; None without a graph."""
+    return partial(largest_value_bytes, graph) if graph else None
 
 
 def flops(graph: Graph, dims: Mapping[str, int], dtypes: Mapping[str, str]) -> dict[str, int]:

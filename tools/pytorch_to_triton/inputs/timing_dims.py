@@ -1,6 +1,6 @@
 """The sizes worth timing: large enough that memory traffic, not launch overhead, is measured."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from pytorch_to_triton.errors import BadDeclaration, BadInput
@@ -11,24 +11,31 @@ from pytorch_to_triton.inputs.sizes import Point, largest_point, nearby
 
 _POINTS_TRIED = 10_000
 
+HeldBytes = Callable[[Point], int]
+"""Bytes of the largest value that a computation has at these sizes."""
 
-def timing_dims(declaration: Declaration, *, at_least_bytes: int) -> dict[str, int]:
-    """The largest declared sizes, with one dimension doubled until the input tensors hold `at_least_bytes`.
 
-    Bytes are counted in the first declared dtypes. The doubled dimension is the first that no requirement
-    mentions, else the first whose doubling keeps the requirements; where none can grow, the
-    inputs hold fewer bytes. Where a file generates its inputs itself, their sizes and no larger ones. Raises
+def timing_dims(
+    declaration: Declaration, *, at_least_bytes: int, held: HeldBytes | None = None
+) -> dict[str, int]:
+    """The largest declared sizes, with one dimension doubled until the input tensors together, or the largest
+    value that is `held` besides, have `at_least_bytes`.
+
+    Of N x N values from N inputs the second is reached first, by far. Bytes of inputs are counted in the
+    first declared dtypes. The doubled dimension is the first that no requirement
+    mentions, else the first whose doubling keeps the requirements; where none can grow, there
+    are fewer bytes. Where a file generates its inputs itself, their sizes and no larger ones. Raises
     BadInput when they cannot be generated at any declared sizes.
     """
     if declaration.generated:
         return dict(declaration.generated)
-    point = _largest_valid(declaration)
-    while _bytes(declaration, point) < at_least_bytes:
-        larger = next(_doubled(declaration, point), None)
-        if larger is None:
-            return point
-        point = larger
-    return point
+    point: Point | None = _largest_valid(declaration)
+    while point is not None:
+        largest = point
+        if max(_bytes(declaration, largest), held(largest) if held else 0) >= at_least_bytes:
+            break
+        point = next(_doubled(declaration, largest), None)
+    return largest
 
 
 def _largest_valid(declaration: Declaration) -> Point:

@@ -86,6 +86,16 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
+    async def measured(self, case: Case) -> list[int]:
+        """The elements of each value that the reference computes in this case; none where that is lost."""
+        with_seed = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": 0}
+        try:
+            item = await self.lane.answer({"do": "measure", "name": case.name, "case": with_seed})
+        except LostAnswer:
+            return []
+        assert item["event"] == "measured"
+        return item["elements"]
+
     async def compared(self, case: Case, candidate: str) -> "RunOutcome | wire.Json":
         """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]

@@ -46,6 +46,7 @@ from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
 from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
+from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
 
@@ -148,6 +149,8 @@ class Validation:
             all_mixtures=request.require_mixed_dtypes,
         )
         plan = chosen(planned(self.description, request, builder), request, builder)
+        if not request.cases:
+            plan = await without_too_large(self.reference, plan, declaration, limit=limits.elements)
         refuse_empty(plan)
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
@@ -163,6 +166,9 @@ class Validation:
             refuse_unrunnable_reference(measured, self.reference.target, request.cases)
             limited = with_limits(with_blame(measured, milder), cases, strictness_of(request))
             results = await with_trials_blamed(trial, cases, limited)
+            if not request.cases:
+                results = without_timeouts(results, cases, declaration)
+                plan = plan.model_copy(update={"skipped": (*plan.skipped, *not_judged(results))})
             reduction = None if request.cases else await reduce_failure(trial, builder, cases, results)
             results = [*results, *reduction.further(results)] if reduction else results
         finally:

@@ -133,7 +133,13 @@ class ForgetRequest(TypedDict):
     id: str
 
 
-ReferenceRequest = StageRequest | PrepareRequest | CompareRequest | ForgetRequest
+class MeasureRequest(TypedDict):
+    do: Literal["measure"]
+    name: str
+    case: Case
+
+
+ReferenceRequest = StageRequest | PrepareRequest | CompareRequest | ForgetRequest | MeasureRequest
 
 
 class ReferenceLoadedItem(TypedDict):
@@ -155,6 +161,12 @@ class PreparedItem(TypedDict):
     """The reference's own outputs, each with the output or input whose memory it shares."""
 
 
+class MeasuredItem(TypedDict):
+    event: Literal["measured"]
+    elements: list[int]
+    """Of each value that the reference computed, intermediate results included, each number once."""
+
+
 class ComparedItem(TypedDict):
     event: Literal["compared"]
     statistics: Json
@@ -171,7 +183,13 @@ class ReferenceRaisedItem(TypedDict):
 
 
 ReferenceItem = (
-    ReferenceLoadedItem | StagedItem | PreparedItem | ComparedItem | ForgottenItem | ReferenceRaisedItem
+    ReferenceLoadedItem
+    | StagedItem
+    | PreparedItem
+    | ComparedItem
+    | ForgottenItem
+    | MeasuredItem
+    | ReferenceRaisedItem
 )
 
 

@@ -68,6 +68,7 @@ class Converted:
             backward=self.backward,
             module=self._drop_in(graph) if graph else None,
             autocast=graph is not None and graph.autocast,
+            graph=graph,
         )
 
     def _drop_in(self, graph: Graph) -> DropIn | None:

@@ -8,22 +8,24 @@ from math import prod
 
 from pytorch_to_triton.convert.finish.recipe import Operand, Recipe
 from pytorch_to_triton.errors import BadDeclaration
+from pytorch_to_triton.graph.cost import held_bytes, largest_value_bytes
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec, default_range
 from pytorch_to_triton.inputs.sizes import Point, largest_point, middle_point, nearby, smallest_point
 from pytorch_to_triton.inputs.timing_dims import timing_dims
+from pytorch_to_triton.schema.dtype import ITEM_BYTES
 from pytorch_to_triton.validate.host_code import switches_in, ways_taken
 
-MOST_ELEMENTS = 2**17
-"""Of one tensor in a test: more would keep the interpreter busy for minutes."""
+MOST_BYTES = 2**19
+"""Of one value in a test: more would keep the interpreter busy for minutes."""
 MOST_SIZES = 8
 POINTS_TRIED = 2000
 MOST_SWITCHES = 4
 STEPS = (1, 16, 128)
 """Past a size at which `run` takes another way: round ones for sizes that must be multiples."""
 TIMED_BYTES = (2**20, 2**24, 2**28)
-"""Inputs of a benchmark hold at least these: a small, an ordinary and a large size."""
+"""Inputs of a benchmark, or its largest value, hold at least these: a small, an ordinary and a large size."""
 
 
 def lines(recipe: Recipe) -> list[str]:
@@ -94,7 +96,7 @@ def tested_sizes(recipe: Recipe) -> list[Point]:
     found: list[Point] = []
     for point in points:
         drawable = point not in found and is_drawable(declaration, point)
-        if drawable and elements(recipe, point) <= MOST_ELEMENTS:
+        if drawable and held(recipe, point) <= MOST_BYTES:
             found.append(point)
         if len(found) == MOST_SIZES:
             break
@@ -108,7 +110,7 @@ def past_switches(recipe: Recipe, declaration: Declaration, small: Point) -> Ite
         if size < max(recipe.dims[name]):
             continue
         points = ({**small, name: size + step} for step in STEPS)
-        fitting = (p for p in points if is_drawable(declaration, p) and elements(recipe, p) <= MOST_ELEMENTS)
+        fitting = (p for p in points if is_drawable(declaration, p) and held(recipe, p) <= MOST_BYTES)
         yield from islice(fitting, 1)
 
 
@@ -117,7 +119,8 @@ def timed_sizes(recipe: Recipe) -> list[Point]:
     declaration = declaration_of(recipe)
     if not recipe.dims:
         return [{}]
-    points = [timing_dims(declaration, at_least_bytes=count) for count in TIMED_BYTES]
+    largest = held_bytes(recipe.graph)
+    points = [timing_dims(declaration, at_least_bytes=count, held=largest) for count in TIMED_BYTES]
     return [point for i, point in enumerate(points) if point not in points[:i]]
 
 
@@ -138,6 +141,9 @@ def is_drawable(declaration: Declaration, point: Mapping[str, int]) -> bool:
     return declaration.violated(point) is None
 
 
-def elements(recipe: Recipe, point: Mapping[str, int]) -> int:
-    """Of the largest tensor."""
-    return max((prod(one.shaped.shape_at(point)) for one in recipe.tensors), default=0)
+def held(recipe: Recipe, point: Mapping[str, int]) -> int:
+    """Bytes of the largest value; of the largest input where nothing was traced."""
+    if recipe.graph is not None:
+        return largest_value_bytes(recipe.graph, point)
+    tensors = (one.shaped for one in recipe.tensors)
+    return max((prod(t.shape_at(point)) * ITEM_BYTES[t.dtypes[0]] for t in tensors), default=0)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
+from pytorch_to_triton.schema.graph import Graph
 
 Structure = Literal["single", "tuple", "list"]
 
@@ -85,6 +86,8 @@ class Recipe:
     module: DropIn | None = None
     autocast: bool = False
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
+    graph: Graph | None = None
+    """What was traced; None where nothing was."""
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ class Submission:
         trial = timing_trial(
             target,
             implementations,
-            timing_case(found.declaration),
+            timing_case(found.declaration, found.traced.graph if found.traced else None),
             seed=setting.seed,
             seconds=setting.seconds,
             backward=setting.backward,

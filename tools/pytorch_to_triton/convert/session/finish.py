@@ -30,11 +30,10 @@ from pytorch_to_triton.convert.session.start import (
 from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
-from pytorch_to_triton.convert.work import TIMED_BYTES
+from pytorch_to_triton.convert.work import timing_case
 from pytorch_to_triton.errors import BadInput
 from pytorch_to_triton.hardware.versions import Versions, versions
 from pytorch_to_triton.inputs.expression import point_name, value_of
-from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.results import folder_for, owner_of, put_file, refuse_foreign_file
@@ -212,17 +211,16 @@ def benchmark_request(folder: SessionFolder, kernel: Path, request: FinishReques
 
 def saved_text(found: SessionTarget) -> str:
     """What the backward pass keeps of a call, with its bytes at the sizes that are timed."""
-    backward = found.traced.backward if found.traced else None
-    if backward is None:
+    if found.traced is None or found.traced.backward is None:
         return ""
-    dims = timing_dims(found.declaration, at_least_bytes=TIMED_BYTES)
+    backward, graph = found.traced.backward, found.traced.graph
+    dims = timing_case(found.declaration, graph).dims
     tensors = [tensor for tensor in backward.graph.inputs if tensor.name in backward.saved]
     count = sum(
         prod(int(value_of(size, dims)) for size in tensor.shape.expressions) * ITEM_BYTES[tensor.dtype]
         for tensor in tensors
     )
-    graph = found.traced.graph if found.traced else None
-    own = {node.name: node.source_name or node.name for node in graph.nodes} if graph else {}
+    own = {node.name: node.source_name or node.name for node in graph.nodes}
     names = ", ".join(own.get(tensor.name, tensor.name) for tensor in tensors) or "nothing"
     return f"Saved for the backward pass: {names}; {count:,} bytes at {point_name(dims)}."
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
 from pytorch_to_triton.convert.finish.kernel_text import described_kernels
-from pytorch_to_triton.convert.work import TIMED_BYTES
+from pytorch_to_triton.convert.work import timing_case
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.graph.tracing import Traced
 from pytorch_to_triton.hardware.datasheets import datasheet
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.expression import point_name
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
-from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.graph import (
     ArgumentList,
@@ -145,7 +144,7 @@ def argument_text(argument: NodeArgument) -> str:
 
 def work_text(declaration: Declaration, graph: Graph, gpu: str = "H100 SXM") -> str:
     """Bytes and operations at the sizes that are timed; the least time by a data sheet."""
-    dims = timing_dims(declaration, at_least_bytes=TIMED_BYTES)
+    dims = timing_case(declaration, graph).dims
     dtypes = {i.name: i.dtype for i in graph.inputs}
     work = work_of(graph, dims, dtypes, None)
     if work is None:

@@ -4,6 +4,7 @@ One process does it for a whole validation, or for all stages of a conversion: i
 the truth is computed once, after a candidate has run, and kept here. It is never written anywhere.
 """
 
+import contextlib
 import dataclasses
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from .. import wire
 from ..calls.call_inputs import generated_arguments, generated_cotangents, generated_state
@@ -22,7 +24,7 @@ from ..job_report import JobReport
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
 from ..truth.compare import compared
-from ..truth.oracle import Oracle, Truth
+from ..truth.oracle import Oracle, Truth, with_own_module
 
 KEPT_BYTES = 2**30
 """Truths are kept for further candidates up to this many bytes; then the oldest are dropped."""
@@ -85,6 +87,8 @@ class ReferenceSession:
             return self.prepare(request["case"])
         if request["do"] == "compare":
             return self.compare(request)
+        if request["do"] == "measure":
+            return self.measure(request["case"])
         return self.stage(request) if request["do"] == "stage" else self.forget(request["id"])
 
     def stage(self, request: wire.StageRequest) -> wire.StagedItem:
@@ -110,6 +114,21 @@ class ReferenceSession:
         except Exception as error:
             return {"event": "reference_raised", "failure": describe_failure(error, case["name"])}
         return {"event": "prepared", "digest": exchange.digest(case["id"]), "aliases": run.aliases}
+
+    def measure(self, case: wire.Case) -> wire.MeasuredItem:
+        """Call the reference where no candidate will be called: the elements of what it computes.
+
+        Where it raises, of what it computed up to then.
+        """
+        seen, oracle = ElementsSeen(), dataclasses.replace(self.oracle, backward=False)
+        with contextlib.suppress(Exception):
+            arguments = generated_arguments(oracle.reference, case)
+            oracle.exchange.put(case["id"], CallInputs(arguments, {}))
+            call = oracle.inputs(case["id"], case["seed"])
+            with seen:
+                oracle.run(with_own_module(oracle.reference), call, case["seed"])
+        self.forget(case["id"])
+        return {"event": "measured", "elements": sorted(seen.elements)}
 
     def compare(self, request: wire.CompareRequest) -> wire.ComparedItem | wire.ReferenceRaisedItem:
         """Compare a candidate's outputs of a case with the truth."""
@@ -138,6 +157,20 @@ class ReferenceSession:
         while self.truths and sum(bytes_of(truth) for truth in self.truths.values()) > KEPT_BYTES:
             self.truths.popitem(last=False)
         return wanted
+
+
+class ElementsSeen(TorchFunctionMode):
+    """Inside, the elements of every tensor that a function returns are noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: set[int] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        returned = result if isinstance(result, tuple | list) else (result,)
+        self.elements |= {tensor.numel() for tensor in returned if isinstance(tensor, torch.Tensor)}
+        return result
 
 
 def bytes_of(truth: Truth) -> int:
