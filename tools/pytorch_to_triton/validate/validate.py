@@ -143,14 +143,18 @@ class Validation:
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
         candidate_workers = CandidateWorkers(setting, request.candidate, name, secret)
-        trial = ValidationTrial(setting, Policy(request.allow_torch), self.reference, candidate_workers)
+        policy = Policy(request.allow_torch)
+        only_decision = request.stop_at_first_failure
+        trial = ValidationTrial(setting, policy, self.reference, candidate_workers, only_decision)
         memory = MemoryCheck()
         try:
             judged = await tried(trial, plan.cases, TOOLS if request.thorough else (), memory, listener)
             found = [memory.merged(one.result) for one in judged]
             refuse_unrunnable_reference(found, self.reference.target, request.cases)
             results = with_limits(found, plan.cases, strictness_of(request))
-            smallest = None if request.cases else await shrunk(trial, declaration, results, limits)
+            smallest = (
+                None if request.cases or only_decision else await shrunk(trial, declaration, results, limits)
+            )
         finally:
             await candidate_workers.close()
         seen = tuple(one.seen for one in judged)
