@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 PHASE = "validate"
+Found = dict[str, Any]
+"""The status of a mutant, why, and of a refused one how its first wrong `case` ended."""
 
 
 @dataclass(frozen=True)
@@ -67,54 +70,51 @@ async def judge_base(judging: Judging, base: Base) -> Record:
 async def judge(
     judging: Judging, base: Base, known: Record, mutants: Sequence[Mutant], add: Callable[[Record], None]
 ) -> None:
-    """Judge mutants of one base, one after the other; each is added as it is done."""
-    waiting = list(mutants)
+    """Judge mutants of one base, one after the other; each is added as it is done.
+
+    After one that was not decided a fresh reference takes the rest: the old one may be out of step.
+    """
+    waiting = deque(mutants)
     while waiting:
-        async with open_validation(
-            judging.worker, judging.request(base, base.path), judging.runtime
-        ) as validation:
-            while waiting:
-                mutant = waiting.pop(0)
-                record = await record_of(judging, validation, base, known, mutant)
-                add(record)
-                if record["status"] == "undecided":
-                    break  # what it was cut off from may be out of step
+        began = time.monotonic()
+        found: Found = {}
+        try:
+            async with open_validation(
+                judging.worker, judging.request(base, base.path), judging.runtime
+            ) as validation:
+                while waiting and found.get("status") != "undecided":
+                    began = time.monotonic()
+                    found = await found_of(judging, validation, base, known, waiting[0])
+                    add(record_of(judging, waiting.popleft(), found, began))
+        except Refusal as refusal:
+            add(record_of(judging, waiting.popleft(), {"status": "undecided", "why": str(refusal)}, began))
 
 
-async def record_of(
+def record_of(judging: Judging, mutant: Mutant, found: Found, began: float) -> Record:
+    about = {"problem": mutant.key, "phase": PHASE, "where": judging.where, "digest": mutant.digest}
+    seconds = round(time.monotonic() - began, 1)
+    return {**about, "id": mutant.id, "operator": mutant.operator, "seconds": seconds, **found}
+
+
+async def found_of(
     judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
-) -> Record:
-    """What became of one mutant."""
-    began = time.monotonic()
-    found: dict[str, Any] = {"status": "undecided", "why": f"not done within {judging.mutant_seconds:g} s"}
+) -> Found:
+    """What became of one mutant, within its time. Raises a Refusal where it cannot be judged."""
     if mutant.function in known["never_launched"]:
-        found = {"status": "unreached", "why": "its kernel is never launched"}
-    else:
-        with anyio.move_on_after(judging.mutant_seconds):
-            found = await outcome(judging, validation, base, known, mutant)
-    return {
-        "problem": mutant.key,
-        "phase": PHASE,
-        "where": judging.where,
-        "digest": mutant.digest,
-        "id": mutant.id,
-        "operator": mutant.operator,
-        "seconds": round(time.monotonic() - began, 1),
-        **found,
-    }
+        return {"status": "unreached", "why": "its kernel is never launched"}
+    with anyio.move_on_after(judging.mutant_seconds):
+        return await outcome(judging, validation, base, known, mutant)
+    return {"status": "undecided", "why": f"not done within {judging.mutant_seconds:g} s"}
 
 
 async def outcome(
     judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
-) -> dict[str, Any]:
+) -> Found:
     """refused; limited, where the verdict names a limit that the base has not; survived, or unreached."""
     name = mutant.digest
     path = judging.folder / f"{name}.py"
     path.write_text(mutant.text, encoding="utf-8")
-    try:
-        verdict = await validation.verdict(judging.request(base, path), name)
-    except Refusal as refusal:
-        return {"status": "undecided", "why": str(refusal)}
+    verdict = await validation.verdict(judging.request(base, path), name)
     if verdict.verdict == "failed":
         first = next((case for case in verdict.cases if case.status in WRONG), None)
         how = first.status if first else "violation"
@@ -130,4 +130,4 @@ async def outcome(
 
 def limits_of(verdict: Verdict) -> list[str]:
     """The limits without the lines that show them."""
-    return sorted(f"{limit.kind} of {limit.subject}" for limit in verdict.limits)
+    return sorted({f"{limit.kind}: {limit.subject}" for limit in verdict.limits})

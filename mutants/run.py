@@ -121,7 +121,7 @@ class MutantRun:
         needed = [base for base in bases if of_base[base]]
         unknown = [base for base in needed if not self.is_known(base.name, digest_of(base.text))]
         self.left = len(unknown) + len(waiting)
-        print(f"{len(mutants)} mutants of {len(bases)} kernels; {len(waiting)} are to be judged", flush=True)
+        print(f"{len(mutants)} mutants, of which {len(waiting)} are to be judged", flush=True)
         await side_by_side(self.jobs, [partial(self.judge_base, base) for base in unknown])
         await side_by_side(
             self.jobs,

@@ -16,6 +16,8 @@ HEAD = (
 )
 RULE = "|---|---|--:|--:|--:|--:|--:|--:|--:|"
 COLUMNS = ("unreached", "equivalent", "refused", "limited", "survived")
+SAMPLE = 80
+"""Mutants that `make test-corpora` judges again."""
 
 
 def status_of(record: Record, same: Mapping[str, str]) -> str:
@@ -55,10 +57,23 @@ def survivors(records: Sequence[Record]) -> list[str]:
     return lines
 
 
+def sample_of(records: Iterable[Record]) -> list[str]:
+    """The keys of SAMPLE mutants that were refused, of all operators alike, the quickest first of each."""
+    turns: Counter[str] = Counter()
+    ranked = []
+    for record in sorted(records, key=lambda r: float(r.get("seconds", 0))):
+        if record["status"] == "refused":
+            turns[record["operator"]] += 1
+            ranked.append((turns[record["operator"]], str(record["problem"])))
+    return sorted(key for _, key in sorted(ranked)[:SAMPLE])
+
+
 def write_table(out: Path, records: Records) -> Path:
-    """Write `table.md` into the folder."""
+    """Write `table.md` into the folder, and beside it `sample.txt`: refused mutants, a key a line."""
     path = out / "table.md"
     path.write_text(markdown(records.last.values(), equivalents()), encoding="utf-8")
+    sample = "".join(f"{key}\n" for key in sample_of(records.last.values()))
+    (out / "sample.txt").write_text(sample, encoding="utf-8")
     return path
 
 

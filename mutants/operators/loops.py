@@ -43,12 +43,8 @@ def bounds_of(node: ast.For, site: Site) -> tuple[ast.expr | None, ast.expr, str
 @in_kernels(ast.AugAssign)
 def sum_overwritten(node: ast.AugAssign, site: Site) -> Iterator[Edit]:
     """`total += x` becomes `total = x`."""
-    operator = site.code.text[site.code.end(node.target) : site.code.start(node.value)]
-    yield Edit(
-        site.code.end(node.target),
-        site.code.start(node.value),
-        operator[: operator.index("=") - 1] + operator[operator.index("=") :],
-    )
+    target, value = site.code.written(node.target), site.code.written(node.value)
+    yield site.code.replaced(node, f"{target} = {value}")
 
 
 @in_kernels(ast.For)
