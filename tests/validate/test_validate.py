@@ -40,6 +40,13 @@ async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge, tmp_
     assert "triton.cdiv" in verdict.next_step
 
 
+async def test_for_the_decision_alone_no_size_is_tried_after_a_wrong_one(judge: Judge) -> None:
+    wrong = KERNELS / "wrong" / "drops_tail.py"
+    verdict = await judge(wrong, cases=("N=32", "N=100", "N=64"), stop_at_first_failure=True)
+    assert verdict.verdict == "failed"
+    assert {c.name: c.status for c in verdict.cases} == {"N=32": "passed", "N=100": "failed"}
+
+
 async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_is_declared(
     judge: Judge, tmp_path: Path
 ) -> None:

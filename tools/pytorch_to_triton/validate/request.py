@@ -37,3 +37,5 @@ class ValidationRequest(Value):
     """Names of the cases to run; none: all of the plan."""
     limit_elements: Annotated[int | None, NOT_REPEATED] = None
     """Elements of the largest case; None: what suits the runtime."""
+    stop_at_first_failure: Annotated[bool, NOT_REPEATED] = False
+    """Whether the cases after a wrong one are left out: for who wants the decision alone."""

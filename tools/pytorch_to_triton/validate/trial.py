@@ -18,6 +18,7 @@ from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
+from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
 from pytorch_to_triton.validate.lane import CrashCount, Lane, LostAnswer
@@ -105,15 +106,19 @@ class ValidationTrial:
     policy: Policy
     reference: ReferenceProcess
     candidate: CandidateWorkers
+    only_decision: bool = False
+    """Whether cases after a unit with a wrong one are left out."""
     undo_trials: bool = False
     """Whether what autotuned kernels do on trial is undone before the launch that counts."""
 
     async def run(self, cases: Sequence[Case], listener: ProgressListener | None = None) -> list[JudgedCase]:
         """Run both sides on the cases, and judge each, in their order."""
         done: dict[str, JudgedCase] = {}
-        for batch in batches(cases):
+        for batch in batches(cases, 0 if self.only_decision else BATCH_ELEMENTS):
             done |= await TrialRun(self, listener, len(cases), done).of(batch)
-        return [done[case.name] for case in cases]
+            if self.only_decision and any(is_surely_wrong(one.result) for one in done.values()):
+                break
+        return [done[case.name] for case in cases if case.name in done]
 
     async def finish(self, judged: Sequence[JudgedCase], last: Case | None) -> list[JudgedCase]:
         """What was judged, once the candidate's processes have ended.
@@ -236,13 +241,18 @@ def units(cases: Sequence[Case]) -> list[Unit]:
     return list(found.values())
 
 
-def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """The cases, unit by unit, in lists that hold BATCH_ELEMENTS at most, and one unit at least."""
+def is_surely_wrong(result: CaseResult) -> bool:
+    """Whether the case fails whatever the others show: where strides are large, it may be a limit."""
+    return result.status in WRONG and result.group != "large_stride"
+
+
+def batches(cases: Sequence[Case], most_elements: int = BATCH_ELEMENTS) -> Iterator[list[Case]]:
+    """The cases, unit by unit, in lists that hold so many elements at most, and one unit at least."""
     batch: list[Case] = []
     held = 0
     for unit in units(cases):
         elements = sum(case.elements for case in unit)
-        if batch and held + elements > BATCH_ELEMENTS:
+        if batch and held + elements > most_elements:
             yield batch
             batch, held = [], 0
         batch += unit

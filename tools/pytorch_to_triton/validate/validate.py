@@ -155,7 +155,9 @@ class Validation:
         await self.reference.stage(request.candidate, name)
         secret = (places.runs(), *(t.path.resolve() for t in (self.reference.target, request.candidate)))
         candidate_workers = CandidateWorkers(setting, request.candidate, name, secret)
-        trial = ValidationTrial(setting, Policy(request.allow_torch), self.reference, candidate_workers)
+        policy = Policy(request.allow_torch)
+        only_decision = request.stop_at_first_failure
+        trial = ValidationTrial(setting, policy, self.reference, candidate_workers, only_decision)
         memory = MemoryCheck()
         try:
             tools = TOOLS if request.thorough else ()
@@ -169,7 +171,9 @@ class Validation:
             if not request.cases:
                 results = without_timeouts(results, cases, declaration)
                 plan = plan.model_copy(update={"skipped": (*plan.skipped, *not_judged(results))})
-            reduction = None if request.cases else await reduce_failure(trial, builder, cases, results)
+            reduction = None
+            if not (request.cases or only_decision):
+                reduction = await reduce_failure(trial, builder, cases, results)
             results = [*results, *reduction.further(results)] if reduction else results
         finally:
             await candidate_workers.close()

@@ -1,0 +1,133 @@
+"""Mutants judged by `validate`, with its ordinary plan, until the first wrong case."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from kernelbench.records import Record
+from mutants.bases import Base
+from mutants.mutate import Mutant, digest_of, with_tripwire
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton.schema.target import Target
+from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.validate.conclusion import WRONG
+from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.validate import Validation, open_validation
+
+PHASE = "validate"
+Found = dict[str, Any]
+"""The status of a mutant, why, and of a refused one how its first wrong `case` ended."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How mutants are judged, and where their files lie meanwhile."""
+
+    worker: WorkerClient
+    runtime: Runtime
+    folder: Path
+    seed: int
+    call_seconds: float
+    """For each call of a mutant."""
+    mutant_seconds: float
+    """For all of a mutant: then nothing is known of it."""
+
+    @property
+    def where(self) -> str:
+        return "interpreter" if self.runtime.interpreter else "device"
+
+    def request(self, base: Base, path: Path) -> ValidationRequest:
+        return ValidationRequest(
+            candidate=Target(path=path),
+            reference=Target(path=base.path),
+            backward=base.backward,
+            allow_torch=frozenset(base.calls),
+            seed=self.seed,
+            seconds=self.call_seconds,
+            stop_at_first_failure=True,
+        )
+
+
+async def judge_base(judging: Judging, base: Base) -> Record:
+    """The verdict on the unchanged kernel: what it names as limits is none of its mutants' doing."""
+    request = judging.request(base, base.path)
+    async with open_validation(judging.worker, request, judging.runtime) as validation:
+        verdict = await validation.verdict(request, "base")
+    known = {"limits": limits_of(verdict), "never_launched": verdict.never_launched}
+    about = {"problem": base.name, "phase": PHASE, "where": judging.where, "digest": digest_of(base.text)}
+    return {**about, "status": verdict.verdict, "why": verdict.summary, **known}
+
+
+async def judge(
+    judging: Judging, base: Base, known: Record, mutants: Sequence[Mutant], add: Callable[[Record], None]
+) -> None:
+    """Judge mutants of one base, one after the other; each is added as it is done.
+
+    After one that was not decided a fresh reference takes the rest: the old one may be out of step.
+    """
+    waiting = deque(mutants)
+    while waiting:
+        began = time.monotonic()
+        found: Found = {}
+        try:
+            async with open_validation(
+                judging.worker, judging.request(base, base.path), judging.runtime
+            ) as validation:
+                while waiting and found.get("status") != "undecided":
+                    began = time.monotonic()
+                    found = await found_of(judging, validation, base, known, waiting[0])
+                    add(record_of(judging, waiting.popleft(), found, began))
+        except Refusal as refusal:
+            add(record_of(judging, waiting.popleft(), {"status": "undecided", "why": str(refusal)}, began))
+
+
+def record_of(judging: Judging, mutant: Mutant, found: Found, began: float) -> Record:
+    about = {"problem": mutant.key, "phase": PHASE, "where": judging.where, "digest": mutant.digest}
+    seconds = round(time.monotonic() - began, 1)
+    return {**about, "id": mutant.id, "operator": mutant.operator, "seconds": seconds, **found}
+
+
+async def found_of(
+    judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
+) -> Found:
+    """What became of one mutant, within its time. Raises a Refusal where it cannot be judged."""
+    if mutant.function in known["never_launched"]:
+        return {"status": "unreached", "why": "its kernel is never launched"}
+    with anyio.move_on_after(judging.mutant_seconds):
+        return await outcome(judging, validation, base, known, mutant)
+    return {"status": "undecided", "why": f"not done within {judging.mutant_seconds:g} s"}
+
+
+async def outcome(
+    judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
+) -> Found:
+    """refused; limited, where the verdict names a limit that the base has not; survived, or unreached."""
+    name = mutant.digest
+    path = judging.folder / f"{name}.py"
+    path.write_text(mutant.text, encoding="utf-8")
+    verdict = await validation.verdict(judging.request(base, path), name)
+    if verdict.verdict == "failed":
+        first = next((case for case in verdict.cases if case.status in WRONG), None)
+        how = first.status if first else "violation"
+        return {"status": "refused", "how": how, "case": first.name if first else "", "why": verdict.summary}
+    if limits := [limit for limit in limits_of(verdict) if limit not in known["limits"]]:
+        return {"status": "limited", "why": "; ".join(limits)}
+    path.write_text(with_tripwire(base.text, mutant.line), encoding="utf-8")
+    wired = await validation.verdict(judging.request(base, path), f"{name}-tripwire")
+    if wired.verdict == verdict.verdict and limits_of(wired) == limits_of(verdict):
+        return {"status": "unreached", "why": "no case runs this line"}
+    return {"status": "survived", "why": verdict.summary}
+
+
+def limits_of(verdict: Verdict) -> list[str]:
+    """The limits without the lines that show them."""
+    return sorted({f"{limit.kind}: {limit.subject}" for limit in verdict.limits})

@@ -1,0 +1,184 @@
+"""Make mutants of right kernels, and see which of them `validate` refuses: `python -m mutants.run`.
+
+Results are kept as they come. Run again, it goes on where it ended; what has changed is judged again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from kernelbench.records import Record, Records
+from mutants.bases import Base, drafted, functions, references
+from mutants.judging import PHASE, Judging, judge, judge_base
+from mutants.mutate import Mutant, digest_of, mutants_of, selected
+from mutants.table import write_table
+from pytorch_to_triton.errors import Refusal
+from pytorch_to_triton.jobs.client import WorkerClient, open_client
+from pytorch_to_triton.schema.job import Runtime
+from pytorch_to_triton_server.machine import choose_runtime
+
+RESULTS = Path("benchmarks/mutants")
+AT_A_TIME = 16
+"""Mutants that share one reference: its truths are computed once for them."""
+Task = Callable[[], Awaitable[None]]
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__.partition("\n")[0])
+    parser.add_argument("--bases", default=("*",), type=words, help="patterns such as softmax,*_draft")
+    parser.add_argument("--operators", default=("*",), type=words, help="patterns such as mask_*")
+    parser.add_argument("--most", default=1, type=int, help="of an operator in each function; 0: all")
+    parser.add_argument("--sample", type=int, help="only so many, of all operators alike")
+    parser.add_argument("--out", default=RESULTS, type=Path, help=f"the results folder; default: {RESULTS}")
+    parser.add_argument("--device", default="interpreter", choices=("auto", "cuda", "interpreter"))
+    parser.add_argument("--jobs", default=os.cpu_count() or 1, type=int, help="mutants at once")
+    parser.add_argument("--seed", default=7, type=int)
+    parser.add_argument("--timeout", default=60.0, type=float, help="seconds for each call of a mutant")
+    parser.add_argument("--seconds-per-mutant", default=1200.0, type=float)
+    parser.add_argument("--deadline", type=float, help="end cleanly after so many seconds")
+    parser.add_argument("--list", action="store_true", help="name the mutants, and judge none")
+    return parser.parse_args(given)
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+async def run(given: argparse.Namespace) -> int:
+    """Judge the chosen mutants of which nothing is known yet; the exit status."""
+    out = given.out.resolve()
+    (out / "drafts").mkdir(parents=True, exist_ok=True)
+    records = Records(out / "records.jsonl")
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_client() as worker:
+            # Within the client's block: what is cancelled here, the client still ends in an orderly way.
+            with anyio.move_on_after(given.deadline) as limit:
+                runtime = await choose_runtime(worker, given.device)
+                bases = await bases_of(worker, runtime, given, out / "drafts")
+                mutants = selected(
+                    [m for base in bases for m in mutants_of(base.name, base.text)],
+                    given.operators,
+                    given.most,
+                    given.sample,
+                )
+                if given.list:
+                    print("\n".join(f"{m.id}  {m.before} => {m.after}" for m in mutants))
+                    return 0
+                judging = Judging(
+                    worker, runtime, Path(folder), given.seed, given.timeout, given.seconds_per_mutant
+                )
+                await MutantRun(judging, records, given.jobs).judge(bases, mutants)
+    if limit.cancelled_caught:
+        print(f"Not done within {given.deadline:g} s. The same command goes on from here.")
+    print(f"{write_table(out, records)} is written.")
+    return 0
+
+
+async def bases_of(
+    worker: WorkerClient, runtime: Runtime, given: argparse.Namespace, folder: Path
+) -> list[Base]:
+    """The chosen kernels, by name; drafts are made afresh, into the folder."""
+    bases = references(given.bases)
+
+    async def add(name: str, make: Callable[[], Awaitable[Base]]) -> None:
+        bases.append(await make())
+        print(f"drafted {name}", file=sys.stderr, flush=True)
+
+    makes = {
+        name: partial(drafted, worker, runtime, name, target, folder)
+        for name, target in functions(folder, given.bases).items()
+    }
+    await side_by_side(given.jobs, [partial(add, name, make) for name, make in makes.items()])
+    return sorted(bases, key=lambda base: base.name)
+
+
+@dataclass
+class MutantRun:
+    """Mutants being judged, several at once."""
+
+    judging: Judging
+    records: Records
+    jobs: int
+    left: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    async def judge(self, bases: Sequence[Base], mutants: Sequence[Mutant]) -> None:
+        """Judge what is not known yet: first each kernel itself, which must pass."""
+        waiting = [m for m in mutants if not self.is_known(m.key, m.digest)]
+        of_base = {base: [m for m in waiting if m.base == base.name] for base in bases}
+        needed = [base for base in bases if of_base[base]]
+        unknown = [base for base in needed if not self.is_known(base.name, digest_of(base.text))]
+        self.left = len(unknown) + len(waiting)
+        print(f"{len(mutants)} mutants, of which {len(waiting)} are to be judged", flush=True)
+        await side_by_side(self.jobs, [partial(self.judge_base, base) for base in unknown])
+        await side_by_side(
+            self.jobs,
+            [
+                partial(self.judge_some, base, of_base[base][start : start + AT_A_TIME])
+                for base in needed
+                for start in range(0, len(of_base[base]), AT_A_TIME)
+            ],
+        )
+
+    async def judge_base(self, base: Base) -> None:
+        self.add(await judge_base(self.judging, base))
+
+    async def judge_some(self, base: Base, mutants: Sequence[Mutant]) -> None:
+        known = self.record_of(base.name)
+        if known is not None and known["status"] == "passed":
+            await judge(self.judging, base, known, mutants, self.add)
+
+    def is_known(self, key: str, digest: str) -> bool:
+        record = self.record_of(key)
+        return record is not None and record["digest"] == digest
+
+    def record_of(self, key: str) -> Record | None:
+        return self.records.of(key, PHASE, self.judging.where)
+
+    def add(self, record: Record) -> None:
+        self.records.add(record)
+        self.left -= 1
+        seconds, what = time.monotonic() - self.began, record.get("id", record["problem"])
+        said = str(record.get("how") or record["why"])[:100]
+        print(f"{seconds:7.1f} s  {record['status']:9}  {what} ({said})  {self.left} wait", flush=True)
+
+
+async def side_by_side(count: int, tasks: Iterable[Task]) -> None:
+    """All of the tasks, so many at once."""
+    waiting = deque(tasks)
+
+    async def lane() -> None:
+        while waiting:
+            await waiting.popleft()()
+
+    async with anyio.create_task_group() as group:
+        for _ in range(min(count, len(waiting))):
+            group.start_soon(lane)
+
+
+def main() -> int:
+    """The exit status: 0 where the results are written, 2 for a mistake in the call, 3 without a GPU."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # many processes side by side, each with small tensors
+    try:
+        return anyio.run(run, arguments())
+    except Refusal as refusal:
+        print(refusal, file=sys.stderr)
+        return refusal.exit_code
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
