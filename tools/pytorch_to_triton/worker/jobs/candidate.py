@@ -20,6 +20,7 @@ from ..calls.exchange import CallInputs, Exchange, mapped, outputs_of, written_t
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
+from ..compilation import compile_otherwise
 from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
@@ -48,6 +49,8 @@ def work(
     A candidate that leaves the device unusable ends the job early.
     """
     report.during("load")
+    if setting["compilation"] is not None:
+        compile_otherwise(setting["compilation"])
     rotation = None if interpreting() else Rotation(turn)
     exchange = Exchange(Path(setting["folder"]))
     redirect(exchange.read_staging(setting["side"]))
