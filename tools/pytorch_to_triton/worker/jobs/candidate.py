@@ -49,11 +49,11 @@ def work(
     A candidate that leaves the device unusable ends the job early.
     """
     report.during("load")
-    if setting["compilation"] is not None:
-        compile_otherwise(setting["compilation"])
     rotation = None if interpreting() else Rotation(turn)
     exchange = Exchange(Path(setting["folder"]))
     redirect(exchange.read_staging(setting["side"]))
+    if setting["compilation"] is not None:
+        compile_otherwise(setting["compilation"])
     observer = Observer(
         [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],
