@@ -19,7 +19,7 @@ from pytorch_to_triton.doctor.doctor import concluded, seen
 from pytorch_to_triton.doctor.facts import Inquiry, in_thread
 from pytorch_to_triton.doctor.kernels import KernelTrial, check_kernel
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen
-from pytorch_to_triton.hardware.versions import Device, Versions
+from pytorch_to_triton.hardware.versions import Assembler, Device, Versions
 from pytorch_to_triton.schema.diagnosis import CheckResult, Diagnosis
 from pytorch_to_triton_server.cli import main
 from pytorch_to_triton_server.doctor_clients import client_checks
@@ -64,6 +64,11 @@ def on_gpu(versions: Versions, driver: gpu.DriverState | NotSeen = DRIVER) -> Ch
     return stack.check_torch_on_gpu(versions, around, driver, NODES if driver is DRIVER else ())
 
 
+def with_ptxas(version: str, triton: str = "3.6.0") -> Versions:
+    assemblers = (Assembler(version=version, path="/bin/ptxas"),)
+    return VERSIONS.model_copy(update={"assemblers": assemblers, "triton": triton})
+
+
 CPU = VERSIONS.model_copy(update={"devices": (), "cuda": None, "torch": "2.11.0+cpu"})
 NEWER = VERSIONS.model_copy(update={"devices": (), "cuda": "14.1"})
 GONE = VERSIONS.model_copy(update={"devices": ()})
@@ -97,6 +102,9 @@ JUDGED: tuple[tuple[CheckOutcome, str, str, str], ...] = (
     (stack.check_triton(VERSIONS.model_copy(update={"triton": "3.5.1"})), "failed", "too old", "3.6"),
     (stack.check_triton(VERSIONS.model_copy(update={"triton": "4.0"})), "warning", "newer", "Update"),
     (stack.check_assembler(HERE), "ok", "ptxas 12.8", ""),
+    (stack.check_miscompilations(with_ptxas("12.8")), "warning", "triton/issues/9433", "ptxas 13.3 or newer"),
+    (stack.check_miscompilations(with_ptxas("13.4", "3.9.0")), "ok", "Triton 3.9.0 with ptxas 13.4", ""),
+    (stack.check_miscompilations(CPU), "not here", "no GPU of NVIDIA's", ""),
     (stack.check_assembler(HERE.model_copy(update={"assembler": ""})), "failed", "no ptxas", "wheel"),
     (stack.check_compiler(HERE, needed=True), "ok", "gcc", ""),
     (check_kernel(KernelTrial(seconds=0.5, seen="on NVIDIA H200"), "on the GPU"), "ok", "0.5 s", ""),

@@ -42,6 +42,7 @@ def judged(facts: MachineFacts) -> Iterator[CheckResult]:
     yield result(STACK, "torch on the GPU", on_gpu)
     yield result(STACK, "Triton", stack.check_triton(worker.versions))
     yield result(STACK, "assembler", stack.check_assembler(worker.surroundings))
+    yield result(STACK, "known miscompilations", stack.check_miscompilations(worker.versions))
     yield result(STACK, "C compiler", stack.check_compiler(worker.surroundings, needed=has_gpu))
     yield result(KERNELS, "interpreted", kernels.check_kernel(facts.interpreted, "interpreted"))
     yield result(KERNELS, "compiled", kernels.check_kernel(facts.compiled, "compiled"))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pytorch_to_triton.doctor.gpu import DeviceNode, DriverState
 from pytorch_to_triton.doctor.outcomes import CheckOutcome, NotSeen, absent, broken, doubtful, fine
+from pytorch_to_triton.hardware.miscompilations import concerning
 from pytorch_to_triton.hardware.versions import Versions
 from pytorch_to_triton.schema.value import Value
 from pytorch_to_triton.triton_api.history import history
@@ -118,6 +119,24 @@ def check_assembler(surroundings: Surroundings | NotSeen) -> CheckOutcome:
             "Install Triton again from its wheel, which has it, or name one with TRITON_PTXAS_PATH.",
         )
     return fine(f"{surroundings.assembler}.")
+
+
+def check_miscompilations(versions: Versions | NotSeen) -> CheckOutcome:
+    """Whether kernels are known to be compiled wrongly by these versions on the first GPU."""
+    if isinstance(versions, NotSeen):
+        return absent("It was not asked: the worker does not start.")
+    if not versions.devices or not versions.assemblers:
+        return absent("There is no GPU of NVIDIA's that torch could use.")
+    with_these = f"Triton {versions.triton} with ptxas {versions.assemblers[0].version}"
+    where = f"on {versions.devices[0].name}"
+    if not (known := concerning(versions)):
+        return fine(f"{with_these} is not known to compile anything wrongly {where}.")
+    what = "; ".join(f"{entry.name} ({entry.sources[0]})" for entry in known)
+    fixes = dict.fromkeys(entry.avoid for entry in known)
+    return doubtful(
+        f"{with_these} may compile wrongly {where}: {what}.",
+        f"Validate such kernels on this GPU: a wrong one is told from a wrong compiler. {' '.join(fixes)}",
+    )
 
 
 def check_compiler(surroundings: Surroundings | NotSeen, *, needed: bool) -> CheckOutcome:

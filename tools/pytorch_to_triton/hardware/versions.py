@@ -21,6 +21,14 @@ class Device(Value):
     """As NVML knows it; None where torch does not report it."""
 
 
+class Assembler(Value):
+    """A ptxas."""
+
+    version: str
+    """Of the CUDA toolkit that it belongs to: 12.8."""
+    path: str
+
+
 class Versions(Value):
     """What a runtime's worker runs on."""
 
@@ -34,6 +42,8 @@ class Versions(Value):
     """The ROCm version that torch was built for; None for other builds."""
     devices: tuple[Device, ...]
     """Empty under the interpreter, which uses none."""
+    assemblers: tuple[Assembler, ...] = ()
+    """The one that Triton takes for the first device, then one of each other version, the newest first."""
 
 
 async def versions(worker: WorkerClient, runtime: Runtime) -> Versions:

@@ -56,6 +56,8 @@ class CandidateWorkers:
     """What the exchange folder calls the candidate."""
     secret: tuple[Path, ...]
     """Files and folders that are none of its business."""
+    compilation: "wire.Compilation | None" = None
+    """How its kernels are compiled, whatever their launches say."""
     lanes: list[Lane] = field(init=False)
     """On a device several processes; under the interpreter one, whose calls come in order."""
 
@@ -73,7 +75,7 @@ class CandidateWorkers:
         """
         arguments: wire.CandidateArguments = {
             "target": self.target.as_json(),
-            "setting": {**self.setting.shared, "side": self.name},
+            "setting": {**self.setting.shared, "side": self.name, "compilation": self.compilation},
             "secret": [str(path) for path in self.secret],
             "red_zone_bytes": red_zone_bytes,
         }

@@ -22,6 +22,7 @@ from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
+from pytorch_to_triton.validate.at_fault import Culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
@@ -39,6 +40,7 @@ from pytorch_to_triton.validate.notes import (
 )
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
+from pytorch_to_triton.validate.recompilation import find_culprit
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.refusals import milder_of, with_blame
@@ -175,10 +177,12 @@ class Validation:
             if not (request.cases or only_decision):
                 reduction = await reduce_failure(trial, builder, cases, results)
             results = [*results, *reduction.further(results)] if reduction else results
+            culprit = await culprit_behind(trial, cases, results, reduction, source)
         finally:
             await candidate_workers.close()
         seen = tuple(case.seen for case in judged)
-        return verdict_of(Findings(request, plan, tuple(results), seen, memory, reduction, source), trial)
+        found = Findings(request, plan, tuple(results), seen, memory, reduction, source, culprit)
+        return verdict_of(found, trial)
 
 
 async def tried(
@@ -212,6 +216,23 @@ async def retried(
         results += await trial.run(latest) if latest else []
         run += latest
     return run, results, milder
+
+
+async def culprit_behind(
+    trial: ValidationTrial,
+    cases: Sequence[Case],
+    results: Sequence[CaseResult],
+    reduction: Reduction | None,
+    source: str,
+) -> Culprit | None:
+    """What is at fault in the case to look at first, on a device; None where there is no such case."""
+    wrong = wrong_of(results)
+    if trial.setting.runtime.interpreter or not wrong:
+        return None
+    if reduction is not None:
+        return await find_culprit(trial, reduction.case, reduction.judged.result, source)
+    telling = most_telling(wrong)
+    return await find_culprit(trial, next(c for c in cases if c.name == telling.name), telling, source)
 
 
 def strictness_of(request: ValidationRequest) -> Strictness:
@@ -302,6 +323,8 @@ class Findings:
     reduction: Reduction | None
     source: str
     """Of the candidate's file."""
+    culprit: Culprit | None = None
+    """What is at fault, as far as other ways of running a wrong case show it."""
 
     def never_launched(self, launched: Collection[str]) -> tuple[str, ...]:
         """Kernels of the candidate's file that no case of the whole plan launched."""
@@ -321,7 +344,9 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     how = "under Triton's interpreter on CPU tensors" if interpreter else "compiled kernels on the device"
     behavior = behavior_of(found.observations)
     never_launched = found.never_launched(behavior.kernels)
+    culprit = found.culprit or Culprit("")
     notes = (
+        *filter(None, (culprit.sentence,)),
         *notes_of(found.observations, trial.policy),
         *notes_on_values(results),
         *note_on_confirmed(results),
@@ -331,7 +356,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     )
     return Verdict(
         summary=summary_of(decision, results, violations, found.plan.skipped, never_launched, takes),
-        next_step=next_step_of(decision, results, violations, never_launched),
+        next_step=culprit.step or next_step_of(decision, results, violations, never_launched),
         verdict=decision,
         candidate=str(found.request.candidate),
         reference=str(trial.reference.target),

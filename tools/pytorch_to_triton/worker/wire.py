@@ -196,9 +196,22 @@ ReferenceItem = (
 # Job `candidate`.
 
 
+class Compilation(TypedDict):
+    """How kernels are compiled, whatever their launches say."""
+
+    environment: dict[str, str]
+    """Variables that Triton reads when it compiles."""
+    one_stage: bool
+    """No loop is pipelined: num_stages=1."""
+    other_warps: bool
+    """num_warps=4, and 1 in the place of 4."""
+
+
 class CandidateSetting(ExchangeSetting):
     side: str
     """The candidate's name in the exchange folder."""
+    compilation: Compilation | None
+    """None: as launches say."""
 
 
 class CandidateArguments(TypedDict):

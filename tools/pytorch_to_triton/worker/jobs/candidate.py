@@ -21,6 +21,7 @@ from ..calls.exchange import CallInputs, Exchange, mapped, outputs_of, written_t
 from ..calls.generate import large_strides
 from ..calls.gradients import gradcheck_failure, with_gradients
 from ..calls.tensors import Outputs, leaves, output_of, read_values, same_output, write_outputs
+from ..compilation import compile_otherwise
 from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
@@ -57,6 +58,8 @@ def work(
     tuning = UntimedTuning(INTERPRETED_TRIALS if interpreting() else TRIALS)
     exchange = Exchange(Path(setting["folder"]))
     redirect(exchange.read_staging(setting["side"]))
+    if setting["compilation"] is not None:
+        compile_otherwise(setting["compilation"])
     observer = Observer(
         [*map(Path, secret), *exchange.secret],
         [report.folder, exchange.folder],

@@ -6,13 +6,15 @@ from typing import Any
 import torch
 import triton
 
+from ..assemblers import SM_90, assemblers
 from ..job_report import JobReport
 from ..runtime import interpreting
 
 
 def work(report: JobReport) -> dict[str, Any]:
-    """Versions of Python, torch and Triton, and the devices that compiled kernels can run on."""
+    """Versions of Python, torch, Triton and ptxas, and the devices that compiled kernels can run on."""
     report.during("versions")
+    devices = [] if interpreting() else _devices()
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -20,8 +22,17 @@ def work(report: JobReport) -> dict[str, Any]:
         "interpreter": interpreting(),
         "cuda": torch.version.cuda,
         "rocm": torch.version.hip,
-        "devices": [] if interpreting() else _devices(),
+        "devices": devices,
+        "assemblers": [] if interpreting() or torch.version.hip else assemblers(_architecture(devices)),
     }
+
+
+def _architecture(devices: list[dict[str, Any]]) -> int:
+    """90 for compute capability 9.0."""
+    if not devices:
+        return SM_90
+    major, minor = devices[0]["capability"]
+    return int(10 * major + minor)
 
 
 def _devices() -> list[dict[str, Any]]:

@@ -1,0 +1,79 @@
+"""A known miscompilation is named only for kernels that show what is compiled wrongly."""
+
+from pathlib import Path
+from textwrap import indent
+from typing import get_args
+
+from pytorch_to_triton.hardware.miscompilations import MISCOMPILATIONS, Pattern
+from pytorch_to_triton.validate.compiler_patterns import PATTERNS, fitting
+from pytorch_to_triton.validate.host_code import functions, is_kernel, parsed
+
+from ..hardware.test_miscompilations import machine
+
+REFERENCE_KERNELS = Path(__file__).parents[2] / "reference_kernels"
+SHOWN: dict[Pattern, tuple[str, ...]] = {
+    "transposed_result": (
+        "s = tl.dot(a, b)\nout = tl.dot(tl.trans(s.to(tl.float16)), c)",
+        "s = tl.dot(a, b) * 2\nturned = s.T\nout += tl.dot(c, turned)",
+    ),
+    "register_operand": (
+        "for i in range(n):\n    acc = tl.dot(p.to(tl.float16), v, acc)",
+        "q = tl.load(q_ptr)\nq = q * 2\nfor i in range(n):\n    acc = tl.dot(q, tl.load(k_ptr), acc)",
+    ),
+    "remainder_of_index": (
+        "i = tl.arange(0, 1024)\ntl.store(out_ptr + i // 28 * 28 + i % 28, x)",
+        "i = row * 8 + tl.arange(0, 8)\nj = (i + 1) % 1000",
+    ),
+    "two_dots_into_one": (
+        "for i in range(n):\n    acc = tl.dot(a, b, acc)\n    acc = tl.dot(c, d, acc)",
+        "for i in range(n):\n    acc += tl.dot(a, b)\n    acc += tl.dot(c, d)",
+    ),
+}
+NOT_SHOWN: dict[Pattern, tuple[str, ...]] = {
+    "transposed_result": ("k = tl.load(k_ptr)\ns = tl.dot(q, tl.trans(k))\nout = tl.dot(s, v)",),
+    "register_operand": (
+        "q = tl.load(q_ptr)\nfor i in range(n):\n    acc = tl.dot(q, tl.load(k_ptr), acc)",
+        "s = tl.dot(q * 2, k)",
+    ),
+    "remainder_of_index": (
+        "row = tl.program_id(0) % rows\ni = tl.arange(0, 8)\nx = tl.load(x_ptr + row + i)",
+    ),
+    "two_dots_into_one": (
+        "for i in range(n):\n    s = tl.dot(q, k)\n    acc = tl.dot(s, v, acc)",
+        "acc = tl.dot(a, b)\nacc = tl.dot(c, d, acc)",
+    ),
+}
+
+
+def kernel(body: str) -> str:
+    return f"@triton.jit\ndef kernel(out_ptr):\n{indent(body, '    ')}\n"
+
+
+def shown(source: str) -> set[Pattern]:
+    kernels = [one for one in functions(parsed(source)) if is_kernel(one)]
+    return {name for name, shows in PATTERNS.items() if any(map(shows, kernels))}
+
+
+def test_each_pattern_is_seen_where_it_is_and_not_where_it_is_not() -> None:
+    assert set(PATTERNS) == set(SHOWN) == set(NOT_SHOWN) == set(get_args(Pattern))
+    for name in PATTERNS:
+        for body in SHOWN[name]:
+            assert name in shown(kernel(body)), body
+        for body in NOT_SHOWN[name]:
+            assert name not in shown(kernel(body)), body
+
+
+def test_the_attention_that_ptxas_compiled_wrongly_shows_its_pattern_and_an_addition_none() -> None:
+    attention = (REFERENCE_KERNELS / "flash_attention.py").read_text()
+    addition = (REFERENCE_KERNELS / "vector_add.py").read_text()
+    assert "register_operand" in shown(attention)
+    assert shown(addition) == set()
+
+
+def test_an_entry_fits_where_both_the_machine_and_the_source_do() -> None:
+    source = kernel(SHOWN["transposed_result"][0])
+    entry = next(entry for entry in MISCOMPILATIONS if entry.pattern == "transposed_result")
+    assert fitting(source, machine("3.6.0", "12.8")) == (entry,)
+    assert fitting(source, machine("3.7.1", "12.8")) == ()
+    assert fitting(kernel("pass"), machine("3.6.0", "12.8")) == ()
+    assert fitting("not Python", machine("3.6.0", "12.8")) == ()

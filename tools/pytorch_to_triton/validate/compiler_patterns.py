@@ -1,0 +1,97 @@
+"""Whether kernels show what is known to be compiled wrongly. Source alone is looked at; nothing is run."""
+
+import ast
+from collections.abc import Callable, Iterator
+
+from pytorch_to_triton.hardware.miscompilations import Miscompilation, Pattern, concerning
+from pytorch_to_triton.hardware.versions import Versions
+from pytorch_to_triton.validate.host_code import functions, is_kernel, parsed
+
+Test = Callable[[ast.AST], bool]
+LOADS = ("load", "load_tile")
+
+
+def fitting(source: str, versions: Versions) -> tuple[Miscompilation, ...]:
+    """The known miscompilations that concern this machine and that a kernel of the file shows."""
+    kernels = [function for function in functions(parsed(source)) if is_kernel(function)]
+    return tuple(entry for entry in concerning(versions) if any(map(PATTERNS[entry.pattern], kernels)))
+
+
+def transposed_result(kernel: ast.AST) -> bool:
+    """A tl.dot of what is transposed of a tl.dot's result."""
+    results = made_from(kernel, calls("dot"))
+
+    def turned(node: ast.AST) -> bool:
+        turns = calls("trans", "permute")(node) or (isinstance(node, ast.Attribute) and node.attr == "T")
+        return turns and holds(node, calls("dot"), results)
+
+    names = made_from(kernel, turned)
+    return any(holds(operand, turned, names) for dot in dots(kernel) for operand in dot.args[:2])
+
+
+def register_operand(kernel: ast.AST) -> bool:
+    """A tl.dot in a loop whose first operand is computed, and not a tile as it was loaded."""
+    computed = {name for name, value in assignments(kernel) if not calls(*LOADS)(value)}
+    first = [dot.args[0] for loop in loops(kernel) for dot in dots(loop) if dot.args]
+    return any(not isinstance(operand, ast.Name) or operand.id in computed for operand in first)
+
+
+def two_dots_into_one(kernel: ast.AST) -> bool:
+    """Two tl.dot in one loop whose results have one name."""
+    given = [[n for n, value in assignments(loop) if holds(value, calls("dot"))] for loop in loops(kernel)]
+    return any(len(set(names)) < len(names) for names in given)
+
+
+def remainder_of_index(kernel: ast.AST) -> bool:
+    """A remainder or quotient of what is made from tl.arange."""
+    indices = made_from(kernel, calls("arange"))
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod | ast.FloorDiv)
+        and holds(node.left, calls("arange"), indices)
+        for node in ast.walk(kernel)
+    )
+
+
+PATTERNS: dict[Pattern, Test] = {
+    "transposed_result": transposed_result,
+    "register_operand": register_operand,
+    "remainder_of_index": remainder_of_index,
+    "two_dots_into_one": two_dots_into_one,
+}
+
+
+def calls(*names: str) -> Test:
+    """Whether a node is a call of a function or method with one of these names."""
+    return lambda node: isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in names
+
+
+def dots(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and calls("dot")(node)]
+
+
+def loops(kernel: ast.AST) -> list[ast.AST]:
+    return [node for node in ast.walk(kernel) if isinstance(node, ast.For | ast.While)]
+
+
+def assignments(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Each name with a value that it is given, or that is added to it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [name for target in targets for name in ast.walk(target)]
+            yield from ((name.id, node.value) for name in names if isinstance(name, ast.Name))
+
+
+def holds(node: ast.AST, is_origin: Test, names: frozenset[str] = frozenset()) -> bool:
+    """Whether an origin or one of these names is in it."""
+    parts = ast.walk(node)
+    return any(is_origin(part) or (isinstance(part, ast.Name) and part.id in names) for part in parts)
+
+
+def made_from(kernel: ast.AST, is_origin: Test) -> frozenset[str]:
+    """Names of values that are made from an origin, by way of any others."""
+    names: frozenset[str] = frozenset()
+    while further := {n for n, value in assignments(kernel) if holds(value, is_origin, names)} - names:
+        names |= further
+    return names
