@@ -101,7 +101,7 @@ def small_case(declaration: Declaration, point: dict[str, int]) -> Case | None:
         arguments = declaration.arguments(point)
     except BadDeclaration:
         return None
-    case = Case(name=point_name(point), group="requested", dims=point, arguments=arguments)
+    case = Case(name=point_name(point), group="beyond", dims=point, arguments=arguments)
     return case if case.elements <= MOST_ELEMENTS else None
 
 
