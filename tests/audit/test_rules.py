@@ -28,11 +28,12 @@ UNFIT = [
     if "tl.make_block_ptr" in file.read_text(encoding="utf-8")
     and (BLOCK_POINTERS is None or BLOCK_POINTERS.standing != "current")
 ]
-# language.py tries what only the interpreter, or only a newer Triton, takes.
+NO_KERNELS = ("run.py", "cuda_autocast.py", "language.py")
+"""Without kernels, or, language.py, with what only the interpreter or a newer Triton takes."""
 RIGHT = [
     *sorted(places.shipped("reference_kernels").glob("*.py")),
     *sorted((TESTS / "convert" / "draft" / "golden").glob("*.py")),
-    *sorted({*CHECKS.glob("*.py")} - {CHECKS / "run.py", CHECKS / "language.py", *UNFIT}),
+    *sorted({*CHECKS.glob("*.py")} - {CHECKS / name for name in NO_KERNELS} - {*UNFIT}),
 ]
 RULES = [rule for rule in all_rules() if rule.needs in (SourceKernel, SourceFile)]
 """Those on source; for the others see test_evidence_rules.py."""

@@ -287,7 +287,7 @@ async def test_versions_report_the_runtime_whatever_the_environment_says(
     assert not seen.interpreter
     assert seen.python == ".".join(map(str, sys.version_info[:3]))
     interpreted = await versions(worker, Runtime(python=sys.executable, interpreter=True))
-    assert interpreted == seen.model_copy(update={"interpreter": True, "devices": ()})
+    assert interpreted == seen.model_copy(update={"interpreter": True, "devices": (), "assemblers": ()})
 
 
 async def test_a_python_that_does_not_exist_is_refused(worker: WorkerClient, tmp_path: Path) -> None:

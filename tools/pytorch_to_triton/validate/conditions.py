@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
+from typing import get_args
 
-from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.inputs.case import Case, Fill
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.case_group import Group
 from pytorch_to_triton.validate.plan import NO_CHANGE, SEPARATOR, Change, PlanBuilder
@@ -12,6 +13,13 @@ from pytorch_to_triton.validate.plan import NO_CHANGE, SEPARATOR, Change, PlanBu
 def parts_of(label: str) -> list[str]:
     """The conditions that a label names: `bfloat16, x transposed, negative`."""
     return label.split(SEPARATOR) if label else []
+
+
+def names_values(name: str) -> bool:
+    """Whether a case's name says that its values are special: `N=3 bfloat16, negative`."""
+    last = parts_of(name.rpartition("=")[2])
+    words = " ".join(last).split(" ", 1)[-1]
+    return any(f" {fill.replace('_', ' ')} " in f" {words} " for fill in get_args(Fill))
 
 
 def combined_case(plan: PlanBuilder, point: Point, parts: Iterable[str]) -> Case | None:

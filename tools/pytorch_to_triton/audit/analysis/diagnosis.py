@@ -30,6 +30,7 @@ from pytorch_to_triton.validate.conclusion import (
     only_group,
     wrong_of,
 )
+from pytorch_to_triton.validate.conditions import names_values
 from pytorch_to_triton.validate.judge import MEMORY
 
 Diagnosis = Literal[
@@ -83,6 +84,10 @@ _VARIED: tuple[Group, ...] = ("special", "layout", "large_stride", "option", "re
 def _is_wrong(case: CaseResult) -> bool:
     """Whether its mismatches count: those of a limit only where an offset overflows."""
     return case.status != "limited" or case.group == "large_stride"
+
+
+def has_special_values(case: CaseResult) -> bool:
+    return case.group == "special" or (case.group == "combined" and names_values(case.name))
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ class Diagnoses:
     def _diagnosis_of_mismatch(self, found: Mismatch, case: CaseResult) -> Diagnosis:
         if found.kind == "mutates_input":
             return "input_changed"
-        if case.group == "special" and not self._plain_mismatches:
+        if has_special_values(case) and not self._plain_mismatches:
             return "unstable_results"
         if case.group in ("layout", "large_stride") and not self._is_plainly_wrong(case):
             if self._strides_are_ignored:
@@ -204,7 +209,7 @@ class Diagnoses:
         places = [mismatch.where for mismatch in found if mismatch.where not in (None, "everywhere")]
         if all(mismatch.kind == "unwritten" for mismatch in found):
             return "unwritten_output"
-        if not self._plain_mismatches and any(case.group == "special" for case in self._wrong):
+        if not self._plain_mismatches and any(map(has_special_values, self._wrong)):
             return "unstable_results"
         if all(mismatch.kind == "low_precision" for mismatch in found):
             return "low_precision_results"
