@@ -88,7 +88,7 @@ def value_changes(declaration: Declaration) -> dict[tuple[str, str], tuple[Chang
     tied = [name for name, spec in declaration.tensors().items() if spec.dtypes[0] in INTEGERS]
     changes: dict[tuple[str, str], tuple[Change, ...]] = {}
     for level, values in VALUES.items() if free else ():
-        of_all = () if values.of_each and len(free) < 2 else values.of_all
+        of_all = [fill for fill in values.of_all if len(free) > 1 or not fill.endswith("_ends")]
         if of_all:
             changes[level, ALL] = tuple(_in_all(fill, free, tied) for fill in of_all)
         for name in free if values.of_each else ():
