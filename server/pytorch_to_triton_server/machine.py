@@ -76,7 +76,7 @@ async def describe_machine(worker: WorkerClient, python: str | None = None) -> M
             else "validate and convert use the GPU by default."
         ),
         mode="interpreter" if runtime.interpreter else "cuda",
-        **found.model_dump(exclude={"interpreter"}),
+        **found.model_dump(exclude={"interpreter", "assemblers"}),
     )
 
 
