@@ -74,7 +74,7 @@ async def test_a_smaller_case_keeps_what_makes_the_large_one_fail(judge: Judge, 
     path = double_file(tmp_path, ("x * 2, mask", "tl.where(x == x, x * 2, 0.0), mask"))
     verdict = await judge(path)
     telling, mismatch = most_wrong(verdict)
-    assert (telling.group, mismatch.kind) == ("special", "not_propagated")
+    assert (telling.group, mismatch.kind) == ("combined", "not_propagated")
     assert verdict.smallest is not None
     assert verdict.smallest.split()[1:] == ["nan", "in", "x"]
     assert size_of(verdict.smallest) < size_of(telling.name)

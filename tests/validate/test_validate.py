@@ -26,7 +26,7 @@ async def test_an_honest_kernel_passes_cases_of_every_group(judge: Judge) -> Non
     assert verdict.verdict == "passed", verdict.summary
     assert statuses(verdict) == {"passed"}
     groups = {result.group for result in verdict.cases}
-    assert groups >= {"declared", "odd", "one", "empty", "layout", "special"}
+    assert groups >= {"declared", "repeat", "odd", "empty", "large_stride", "combined"}
 
 
 async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge, tmp_path: Path) -> None:
@@ -40,8 +40,10 @@ async def test_a_tail_is_reported_with_its_indices_and_values(judge: Judge, tmp_
     assert "triton.cdiv" in verdict.next_step
 
 
-async def test_for_the_decision_alone_no_size_is_tried_after_a_wrong_one(judge: Judge) -> None:
-    wrong = KERNELS / "wrong" / "drops_tail.py"
+async def test_for_the_decision_alone_no_size_is_tried_after_a_wrong_one(
+    judge: Judge, tmp_path: Path
+) -> None:
+    wrong = corpus_file(tmp_path, "wrong/drops_tail")
     verdict = await judge(wrong, cases=("N=32", "N=100", "N=64"), stop_at_first_failure=True)
     assert verdict.verdict == "failed"
     assert {c.name: c.status for c in verdict.cases} == {"N=32": "passed", "N=100": "failed"}
@@ -52,10 +54,9 @@ async def test_sizes_at_which_the_code_takes_another_way_are_tried_though_none_i
 ) -> None:
     verdict = await judge(corpus_file(tmp_path, "wrong/long_rows_forgotten"))
     assert verdict.verdict == "failed"
-    assert {c.name for c in verdict.cases if c.status == "failed"} == {
-        "M=3 N=1025",
-        "M=3 N=1025 all strided",
-    }
+    wrong = [c for c in verdict.cases if c.status == "failed"]
+    assert wrong
+    assert all(int(c.name.split()[1].removeprefix("N=")) > 1024 for c in wrong)
     assert verdict.never_launched == ()
 
 
@@ -72,7 +73,7 @@ async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so
     judge: Judge, tmp_path: Path
 ) -> None:
     labels = ("", " x transposed", " x sliced", " x rows far apart", " nan in x", " called again")
-    cases = tuple(f"M=5 N=9{label}" for label in labels)
+    cases = tuple(f"M=6 N=20{label}" for label in labels)
     verdict = await judge(corpus_file(tmp_path, "wrong/ignores_strides"), cases=cases)
     failed = {result.group for result in verdict.cases if result.status == "failed"}
     assert failed == {"layout", "large_stride"}
