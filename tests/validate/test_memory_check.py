@@ -95,8 +95,7 @@ async def test_cases_of_the_same_sizes_and_dtypes_are_called_in_one_process(
     found = units(cases)
     assert sorted(case.name for unit in found for case in unit) == sorted(case.name for case in cases)
     assert all(len({(str(case.dims), str(case.dtypes)) for case in unit}) == 1 for unit in found)
-    specials = [[case for case in unit if case.group == "special"] for unit in found]
-    assert max(len(unit) for unit in specials) >= 10
+    assert max(map(len, found)) >= 3
     for unit in found:
         for before, case in pairwise(unit):
             assert case.again_after in (None, before.name)
