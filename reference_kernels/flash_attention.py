@@ -17,8 +17,8 @@ atomics, every run gives the same bits.
 
 Tiles are loaded by tensor descriptors (TMA from sm_90 on), which read zeros beyond the end. A tensor whose
 rows do not start at multiples of 16 bytes, or whose last stride is not 1, is copied first. NaN and infinite
-scores make their row NaN. k and v are declared finite: PyTorch multiplies what the triangle hides by 0, so
-that an infinity there makes NaN, of v in out and of k in dq, and a kernel that skips it does not. Tiles suit
+scores make their row NaN. All are declared finite: PyTorch multiplies what the triangle hides by 0, so that an
+infinity there makes NaN, of v in out, of k in dq and of q in dv, and a kernel that skips it does not. Tiles suit
 sm_90 and sm_100; elsewhere they are small, since descriptors become narrow loads, which nothing prefetches.
 
 Technique: online softmax over tiles of k and v, fused with both products, masks only where a tile is cut, and
@@ -35,7 +35,7 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 INPUTS = {
-    "q": "bfloat16|float16[B, H, M, D]",
+    "q": "bfloat16|float16[B, H, M, D] in -4..4",
     "k": "bfloat16|float16[B, G, N, D] in -2..2",
     "v": "bfloat16|float16[B, G, N, D] in -8..8",
     "causal": True,

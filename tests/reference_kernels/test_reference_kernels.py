@@ -52,10 +52,10 @@ async def verdict_of(
     verdict = await validate(worker, request, interpreter)
     assert verdict.verdict == "passed", verdict.summary
     assert verdict.limits == ()
-    # PyTorch itself refuses some mixtures of dtypes, and overflows at some special values.
+    # PyTorch itself refuses some mixtures of dtypes, and overflows or rounds badly at some special values.
     compared = [case for case in verdict.cases if case.group not in ("mixed", "special", "combined")]
     assert {case.status for case in compared} == {"passed"}
-    assert {case.status for case in verdict.cases} <= {"passed", "skipped"}
+    assert {case.status for case in verdict.cases} <= {"passed", "skipped", "undecided"}
     return verdict
 
 

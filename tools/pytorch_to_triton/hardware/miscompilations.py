@@ -10,7 +10,7 @@ from typing import Literal
 from pytorch_to_triton.hardware.versions import Versions
 from pytorch_to_triton.schema.value import Value
 
-Pattern = Literal["transposed_result", "register_operand", "remainder_of_index", "two_dots_into_one"]
+Pattern = Literal["register_operand", "remainder_of_index", "two_dots_into_one"]
 """What a kernel's source shows of it; validate/compiler_patterns.py finds it."""
 Release = tuple[int, ...]
 HOPPER = ((9, 0),)
@@ -55,18 +55,6 @@ MISCOMPILATIONS: tuple[Miscompilation, ...] = (
         avoid="Use ptxas 13.3 or newer, num_stages=1, or another tile size.",
         # Confirmed, with its fix, by NVIDIA. Seen here in flash_attention with ptxas 12.8, 12.9 and 13.0.
         sources=(f"{_ISSUES}/9433", "github.com/triton-lang/triton/pull/11781"),
-    ),
-    Miscompilation(
-        name="a tl.dot of the transposed result of another tl.dot",
-        pattern="transposed_result",
-        capabilities=HOPPER,
-        triton=((3, 4), (3, 7, 1)),
-        avoid="Use Triton 3.7.1 or newer, another tile size, or compute the transposed product itself.",
-        # The maintainers of flash-linear-attention refuse these versions: wrong at tiles of 64 columns.
-        sources=(
-            "github.com/fla-org/flash-linear-attention/issues/640",
-            "github.com/fla-org/flash-linear-attention/pull/983",
-        ),
     ),
     Miscompilation(
         name="a 16-bit sum with a remainder or quotient of a tile's indices, without its constant",

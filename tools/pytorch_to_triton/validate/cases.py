@@ -34,8 +34,10 @@ DETAIL_ELEMENTS = 2**20
 """Largest case of those that matter only for their layout, values or odd sizes."""
 DETAIL_SHARE = 8
 """They are also smaller than the limit, by this factor: there are dozens of them."""
-OPTION_FACTOR = 10.0
-"""A float constant is tried at so many times its value."""
+HALVED = 1e-3
+"""A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
+LARGE_EPS = 0.1
+"""Smaller ones, such as an eps, show only where they are large."""
 
 
 class CasePlan(Value):
@@ -184,10 +186,9 @@ def all_short(names: Sequence[str], short: Sequence[DType]) -> Iterator[Change]:
 def add_options(plan: PlanBuilder, base: Point) -> None:
     """Each float constant that is not 0 at another value: one that a kernel has written into it shows."""
     for name, spec in plan.declaration.inputs.items():
-        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float):
-            other = OPTION_FACTOR * spec.value
-            if other and math.isfinite(other):
-                plan.add("option", base, Change(f"{name} x {OPTION_FACTOR:g}", constants={name: other}))
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value:
+            other = spec.value / 2 if abs(spec.value) >= HALVED else math.copysign(LARGE_EPS, spec.value)
+            plan.add("option", base, Change(f"{name} {other:g}", constants={name: other}))
 
 
 def halves(size: int) -> list[int]:

@@ -17,18 +17,6 @@ def fitting(source: str, versions: Versions) -> tuple[Miscompilation, ...]:
     return tuple(entry for entry in concerning(versions) if any(map(PATTERNS[entry.pattern], kernels)))
 
 
-def transposed_result(kernel: ast.AST) -> bool:
-    """A tl.dot of what is transposed of a tl.dot's result."""
-    results = made_from(kernel, calls("dot"))
-
-    def turned(node: ast.AST) -> bool:
-        turns = calls("trans", "permute")(node) or (isinstance(node, ast.Attribute) and node.attr == "T")
-        return turns and holds(node, calls("dot"), results)
-
-    names = made_from(kernel, turned)
-    return any(holds(operand, turned, names) for dot in dots(kernel) for operand in dot.args[:2])
-
-
 def register_operand(kernel: ast.AST) -> bool:
     """A tl.dot in a loop whose first operand is computed, and not a tile as it was loaded."""
     computed = {name for name, value in assignments(kernel) if not calls(*LOADS)(value)}
@@ -54,7 +42,6 @@ def remainder_of_index(kernel: ast.AST) -> bool:
 
 
 PATTERNS: dict[Pattern, Test] = {
-    "transposed_result": transposed_result,
     "register_operand": register_operand,
     "remainder_of_index": remainder_of_index,
     "two_dots_into_one": two_dots_into_one,

@@ -52,7 +52,7 @@ VALUES: dict[str, Values] = {
     "large": Values(of_all=("large",), of_each=("huge",)),
     "minus inf": Values(of_each=("minus_inf_row", "minus_inf_column")),
     "plus inf": Values(of_each=("plus_inf_row", "plus_inf_column")),
-    "small": Values(of_all=("small", "tiny", "denormal")),
+    "small": Values(of_all=("small",), of_each=("faint_rows",)),
     "zeros": Values(of_all=("zeros",)),
     "equal": Values(of_all=("equal_rows",)),
     "signs": Values(of_all=("ties", "alternating", "negative_zero")),

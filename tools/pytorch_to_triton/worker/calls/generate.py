@@ -108,10 +108,19 @@ def huge(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> 
     return torch.where(chosen, raised, values)
 
 
-def denormal(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+def faint_rows(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    """Subnormal numbers, numbers whose squares are barely normal, and small ones: a row of each in turn."""
     # float8_e5m2 has three subnormal numbers: at 1/4, 1/2 and 3/4 of its smallest normal one.
     share = 0.25 + 0.5 * torch.rand(values.shape, generator=random, device=random.device, dtype=values.dtype)
-    return torch.copysign(share * limits.tiny, values)
+    denormal = torch.copysign(share * limits.tiny, values)
+    tiny = torch.copysign(4 * math.sqrt(limits.tiny) * (1 + values.abs()), values)
+    rows = (*values.shape[:-1], 1) if values.ndim else ()
+    turn = torch.arange(math.prod(rows), device=values.device).view(rows) % 3
+    return torch.where(turn == 0, denormal, torch.where(turn == 1, tiny, small(values, limits, random)))
+
+
+def small(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
+    return values * max(1e-4, math.sqrt(limits.tiny) * 2)
 
 
 def ties(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
@@ -201,11 +210,8 @@ FILLS: dict[str, Fill] = {
     "ties": ties,
     "large": lambda values, limits, random: values * min(1e4, math.sqrt(limits.max) / 4),
     "huge": huge,
-    "small": lambda values, limits, random: values * max(1e-4, math.sqrt(limits.tiny) * 2),
-    "tiny": lambda values, limits, random: torch.copysign(
-        4 * math.sqrt(limits.tiny) * (1 + values.abs()), values
-    ),
-    "denormal": denormal,
+    "small": small,
+    "faint_rows": faint_rows,
     "negative": lambda values, limits, random: values.abs().add(0.1).neg(),
     "positive": lambda values, limits, random: values.abs().add(0.1),
     "negative_zero": negative_zero,
