@@ -18,8 +18,9 @@ atomics, every run gives the same bits.
 Tiles are loaded by tensor descriptors (TMA from sm_90 on), which read zeros beyond the end. A tensor whose
 rows do not start at multiples of 16 bytes, or whose last stride is not 1, is copied first. NaN and infinite
 scores make their row NaN. All are declared finite: PyTorch multiplies what the triangle hides by 0, so that
-an infinity there makes NaN, of v in out, of k in dq and of q in dv, and a kernel that skips it does not. Tiles
-suit sm_90 and sm_100; elsewhere they are small: descriptors become narrow loads, which nothing prefetches.
+an infinity there makes NaN, of v in out, of k in dq and of q in dv, and a kernel that skips it does not.
+Tiles suit sm_90 and sm_100; elsewhere they are small: descriptors become narrow loads, which nothing
+prefetches.
 
 Technique: online softmax over tiles of k and v, fused with both products, masks only where a tile is cut, and
 recomputation in the gradient, by one kernel for dq and one for dk and dv.
