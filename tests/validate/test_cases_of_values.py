@@ -227,7 +227,7 @@ def test_a_tensor_knows_what_its_storage_spans(layout: Layout, shape: tuple[int,
 def test_each_float_constant_is_tried_at_half_its_value_and_a_tiny_one_at_a_tenth() -> None:
     inputs: dict[str, object] = {"x": "float32[M]", "eps": 1e-5, "slope": -0.5, "zero": 0.0, "keep": True}
     plan = planned({**inputs, "axis": 1, "mode": "mean", "pads": [0.5, 2]}, {"M": [8]})
-    assert names(plan, "option") == ["M=8 eps 0.1", "M=8 slope -0.25"]
+    assert names(plan, "option") == ["M=8 eps 0.1", "M=8 slope -0.25", "M=8 zero 0.1"]
     case = case_named(plan, "M=8 eps 0.1")
     constants = {item.name: item.value for item in case.arguments if item.form == "constant"}
     assert (constants["eps"], constants["slope"]) == (0.1, -0.5)

@@ -37,7 +37,7 @@ DETAIL_SHARE = 8
 HALVED = 1e-3
 """A float constant of this size or more is tried at half its value, in the ordinary range of its function."""
 LARGE_EPS = 0.1
-"""Smaller ones, such as an eps, show only where they are large."""
+"""Smaller ones, such as an eps or zero, show only where they are large."""
 
 
 class CasePlan(Value):
@@ -184,9 +184,9 @@ def all_short(names: Sequence[str], short: Sequence[DType]) -> Iterator[Change]:
 
 
 def add_options(plan: PlanBuilder, base: Point) -> None:
-    """Each float constant that is not 0 at another value: one that a kernel has written into it shows."""
+    """Each float constant at another value: one that a kernel has written into it shows."""
     for name, spec in plan.declaration.inputs.items():
-        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float) and spec.value:
+        if isinstance(spec, ConstantSpec) and isinstance(spec.value, float):
             other = spec.value / 2 if abs(spec.value) >= HALVED else math.copysign(LARGE_EPS, spec.value)
             plan.add("option", base, Change(f"{name} {other:g}", constants={name: other}))
 

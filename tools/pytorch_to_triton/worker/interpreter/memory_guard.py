@@ -71,11 +71,12 @@ class GuardedBuilder(Builder):
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *hints: Any, **named: Any) -> Any:
         touch = self.launch.touch("load", ptrs, mask)
         self.launch.loaded(touch)
-        if touch.wild is None:
-            return super().create_masked_load(ptrs, mask, other, *hints, **named)
-        return poisoned(
-            super().create_masked_load(ptrs, lane_mask(touch.kept), other, *hints, **named), touch.wild
-        )
+        kept = mask if touch.wild is None else lane_mask(touch.kept)
+        loaded = super().create_masked_load(ptrs, kept, other, *hints, **named)
+        if other is None and not touch.active.all():
+            # Without `other` Triton leaves open what masked lanes hold.
+            return poisoned(loaded, ~touch.kept)
+        return loaded if touch.wild is None else poisoned(loaded, touch.wild)
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, *hints: Any, **named: Any) -> Any:
         touch = self.launch.touch("store", ptrs, mask)
