@@ -186,7 +186,6 @@ KINDS: dict[str, tuple[Kind, Where | None]] = {
     "wrong/one_column_wrong": ("all_zero", "one_index"),
     "wrong/one_row_wrong": ("values", "one_index"),
     "wrong/rounds_to_float16": ("low_precision", "everywhere"),
-    "wrong/sums_masked_lanes": "M=5 N=48",
     "wrong/transposed_output": ("transposed", "everywhere"),
     "wrong/wrong_dtype": ("dtype", None),
     "wrong/wrong_shape": ("shape", None),
