@@ -13,12 +13,14 @@ import anyio
 
 from kernelbench.records import Record
 from mutants.bases import Base
+from mutants.compiled import OF_DTYPES, Comparison
 from mutants.mutate import Mutant, digest_of, with_tripwire
 from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Verdict
+from pytorch_to_triton.targets.describe import declaration_of
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.request import ValidationRequest
 from pytorch_to_triton.validate.validate import Validation, open_validation
@@ -110,7 +112,7 @@ async def found_of(
 async def outcome(
     judging: Judging, validation: Validation, base: Base, known: Record, mutant: Mutant
 ) -> Found:
-    """refused; limited, where the verdict names a limit that the base has not; survived, or unreached."""
+    """refused; limited, where it is limited and the base is not; equivalent, survived or unreached."""
     name = mutant.digest
     path = judging.folder / f"{name}.py"
     path.write_text(mutant.text, encoding="utf-8")
@@ -125,7 +127,20 @@ async def outcome(
     wired = await validation.verdict(judging.request(base, path), f"{name}-tripwire")
     if wired.verdict == verdict.verdict and limits_of(wired) == limits_of(verdict):
         return {"status": "unreached", "why": "no case runs this line"}
-    return {"status": "survived", "why": verdict.summary}
+    if mutant.operator not in OF_DTYPES:
+        return {"status": "survived", "why": verdict.summary}
+    path.write_text(mutant.text, encoding="utf-8")
+    declaration = declaration_of(validation.description, validation.description)
+    comparison = Comparison(judging.worker, judging.runtime, base.path, path, declaration)
+    compiled = await comparison.outcome(first_case_that_differs(verdict, wired))
+    status = "equivalent" if compiled == "same" else "survived"
+    return {"status": status, "why": f"compiled code: {compiled}. {verdict.summary}"}
+
+
+def first_case_that_differs(one: Verdict, other: Verdict) -> str:
+    """The first case of `other` that ended otherwise in `one`."""
+    ends = {case.name: case.status for case in one.cases}
+    return next(case.name for case in other.cases if ends.get(case.name) != case.status)
 
 
 def limits_of(verdict: Verdict) -> list[str]:
