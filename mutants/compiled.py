@@ -1,7 +1,7 @@
 """Mutants of dtypes alone, as the compiler sees them: many a cast is made anyway, some may not be left out.
 
-Only forward calls are compiled, at the sizes of one case. Of other mistakes that would prove nothing: a branch
-on what is compiled in may go the other way at other sizes.
+Only forward calls are compiled, at the sizes of one case. Of other mistakes that would prove nothing: a
+branch on what is compiled in may go the other way at other sizes.
 """
 
 from __future__ import annotations
