@@ -213,7 +213,7 @@ def test_a_target_that_generates_its_own_inputs_varies_in_sizes_only() -> None:
 
 
 def test_constants_alone_run_once() -> None:
-    plan = planned({"eps": 0.0, "keep": True, "count": 3}, {})
+    plan = planned({"keep": True, "count": 3}, {})
     assert names(plan) == ["base"]
     assert plan.skipped == ()
 

@@ -73,8 +73,8 @@ class GuardedBuilder(Builder):
         self.launch.loaded(touch)
         kept = mask if touch.wild is None else lane_mask(touch.kept)
         loaded = super().create_masked_load(ptrs, kept, other, *hints, **named)
-        if other is None and not touch.active.all():
-            # Without `other` Triton leaves open what masked lanes hold.
+        # Without `other` Triton leaves open what masked lanes hold; a single lane's 0 looks like none.
+        if other is None and touch.active.size > 1 and not touch.active.all():
             return poisoned(loaded, ~touch.kept)
         return loaded if touch.wild is None else poisoned(loaded, touch.wild)
 
