@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, islice, product
+from math import isqrt
 
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.validate.conditions import conditions_of, parts_of
@@ -171,8 +172,9 @@ class Combination(Space[tuple[Point, Change]]):
         return next((point for point in tried if self.plan.problem(point, change) is None), None)
 
     def _sizes_of(self, name: str, levels: Sequence[str]) -> Iterator[int]:
+        """A level's sizes take turns, large ones less often: they take longer."""
         for level in levels:
-            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size])
+            yield from sorted(self.sizes[name][level], key=lambda size: self.used[name, size] * isqrt(size))
 
     def _levels_met(self, wanted: Levels, holder: str, dtype: str, point: Point) -> Levels:
         of_sizes = {

@@ -32,6 +32,8 @@ ROUND_STEPS = (16, 128)
 MANY_PROGRAMS = 1_024
 """Sizes that are no row's are larger than this in few cases: each is a program or more, and the interpreter
 takes them one by one."""
+LONGEST = 2**16
+"""Where larger sizes are declared, a row past them shows no more."""
 _STEPS_TRIED = 1_024
 
 
@@ -174,14 +176,15 @@ def _levels_of(
             *_sizes_at_switches(plan, base, name, switches),
         )
     )
+    # What is declared to be this long is long already.
+    beyond = tuple(_sizes_beyond(plan, base, name)) if max(declared) < LONGEST else ()
     most = None if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
     allowed = [size for size in sizes if size > 1 and (most is None or size <= most)]
     levels = {
         "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
         "aligned": tuple(size for size in allowed if not _is_ragged(size)),
         # Where the code takes another way for long rows, long ones are those that take it.
-        "long": tuple(size for size in allowed if _is_ragged(size) and size > max(declared))
-        or tuple(_sizes_beyond(plan, base, name)),
+        "long": tuple(size for size in allowed if _is_ragged(size) and size > max(declared)) or beyond,
         "one": (1,),
     }
     return {level: sizes for level, sizes in levels.items() if sizes}
