@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytorch_to_triton.hardware.versions import Assembler, versions
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.jobs.task_group import task_group
-from pytorch_to_triton.schema.verdict import CaseResult
+from pytorch_to_triton.schema.verdict import CaseResult, ViolationKind
 from pytorch_to_triton.validate.at_fault import (
     AGAIN,
     INTERPRETED,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MOST_ASSEMBLERS = 2
 """Of other versions, the newest."""
 PATHS = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
+OF_WRONG_ADDRESSES: tuple[ViolationKind, ...] = ("not_reproducible", "reads_uninitialised")
+"""Violations that follow where a compiler stores elsewhere: what nobody wrote holds what was there."""
 INTERPRETED_ELEMENTS = 2**21
 """Largest case that is interpreted."""
 
@@ -48,8 +50,8 @@ async def find_culprit(trial: ValidationTrial, case: Case, result: CaseResult, s
 
 
 def leaves_doubt(result: CaseResult) -> bool:
-    """Whether a compiler may be behind it: elements are wrong, or it crashed, and nothing else was seen."""
-    if any(violation.kind != "not_reproducible" for violation in result.violations):
+    """Whether a compiler may be behind it: elements are wrong, or it crashed, and no other cause was seen."""
+    if any(violation.kind not in OF_WRONG_ADDRESSES for violation in result.violations):
         return False
     wrong_elements = any(mismatch.first is not None for mismatch in result.mismatches)
     return result.status == "crashed" or wrong_elements or bool(result.violations)
