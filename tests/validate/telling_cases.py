@@ -101,6 +101,8 @@ CASES = {
     "tutorials/swiglu": "M=33 H=500; M=35 H=33; M=35 H=33 x transposed; M=33 H=500 x rows far apart",
     "tutorials/transpose": "M=65 N=100; M=67 N=101; M=67 N=101 x transposed; M=65 N=100 x rows far apart",
     "tutorials/vector_add": "N=1000; N=1001; N=1001 x sliced, y sliced",
+    "wrong/accumulator_changes_dtype": "M=3 N=1025",
+    "wrong/maximum_without_last_block": "M=2 N=1025 positive",
     "wrong/accumulates_in_float16": "M=5 N=8",
     "wrong/accumulator_kept_between_tiles": "M=150 N=130 K=16",
     "wrong/argmin_last_of_ties": "M=6 N=8 zeros",

@@ -25,13 +25,14 @@ five distinct values at most, again and again (of integers: within their range).
 1e4/1e-4 of the dtype's comfortable range. huge: random with every second row (of a single row, element)
 so large that its squares overflow float16 and float8, and cubes the other dtypes. faint_rows: one row
 after the other of subnormal numbers, of numbers whose squares are barely normal, and of small ones.
-negative, positive: all below, or all above zero. negative_zero: random with half of the elements -0.0.
-alternating: the sign changes from each element to its neighbours along every dimension. shifted: random
-around a mean that is many times their spread. inf, nan: random with some elements replaced by +inf and
--inf, or by NaN. minus_inf_row, minus_inf_column: random, but the first row (last dimension), or the first
-index of the last dimension, is -inf throughout; plus_inf_row and plus_inf_column: +inf. nan_ends,
-inf_ends, inf_opposed: random but for the first and the last element: NaN; +inf; +inf and -inf.
-same_corners: random but for the first, the middle and the last element."""
+negative, positive: all below, or all above zero, and the larger the further along every dimension.
+negative_zero: random with half of the elements -0.0. alternating: the sign changes from each element to
+its neighbours along every dimension. shifted: random around a mean that is many times their spread. inf,
+nan: random with some elements replaced by +inf and -inf, or by NaN. minus_inf_row, minus_inf_column:
+random, but the first row (last dimension), or the first index of the last dimension, is -inf throughout;
+plus_inf_row and plus_inf_column: +inf. nan_ends, inf_ends, inf_opposed: random but for the first and the
+last element: NaN; +inf; +inf and -inf. same_corners: random but for the first, the middle and the last
+element."""
 LARGE_OFFSET = 2**31
 """Elements: an offset from here on is past what 32 bits with a sign can hold."""
 _ROW_ALIGNMENT = 16

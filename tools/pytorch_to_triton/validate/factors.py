@@ -47,7 +47,7 @@ class Values:
 
 VALUES: dict[str, Values] = {
     "negative": Values(of_all=("negative",)),
-    "positive": Values(of_all=("positive", "ones")),
+    "positive": Values(of_all=("positive",)),
     "nan": Values(of_all=("nan_ends",), of_each=("nan",)),
     "inf": Values(of_all=("inf_ends",), of_each=("inf",)),
     # The product of two huge tensors overflows whatever the kernel does next.
@@ -56,7 +56,7 @@ VALUES: dict[str, Values] = {
     "plus inf": Values(of_each=("plus_inf_row", "plus_inf_column")),
     "small": Values(of_all=("small",), of_each=("faint_rows",)),
     "zeros": Values(of_all=("zeros",)),
-    "equal": Values(of_all=("equal_rows",)),
+    "equal": Values(of_all=("equal_rows", "ones")),
     "signs": Values(of_all=("ties", "alternating", "negative_zero")),
     "shifted": Values(of_each=("shifted",)),
 }
@@ -215,7 +215,8 @@ def _random_sizes(name: str, declared: Sequence[int], seed: int | None) -> Itera
     """Odd sizes, log-uniform between 3 and the largest declared one."""
     random = Random(f"sizes {name} {seed}")
     for _ in range(RANDOM_SIZES if seed is not None and max(declared) > 3 else 0):
-        yield int(math.exp(random.uniform(math.log(3), math.log(max(declared))))) | 1
+        size = int(math.exp(random.uniform(math.log(3), math.log(max(declared))))) | 1
+        yield min(size, max(declared))
 
 
 def _sizes_beyond(plan: PlanBuilder, base: Point, name: str) -> Iterator[int]:

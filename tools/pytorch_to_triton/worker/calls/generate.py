@@ -166,6 +166,19 @@ def with_ends(first: float, last: float) -> Fill:
     return fill
 
 
+def growing(values: torch.Tensor, random: torch.Generator) -> torch.Tensor:
+    """Positive numbers that grow along every dimension: each row and column has its largest last.
+
+    A maximum that misses the last block then shows, however short that is.
+    """
+    scale = 0.5 + torch.rand((), generator=random, device=random.device, dtype=values.dtype)
+    total = torch.zeros(values.shape, device=values.device, dtype=values.dtype)
+    for dimension, size in enumerate(values.shape):
+        steps = torch.arange(1, size + 1, device=values.device, dtype=values.dtype) / max(size, 1)
+        total += steps.view(-1, *[1] * (values.ndim - dimension - 1))
+    return scale * (0.1 + total)
+
+
 def with_corners(values: torch.Tensor, limits: torch.finfo, random: torch.Generator) -> torch.Tensor:
     """The first, the middle and the last element are always the same: a key made of them tells nothing."""
     if values.numel():
@@ -212,8 +225,8 @@ FILLS: dict[str, Fill] = {
     "huge": huge,
     "small": small,
     "faint_rows": faint_rows,
-    "negative": lambda values, limits, random: values.abs().add(0.1).neg(),
-    "positive": lambda values, limits, random: values.abs().add(0.1),
+    "negative": lambda values, limits, random: growing(values, random).neg(),
+    "positive": lambda values, limits, random: growing(values, random),
     "negative_zero": negative_zero,
     "alternating": alternating,
     # E[x^2] - E[x]^2 has nothing left of such values; x - E[x] has.

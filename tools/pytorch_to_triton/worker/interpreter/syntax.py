@@ -2,14 +2,15 @@
 
 A kernel's source is rewritten before it is interpreted; the rewritten code calls the functions of this module
 under the name `interpreter_syntax`. As in the compiler, `and`, `or` and `not` on blocks work lane by lane, a
-block as the condition of an `if` is refused, and the index of a `range` loop is a tensor.
+block as the condition of an `if` is refused, the index of a `range` loop is a tensor, and what a loop carries
+keeps its type.
 """
 
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import triton.language as tl
@@ -20,7 +21,10 @@ from .formats import encoded
 
 NAMESPACE = "interpreter_syntax"
 NAMES_IN_REWRITTEN_CODE = (NAMESPACE, "interpreter_semantic", "_InterpreterComparison")
+TYPES_BEFORE = "types_before_this_iteration"
+"""A variable of the rewritten code."""
 Branch = TypeVar("Branch", ast.If, ast.While, ast.IfExp)
+Loop = TypeVar("Loop", ast.For, ast.While)
 
 
 class BlockCondition(InterpreterError):  # type: ignore[misc]
@@ -32,6 +36,16 @@ class BlockCondition(InterpreterError):  # type: ignore[misc]
 
 class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
     """Turns a kernel's syntax tree into one that Python runs with the compiler's meaning."""
+
+    lines: dict[str, int]
+    """Of the function that is visited, where each variable is first given a value."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        stores = sorted((n.lineno, n.id) for n in ast.walk(node) if is_stored(n))
+        self.lines = {name: line for line, name in reversed(stores)}
+        self.lines |= {argument.arg: node.lineno for argument in node.args.args}
+        self.generic_visit(node)
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         if len(node.targets) > 1:
@@ -63,7 +77,7 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
         return self.with_condition(node)
 
     def visit_While(self, node: ast.While) -> ast.While:
-        return self.with_condition(node)
+        return with_types_kept(self.with_condition(node), self.lines)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
         return self.with_condition(node)
@@ -87,7 +101,55 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
         match node.iter:
             case ast.Call(func=ast.Name(id="range")):
                 node.iter.func = name_in(NAMESPACE, "tensor_range")
-        return node
+            case ast.Call(func=ast.Attribute(attr="range")):
+                pass
+            case _:  # a loop that is unrolled carries nothing
+                return node
+        return with_types_kept(node, self.lines)
+
+
+def with_types_kept(loop: Loop, lines: Mapping[str, int]) -> Loop:
+    """The loop with a last statement that refuses another type of what it carries, as the compiler does.
+
+    It carries the variables that have a value above it, and are given another one in it.
+    """
+    stored = {node.id for body in loop.body for node in ast.walk(body) if is_stored(node)}
+    carried = sorted(name for name in stored if lines.get(name, loop.lineno) < loop.lineno)
+    names = ast.Constant(value=" ".join(carried))
+    variables = ast.Call(func=ast.Name(id="locals", ctx=ast.Load()), args=[], keywords=[])
+    before = ast.Name(id=TYPES_BEFORE, ctx=ast.Store())
+    first = ast.Assign(targets=[before], value=call(NAMESPACE, "types_of", names, variables))
+    known = ast.Name(id=TYPES_BEFORE, ctx=ast.Load())
+    last = ast.Expr(value=call(NAMESPACE, "keep_types", known, names, variables))
+    inner = [ast.copy_location(first, loop), *loop.body, ast.copy_location(last, loop)]
+    loop.body = [ast.fix_missing_locations(statement) for statement in inner]
+    return loop
+
+
+def is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != TYPES_BEFORE
+
+
+def types_of(names: str, variables: dict[str, Any]) -> dict[str, str]:
+    """The types of those of the variables, named with spaces between, that are tensors."""
+    tensors = ((name, variables.get(name)) for name in names.split())
+    return {name: type_name(value) for name, value in tensors if isinstance(value, tl.tensor)}
+
+
+def type_name(tensor: Any) -> str:
+    """`fp32` of a scalar, `fp32[64, 32]` of a block."""
+    sizes = ", ".join(map(str, np.shape(tensor.handle.data))) if tensor.type.is_block() else ""
+    return f"{tensor.dtype}[{sizes}]" if sizes else str(tensor.dtype)
+
+
+def keep_types(before: dict[str, str], names: str, variables: dict[str, Any]) -> None:
+    """Raises InterpreterError where a loop has changed the type of a variable that it carries on."""
+    after = types_of(names, variables)
+    for name, kind in before.items():
+        if after.get(name, kind) != kind:
+            raise InterpreterError(
+                f"a loop makes {after[name]} of {name}, which is {kind} before it: the compiler refuses that"
+            )
 
 
 def name_in(module: str, name: str) -> ast.Attribute:
