@@ -167,13 +167,14 @@ def _levels_of(
     plan: PlanBuilder, base: Point, name: str, switches: Sequence[Switch], seed: int | None
 ) -> dict[str, tuple[int, ...]]:
     declared = plan.declaration.dims[name]
+    at_switches = tuple(_sizes_at_switches(plan, base, name, switches))
     sizes = dict.fromkeys(
         (
             *_uneven_sizes(plan, base, name),
             *_random_sizes(name, declared, seed),
             *declared,
             *map(_near_power_of_two, (base[name], max(declared))),
-            *_sizes_at_switches(plan, base, name, switches),
+            *at_switches,
         )
     )
     # What is declared to be this long is long already.
@@ -184,10 +185,14 @@ def _levels_of(
         "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
         "aligned": tuple(size for size in allowed if not _is_ragged(size)),
         # Where the code takes another way for long rows, long ones are those that take it.
-        "long": tuple(size for size in allowed if _is_ragged(size) and size > max(declared)) or beyond,
+        "long": tuple(size for size in at_switches if size in allowed and is_past(size, declared)) or beyond,
         "one": (1,),
     }
     return {level: sizes for level, sizes in levels.items() if sizes}
+
+
+def is_past(size: int, declared: Sequence[int]) -> bool:
+    return size > max(declared) and _is_ragged(size)
 
 
 def fills_no_block(size: int) -> bool:
