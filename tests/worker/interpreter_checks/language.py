@@ -47,6 +47,57 @@ def a_block_cannot_decide_a_branch() -> None:
 
 
 @triton.jit
+def summed_from_float16(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float16)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x_ptr + start + tl.arange(0, BLOCK))
+    tl.store(out_ptr, tl.sum(total, axis=0))
+
+
+@triton.jit
+def halved_to_an_integer(out_ptr, n):
+    left = n * 1.0
+    while left > 1.0:
+        left = left.to(tl.int32) // 2
+    tl.store(out_ptr, left)
+
+
+def a_loop_that_changes_the_type_of_what_it_carries_is_refused() -> None:
+    x, out = torch.ones(8), torch.empty(1)
+    why = refusal(summed_from_float16[(1,)], x, out, 8, 4)
+    assert "a loop makes fp32[4] of total, which is fp16[4] before it" in why
+    assert "of left, which is fp32 before it" in refusal(halved_to_an_integer[(1,)], out, 8)
+
+
+@triton.jit
+def names_used_again(x_ptr, out_ptr, n, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        for part in range(2):
+            shift = tl.load(x_ptr + start + i) + part
+            total += shift
+        shift = tl.sum(total, axis=0)
+    for start in range(0, n, BLOCK):
+        shift = start
+        total += shift
+    if WIDE:  # noqa: SIM108
+        step = 1.0
+    else:
+        step = 1
+    for _ in tl.static_range(2):
+        step = step * 0.5
+        total += step
+    tl.store(out_ptr + i, total)
+
+
+def names_that_no_loop_carries_may_change_their_type() -> None:
+    x, out = torch.ones(8), torch.empty(4)
+    names_used_again[(1,)](x, out, 8, False, 4)
+    assert out.tolist() == [2 * 3 + 4 + 0.75] * 4
+
+
+@triton.jit
 def chained(x_ptr, out_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     inside = 2 <= i < 5

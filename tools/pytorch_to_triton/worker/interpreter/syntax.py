@@ -8,9 +8,10 @@ keeps its type.
 
 import ast
 import inspect
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeGuard, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import triton.language as tl
@@ -37,13 +38,12 @@ class BlockCondition(InterpreterError):  # type: ignore[misc]
 class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
     """Turns a kernel's syntax tree into one that Python runs with the compiler's meaning."""
 
-    lines: dict[str, int]
-    """Of the function that is visited, where each variable is first given a value."""
+    carried: dict[ast.AST, list[str]]
+    """Of the function that is visited, by loop, the variables that it carries from step to step."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        stores = sorted((n.lineno, n.id) for n in ast.walk(node) if is_stored(n))
-        self.lines = {name: line for line, name in reversed(stores)}
-        self.lines |= {argument.arg: node.lineno for argument in node.args.args}
+        arguments = {argument.arg for argument in node.args.args}
+        self.carried = dict(carried_by_loops(node.body, arguments))
         self.generic_visit(node)
         return node
 
@@ -77,7 +77,7 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
         return self.with_condition(node)
 
     def visit_While(self, node: ast.While) -> ast.While:
-        return with_types_kept(self.with_condition(node), self.lines)
+        return with_types_kept(self.with_condition(node), self.carried.get(node, ()))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
         return self.with_condition(node)
@@ -101,20 +101,40 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
         match node.iter:
             case ast.Call(func=ast.Name(id="range")):
                 node.iter.func = name_in(NAMESPACE, "tensor_range")
-            case ast.Call(func=ast.Attribute(attr="range")):
-                pass
-            case _:  # a loop that is unrolled carries nothing
-                return node
-        return with_types_kept(node, self.lines)
+        return with_types_kept(node, self.carried[node]) if node in self.carried else node
 
 
-def with_types_kept(loop: Loop, lines: Mapping[str, int]) -> Loop:
-    """The loop with a last statement that refuses another type of what it carries, as the compiler does.
+def carried_by_loops(
+    statements: Sequence[ast.stmt], defined: set[str]
+) -> Iterator[tuple[ast.AST, list[str]]]:
+    """Each loop that is not unrolled, with the variables that have a value before it and get another in it.
 
-    It carries the variables that have a value above it, and are given another one in it.
+    `defined` are those with a value before the statements; after them, also those that these give one. What
+    only a loop or one branch defines is gone after it.
     """
-    stored = {node.id for body in loop.body for node in ast.walk(body) if is_stored(node)}
-    carried = sorted(name for name in stored if lines.get(name, loop.lineno) < loop.lineno)
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            branches = [set(defined), set(defined)]
+            for branch, body in zip(branches, (statement.body, statement.orelse), strict=True):
+                yield from carried_by_loops(body, branch)
+            defined |= branches[0] & branches[1]
+        elif isinstance(statement, ast.For | ast.While) and not is_unrolled(statement):
+            yield statement, sorted(stored_in(statement.body) & defined)
+            yield from carried_by_loops(
+                statement.body, defined | stored_in([statement]) - stored_in(statement.body)
+            )
+        elif isinstance(statement, ast.For | ast.With):
+            yield from carried_by_loops(statement.body, defined)
+        else:
+            defined |= stored_in([statement])
+
+
+def is_unrolled(loop: ast.For | ast.While) -> bool:
+    return isinstance(loop, ast.For) and not re.match(r"(\w+\.)*range\(", ast.unparse(loop.iter))
+
+
+def with_types_kept(loop: Loop, carried: Sequence[str]) -> Loop:
+    """The loop with a last statement that refuses another type of what it carries, as the compiler does."""
     names = ast.Constant(value=" ".join(carried))
     variables = ast.Call(func=ast.Name(id="locals", ctx=ast.Load()), args=[], keywords=[])
     before = ast.Name(id=TYPES_BEFORE, ctx=ast.Store())
@@ -126,8 +146,10 @@ def with_types_kept(loop: Loop, lines: Mapping[str, int]) -> Loop:
     return loop
 
 
-def is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != TYPES_BEFORE
+def stored_in(trees: Iterable[ast.AST]) -> set[str]:
+    """The variables that code gives a value."""
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def types_of(names: str, variables: dict[str, Any]) -> dict[str, str]:
