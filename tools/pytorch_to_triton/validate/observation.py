@@ -69,7 +69,7 @@ class Overrun(Value):
     """Elements in the storage."""
 
 
-class Loop(Value):
+class ObservedLoop(Value):
     """A loop of an interpreted kernel."""
 
     file: str
@@ -109,7 +109,7 @@ class Observation(Value):
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
     faults: tuple[MemoryFault, ...] = ()
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[ObservedLoop, ...] = ()
     strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
     aliases: frozenset[tuple[str, str]] = frozenset()

@@ -31,7 +31,7 @@ from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer, in_original_file
-from ..runtime import interpreting
+from ..runtime import interpreting, play_gpu_for
 from ..untimed_tuning import UntimedTuning
 
 TRIALS = 2
@@ -65,6 +65,7 @@ def work(
         [report.folder, exchange.folder],
         lambda violation: report.item({"event": "violation", "violation": in_original_file(violation)}),
     )
+    play_gpu_for(Path(target["path"]))
     with observer.loading():
         candidate = load(target, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))

@@ -204,8 +204,8 @@ def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
 
 
 def usual_in_row(errors: torch.Tensor) -> torch.Tensor:
-    """For each element twice the median of its row: some that fall to the other side of a step loosen no row's
-    allowance, only what is in most of it does."""
+    """For each element twice the median of its row: what falls to the other side of a step loosens no row's
+    allowance, only what is in most of the row does."""
     rows = rows_of(errors)
     usual = 2 * rows.median(-1, keepdim=True).values if rows.numel() else rows
     return usual.expand_as(rows).reshape(errors.shape)
