@@ -73,11 +73,8 @@ def speed_figure(recording: Recording) -> Figure:
         by_kernel[row.kernel].append(row)
     kernels = sorted(by_kernel, key=lambda name: median_of(by_kernel[name]))
     scale(axes, kernels)
-    for height, kernel in enumerate(kernels):
-        for row in by_kernel[kernel]:
-            mark(axes, row, height)
-    for colour, marker, name in PASSES.values():
-        axes.plot([], [], color=colour, marker=marker, linestyle="none", markeredgecolor="white", label=name)
+    for passes in PASSES:
+        mark(axes, passes, [row for row in recording.rows if row.passes == passes], kernels)
     axes.legend(loc="lower right", frameon=True, framealpha=1.0, edgecolor=PALE, fontsize=10.5)
     return figure
 
@@ -106,11 +103,14 @@ def scale(axes: Axes, kernels: list[str]) -> None:
                       textcoords="offset points", ha=side, fontsize=11, weight="bold")  # fmt: skip
 
 
-def mark(axes: Axes, row: Row, height: int) -> None:
-    """The row's place on its kernel's line, or its speed-up in words where the axis ends before it."""
-    colour, marker, _ = PASSES[row.passes]
-    shown = min(row.times_as_fast, RANGE[1] / 1.06)
-    axes.plot(shown, height, color=colour, marker=marker, markersize=8, markeredgecolor="white", alpha=0.9)
-    if shown < row.times_as_fast:
-        axes.annotate(f"{row.times_as_fast:.0f} × →", (shown, height), (-9, 0), textcoords="offset points",
-                      ha="right", va="center", fontsize=10.5)  # fmt: skip
+def mark(axes: Axes, passes: str, rows: list[Row], kernels: list[str]) -> None:
+    """Rows of one pass on their kernels' lines; in words where the axis ends before a speed-up."""
+    colour, marker, name = PASSES[passes]
+    speed_ups = [min(row.times_as_fast, RANGE[1] / 1.06) for row in rows]
+    heights = [kernels.index(row.kernel) for row in rows]
+    axes.plot(speed_ups, heights, color=colour, marker=marker, linestyle="none", markersize=8,
+              markeredgecolor="white", alpha=0.9, label=name)  # fmt: skip
+    for row, shown, height in zip(rows, speed_ups, heights, strict=True):
+        if shown < row.times_as_fast:
+            axes.annotate(f"{row.times_as_fast:.0f} × →", (shown, height), (-9, 0),
+                          textcoords="offset points", ha="right", va="center", fontsize=10.5)  # fmt: skip
