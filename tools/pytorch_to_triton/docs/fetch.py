@@ -7,7 +7,6 @@ from datetime import timedelta
 import anyio
 import anyio.to_thread
 
-from pytorch_to_triton.docs.address import NotFetched
 from pytorch_to_triton.docs.markdown import NotReadable, to_markdown, with_title
 from pytorch_to_triton.docs.sources import (
     INVENTORY,
@@ -20,7 +19,7 @@ from pytorch_to_triton.docs.sources import (
     tag_of,
 )
 from pytorch_to_triton.docs.store import PageStore, StoredPage
-from pytorch_to_triton.docs.transport import Absent, Client, Document
+from pytorch_to_triton.docs.transport import Absent, Client, Document, NotFetched
 from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.fetch import Failed, FetchReport
