@@ -8,25 +8,30 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.core import publish_doctree, publish_from_doctree
-from docutils.parsers.rst import Directive, directives, roles
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.writers.html5_polyglot import Writer
 
-_SETTINGS = {
-    "_disable_config": True,
-    "doctitle_xform": False,
-    "file_insertion_enabled": False,
-    "halt_level": 6,
-    "initial_header_level": 1,
-    "embed_stylesheet": False,
-    "math_output": "LaTeX",
-    "output_encoding": "unicode",
-    "raw_enabled": False,
-    "report_level": 3,
-    "smart_quotes": False,
-    "stylesheet_path": None,
-    "syntax_highlight": "none",
-    "warning_stream": False,
-}
-"""No page may read a file or bring HTML of its own; what is wrong with it is no reason to stop."""
+_SETTINGS = get_default_settings(Parser, Writer)
+_SETTINGS.__dict__.update(
+    {
+        "doctitle_xform": False,
+        "file_insertion_enabled": False,
+        "halt_level": 6,
+        "initial_header_level": 1,
+        "embed_stylesheet": False,
+        "math_output": "LaTeX",
+        "output_encoding": "unicode",
+        "raw_enabled": False,
+        "report_level": 3,
+        "smart_quotes": False,
+        "stylesheet_path": None,
+        "syntax_highlight": "none",
+        "warning_stream": False,
+    },
+)
+"""No page may read a file or bring HTML of its own; what is wrong with it is no reason to stop. Made once: docutils
+makes settings under warning filters, which threads share."""
 
 _CODE_ROLES = ("attr", "class", "const", "data", "exc", "func", "meth", "mod", "obj")
 _LEFT_OUT = (
@@ -43,14 +48,14 @@ _TARGET = re.compile(r"\s*<[^<>]*>$")
 
 def from_restructured_text(text: str) -> str:
     """The HTML of a page. Where the markup is wrong, the text stays as it is written."""
-    document = publish_doctree(_INITIAL.sub(r"\1\\\2", text), settings_overrides=_SETTINGS)
+    document = publish_doctree(_INITIAL.sub(r"\1\\\2", text), settings=_SETTINGS.copy())
     document.transform_messages.clear()
     for node in list(document.findall(_is_no_text)):
         at = node.parent.index(node)
         node.parent[at : at + 1] = [
             child for child in node.children if isinstance(child, nodes.literal_block)
         ]
-    return str(publish_from_doctree(document, writer="html5", settings_overrides=_SETTINGS))
+    return str(publish_from_doctree(document, writer="html5", settings=_SETTINGS.copy()))
 
 
 def _is_no_text(node: nodes.Node) -> bool:
