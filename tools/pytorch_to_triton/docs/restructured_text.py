@@ -10,9 +10,10 @@ from docutils import nodes
 from docutils.core import publish_doctree, publish_from_doctree
 from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.readers.standalone import Reader
 from docutils.writers.html5_polyglot import Writer
 
-_SETTINGS = get_default_settings(Parser, Writer)
+_SETTINGS = get_default_settings(Parser, Reader, Writer)
 _SETTINGS.__dict__.update(
     {
         "doctitle_xform": False,
@@ -30,8 +31,9 @@ _SETTINGS.__dict__.update(
         "warning_stream": False,
     },
 )
-"""No page may read a file or bring HTML of its own; what is wrong with it is no reason to stop. Made once: docutils
-makes settings under warning filters, which threads share."""
+"""No page may read a file or bring HTML of its own; what is wrong with it is no reason to stop.
+
+Made once: docutils makes settings under warning filters, which threads share."""
 
 _CODE_ROLES = ("attr", "class", "const", "data", "exc", "func", "meth", "mod", "obj")
 _LEFT_OUT = (
