@@ -55,14 +55,13 @@ async def fetch(
     """Fetch the documents of the Triton release `version`, and the site, which describes the newest source.
 
     Each page is kept as soon as it is there, so a fetch that was cancelled goes on where it stopped.
-    `refresh` asks for pages again that are fresh. `listener` is sent how many pages are done. Raises
-    MissingRequirement where pages cannot be written; what goes wrong with the network is in the report.
+    `refresh` asks for pages again that are fresh. `listener` is sent how many pages are done, and `client` is
+    closed in the end. Raises MissingRequirement where pages cannot be written; what goes wrong with the
+    network is in the report.
     """
     store.prepare()
-    if client is None:
-        async with Client() as client:
-            return await _Fetch(store, version, client, origins or Origins(), refresh, listener).run()
-    return await _Fetch(store, version, client, origins or Origins(), refresh, listener).run()
+    async with client or Client() as client:
+        return await _Fetch(store, version, client, origins or Origins(), refresh, listener).run()
 
 
 @dataclass
