@@ -71,6 +71,7 @@ def _from_html(html: str, url: str) -> str:
         raise NotReadable("The page has no article.")
     _strip(article)
     _straighten(article, soup)
+    _write_code(article)
     _link(article, url)
     return _Converter(heading_style=ATX, bullets="-", table_infer_header=True).convert_soup(article)
 
@@ -85,7 +86,7 @@ def _strip(article: Tag) -> None:
 
 
 def _straighten(article: Tag, soup: BeautifulSoup) -> None:
-    """Signatures become code, definition lists plain paragraphs, formulas TeX between dollars."""
+    """Signatures become code, definition lists plain paragraphs; blocks of code stand outside of all else."""
     for signature in article.select("dt.sig"):
         code = soup.new_tag("pre")
         code.string = " ".join(signature.get_text().split())
@@ -110,6 +111,10 @@ def _straighten(article: Tag, soup: BeautifulSoup) -> None:
         title.name = "strong"
         title.string = f"{title.get_text().strip().removesuffix(':')}:"
         title.wrap(soup.new_tag("p"))
+
+
+def _write_code(article: Tag) -> None:
+    """Code is plain text, formulas are TeX between dollars, and no cell of a table has a bare bar."""
     for code in article.select("cite, code:not(pre code), span.literal"):
         code.name = "code"
         code.string = " ".join(code.get_text().split())
