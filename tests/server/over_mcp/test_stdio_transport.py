@@ -1,8 +1,10 @@
 """Each line on stdin is answered, even one that the SDK's JSON parser refuses."""
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from typing import Any
 
 import pytest
@@ -17,7 +19,8 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from pytorch_to_triton_server.over_mcp.stdio_transport import read_again, with_id
+from pytorch_to_triton_server.over_mcp.stdio_transport import EARLIER_LINES, read_again, with_id
+from tests.server.launched import HANDSHAKE
 
 
 def message_of(line: str) -> Any:
@@ -144,3 +147,35 @@ def test_the_server_answers_such_lines_and_keeps_running() -> None:
     without_id = [answer["error"]["code"] for answer in answers if answer["id"] is None]
     assert without_id == [PARSE_ERROR, INVALID_REQUEST]
     assert len(by_id[3]["result"]["tools"]) > 5
+
+
+def test_what_the_launcher_has_read_comes_first_and_its_handshake_is_not_answered_again() -> None:
+    earlier = [
+        {"id": 1, "method": "initialize", "params": HANDSHAKE},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "prompts/list"},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in earlier]
+    with tempfile.TemporaryFile() as file:
+        file.write("\n".join([*lines, "{", ""]).encode())
+        file.seek(0)
+        with subprocess.Popen(
+            [sys.executable, "-m", "pytorch_to_triton_server", "serve"],
+            env={**os.environ, EARLIER_LINES: str(file.fileno())},
+            pass_fds=[file.fileno()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+            server.stdin.flush()
+            answers = {
+                answer["id"]: answer for answer in (json.loads(server.stdout.readline()) for _ in "123")
+            }
+            server.stdin.close()
+            assert server.stdout.read() == ""
+    assert answers[1]["result"] == {}
+    assert answers[2]["result"]["prompts"]
+    assert answers[None]["error"]["code"] == PARSE_ERROR
