@@ -47,12 +47,12 @@ def install(
     of its name that ends in .before-pytorch-to-triton.
     """
     from pytorch_to_triton.errors import Refusal
-    from pytorch_to_triton_server.install.change import adding, removing
+    from pytorch_to_triton_server.install.change import planned
     from pytorch_to_triton_server.terminal import print_error
 
     chosen = CLIENTS[client]
     try:
-        change = removing(chosen, scope) if remove else adding(chosen, scope, server_command())
+        change = planned(chosen, scope, None if remove else server_command())
         if not dry_run:
             change.make()
     except Refusal as refusal:
