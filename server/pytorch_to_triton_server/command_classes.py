@@ -42,6 +42,13 @@ class DocumentedGroup(TyperGroup):
             args = args if self._is_misspelt(args[0]) else [WHOLE, *args]
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The commands, and what the one that may be left out takes first."""
+        whole = self.commands.get(WHOLE)
+        return super().shell_complete(ctx, incomplete) + (
+            whole.params[0].shell_complete(ctx, incomplete) if whole else []
+        )
+
     def _is_misspelt(self, word: str) -> bool:
         """Whether it is nearly one of the commands, and names no file."""
         return ".py" not in word and bool(get_close_matches(word, self.commands))

@@ -12,6 +12,7 @@ from pytorch_to_triton.errors import Refusal
 from pytorch_to_triton_server.catalogue import GROUPS, TOOLS
 from pytorch_to_triton_server.command_classes import WHOLE, DocumentedCommand, DocumentedGroup
 from pytorch_to_triton_server.completion.command import completion
+from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.doctor_command import doctor
 from pytorch_to_triton_server.install.command import install
 from pytorch_to_triton_server.interruptible import run_interruptible
@@ -104,12 +105,14 @@ def option(tool: Tool, parameter: inspect.Parameter) -> inspect.Parameter:
     """
     kind, about = kind_and_help(tool, parameter)
     if parameter.default is parameter.empty:
-        meant: Any = Annotated[kind, typer.Argument(help=about)]
+        meant: Any = Annotated[kind, typer.Argument(help=about, autocompletion=completer(parameter.name))]
         return parameter.replace(annotation=meant, kind=inspect.Parameter.KEYWORD_ONLY)
     repeated = get_origin(kind) is tuple
     meant = Annotated[
         list[str] if repeated else kind,
-        typer.Option(f"--{parameter.name.replace('_', '-')}", help=about),
+        typer.Option(
+            f"--{parameter.name.replace('_', '-')}", help=about, autocompletion=completer(parameter.name)
+        ),
     ]
     default = list(parameter.default) if repeated else parameter.default
     return parameter.replace(annotation=meant, default=default, kind=inspect.Parameter.KEYWORD_ONLY)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pytorch_to_triton.errors import MissingRequirement, Refusal
+from pytorch_to_triton_server.completion.values import completer
 from pytorch_to_triton_server.interruptible import run_interruptible
 from pytorch_to_triton_server.machine import executable_of
 from pytorch_to_triton_server.progress import progress_on_stderr
@@ -30,7 +31,11 @@ STYLES: "dict[CheckState, str]" = {
 def doctor(
     *,
     python: Annotated[
-        str | None, typer.Option(help="A Python that has torch and triton, to look at; default: this one")
+        str | None,
+        typer.Option(
+            help="A Python that has torch and triton, to look at; default: this one",
+            autocompletion=completer("python"),
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print only the result, as JSON.")] = False,
 ) -> None:

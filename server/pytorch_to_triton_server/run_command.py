@@ -1,20 +1,20 @@
-"""Running what a command line names: a command, or a shell's question for completions."""
+"""Running the command that a command line names."""
 
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pytorch_to_triton_server.completion.answer import ASK, answer
+from pytorch_to_triton_server.completion.scripts import ASK
 from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
 
 NAME = "pytorch-to-triton"
 USAGE = 2
 
 
-def answered_or_run(given: Sequence[str]) -> int:
-    """The exit status; what a shell asks is answered without loading the commands."""
+def run_and_flush(given: Sequence[str]) -> int:
+    """The exit status, 0 where a reader has left early."""
     try:
-        status = answer(given[1:], every_command) if given[:1] == [ASK] else run(given)
+        status = complete() if list(given) == [ASK] else run(given)
         sys.stdout.flush()
     except BrokenPipeError:  # of a page of help or a script: whoever reads it has seen enough
         sys.stdout = sys.__stdout__  # click has wrapped it
@@ -53,6 +53,16 @@ def run(given: Sequence[str]) -> int:
     except Exception as error:
         return defect(given[0], error, as_json=as_json)
     return ended if isinstance(ended, int) else 0
+
+
+def complete() -> int:
+    """Print what may follow on the command line that a shell's script has put into _TYPER_COMPLETE_ARGS."""
+    from typer._completion_classes import FishComplete
+
+    shell = FishComplete(every_command(), {}, NAME, "")
+    for item in shell.get_completions(*shell.get_completion_args()):
+        print(f"{item.value}\t{' '.join((item.help or '').split())}")
+    return 0
 
 
 def every_command() -> Any:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from pytorch_to_triton_server.completion.values import completer
+
 
 def serve(  # noqa: PLR0913  (a command has as many options as it takes)
     context: typer.Context,
@@ -12,7 +14,8 @@ def serve(  # noqa: PLR0913  (a command has as many options as it takes)
         list[str] | None,
         typer.Option(
             help="A folder that calls may name; may be repeated. Default: the folders that the client works "
-            "in, else the current one."
+            "in, else the current one.",
+            autocompletion=completer("allow_dir"),
         ),
     ] = None,
     toolsets: Annotated[
@@ -26,7 +29,10 @@ def serve(  # noqa: PLR0913  (a command has as many options as it takes)
     ] = False,
     images: Annotated[bool, typer.Option("--images/--no-images", help="Send charts with results.")] = True,
     python: Annotated[
-        str | None, typer.Option(help="A Python that has torch and triton; default: this one.")
+        str | None,
+        typer.Option(
+            help="A Python that has torch and triton; default: this one.", autocompletion=completer("python")
+        ),
     ] = None,
     http: Annotated[
         bool,
