@@ -8,17 +8,19 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-
-from typer import Context
+from typing import TYPE_CHECKING
 
 from pytorch_to_triton import places
+
+if TYPE_CHECKING:
+    from typer import Context
 
 _DECLARATIONS = {"input": "INPUTS", "dim": "DIMS"}
 _RECORD = "session.json"
 _FOLDERS_SEARCHED = ("sessions", ".")
 
 
-def completer(parameter: str) -> Callable[[Context, str], list[str]] | None:
+def completer(parameter: str) -> "Callable[[Context, str], list[str]] | None":
     """What completes a parameter's values; None where anything may be meant."""
     values = COMPLETERS.get(parameter)
     if parameter in _DECLARATIONS:
@@ -69,7 +71,7 @@ def sessions(begun: str) -> Iterator[str]:
     yield from matching or folders(begun)
 
 
-def target_in(context: Context) -> str:
+def target_in(context: "Context") -> str:
     """What the command line names to be converted or checked; empty where it names nothing yet."""
     named = (context.params.get("target"), context.params.get("kernel"), *context.args)
     return next((str(target) for target in named if target), "")
