@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,15 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
-from pytorch_to_triton_launcher.checkout import (
-    LAUNCH,
-    OLDEST_PYTHON,
-    REQUIREMENTS,
-    ROOT,
-    VERSION,
-    environments,
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCH = ROOT / "server" / "launch.py"
+OLDEST_PYTHON = "3.11"
+_PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+VERSION = re.findall(r'^version = "([^"]+)"$', _PROJECT, re.MULTILINE)[0]
+REQUIREMENTS = re.findall(
+    r'"([^"]+)"', re.findall(r"^dependencies = \[(.*?)^\]", _PROJECT, re.MULTILINE | re.DOTALL)[0]
 )
-
 NAMED_BY = "PYTORCH_TO_TRITON_PYTHON"
 PROGRAM = "PYTORCH_TO_TRITON_PROGRAM"
 """Tells the program by which command it was started, as JSON, for the commands that it prints."""
@@ -35,24 +35,21 @@ PROBE_SECONDS = 20.0
 
 
 class Problem(Exception):
-    """Why the program cannot be started; `hint` is what to do about it. Both are whole sentences."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(f"{message}\n{hint}")
-        self.message, self.hint = message, hint
+    """Why the program cannot be started, and what to do about it: two arguments, both whole sentences."""
 
 
 def usable_python() -> str | None:
-    """The first that has everything: the named one, the checkout's, the active one, the one that was made.
-
-    Raises Problem where the named one cannot be used.
-    """
-    if os.environ.get(NAMED_BY):
-        return _named(os.environ[NAMED_BY])
-    pythons = list(dict.fromkeys(_candidates()))
+    """The first that has everything: the named one alone if there is one, else the candidates."""
+    named = os.environ.get(NAMED_BY)
+    pythons = [path_of(named)] if named else list(dict.fromkeys(_candidates()))
     with ThreadPoolExecutor() as pool:
         lacks = zip(pythons, pool.map(lacking, pythons))
         return next((python for python, missing in lacks if missing == []), None)
+
+
+def path_of(python: str) -> str:
+    """Of a Python that is named by its path or as a command."""
+    return os.path.abspath(shutil.which(os.path.expanduser(python)) or python)
 
 
 def lacking(python: str) -> list[str] | None:
@@ -64,6 +61,16 @@ def lacking(python: str) -> list[str] | None:
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     return missing
+
+
+def environments() -> Path:
+    """The folder of the environments that launches made, below `places.cache()`: a test compares the two."""
+    named = os.environ.get("PYTORCH_TO_TRITON_CACHE")
+    if named:
+        return Path(named).expanduser().resolve() / "environments"
+    usual = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    base = "" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME", "").strip()
+    return Path(base or usual) / "pytorch-to-triton" / "environments"
 
 
 def made_before() -> str:
@@ -85,20 +92,4 @@ def _candidates() -> Iterator[str]:
     folders = filter(None, map(os.environ.get, ("VIRTUAL_ENV", "CONDA_PREFIX")))
     yield from (os.path.join(folder, "bin", "python") for folder in folders)
     yield from map(os.path.abspath, filter(None, map(shutil.which, ("python3", "python"))))
-    yield sys.executable
-    yield made_before()
-
-
-def _named(named: str) -> str:
-    python = os.path.abspath(shutil.which(os.path.expanduser(named)) or named)
-    missing = lacking(python)
-    if missing is None:
-        raise Problem(
-            f"{NAMED_BY} names {named}, which is no Python that runs.", f"Correct or unset {NAMED_BY}."
-        )
-    if missing:
-        raise Problem(
-            f"{NAMED_BY} names {named}, which lacks {', '.join(missing)}.",
-            f"Install that into it, or unset {NAMED_BY}: then an environment is made.",
-        )
-    return python
+    yield from (sys.executable, made_before())

@@ -21,8 +21,9 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Problem as problem:
-        print(f"error: {problem.message}\n{problem.hint}", file=sys.stderr)
+        message, hint = problem.args
+        print(f"error: {message}\n{hint}", file=sys.stderr)
         if "--json" in arguments:
-            described = {"kind": "missing_requirement", "message": problem.message, "hint": problem.hint}
+            described = {"kind": "missing_requirement", "message": message, "hint": hint}
             print(json.dumps({"error": described}, indent=2))
     return MISSING_REQUIREMENT

@@ -6,7 +6,6 @@ An attempt that ended early is therefore never used, and the next one removes it
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import re
@@ -16,17 +15,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pytorch_to_triton_launcher.checkout import OLDEST_PYTHON, ROOT, VERSION, environments
-from pytorch_to_triton_launcher.environment import ENTER, HINT, Problem, lacking, made_before
+from pytorch_to_triton_launcher import environment
+from pytorch_to_triton_launcher.environment import ENTER, HINT, OLDEST_PYTHON, ROOT, VERSION, Problem
 
 PYTHONS = ("python3.12", "python3.13", "python3.11", "python3.14", "python3")
 CAUSES = {
     r"No space left|Disk quota": "The disk is full: PyTorch with its CUDA libraries takes several GB.",
     r"[Nn]ame resolution|[Cc]onnection|[Tt]imed? ?out|sending request|dns error|Network is unreach": (
         "The package index was not reached: check the network, the proxy and the configuration of pip or uv."
-    ),
-    r"No matching distribution|Could not find a version|no wheels|No solution found": (
-        "A package has no build for this Python or this machine: PyTorch and Triton need Linux."
     ),
 }
 """What an installer's messages mean."""
@@ -37,7 +33,14 @@ def make() -> str:
 
     Raises Problem.
     """
-    folder = environments()
+    if named := os.environ.get(environment.NAMED_BY):
+        missing = environment.lacking(environment.path_of(named))
+        why = "is no Python that runs" if missing is None else f"lacks {', '.join(missing)}"
+        raise Problem(
+            f"{environment.NAMED_BY} names {named}, which {why}.",
+            f"Correct that, or unset {environment.NAMED_BY}: then an environment is made.",
+        )
+    folder = environment.environments()
     log = folder / f"{VERSION}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,14 +50,14 @@ def make() -> str:
             except BlockingIOError:
                 _say("waiting for another launch, which is making it", log)
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if lacking(made_before()) != []:
+            if environment.lacking(environment.made_before()) != []:
                 _make(folder, log)
-            return made_before()
     except OSError as error:
         raise Problem(
             f"The environment cannot be made in {folder}: {error.strerror or error}.",
             "Name another folder with PYTORCH_TO_TRITON_CACHE.",
         ) from error
+    return environment.made_before()
 
 
 def _make(folder: Path, log: Path) -> None:
@@ -62,34 +65,31 @@ def _make(folder: Path, log: Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
     log.write_text("", encoding="utf-8")
     place = folder / f"{VERSION}-{secrets.token_hex(4)}"
-    python, uv = str(place / "bin" / "python"), shutil.which("uv")
-    if uv:
-        create = [uv, "venv", "--no-project", "--python", f">={OLDEST_PYTHON},<3.15", str(place)]
-        install = [uv, "pip", "install", "--python", python, "--compile-bytecode", str(ROOT)]
+    python = str(place / "bin" / "python")
+    if uv := shutil.which("uv"):
+        create = [uv, "venv", "--no-project", "--python", f">={OLDEST_PYTHON},<3.15"]
+        install = [uv, "pip", "install", "--python", python, "--compile-bytecode"]
     else:
-        create = [base_python(), "-m", "venv", str(place)]
-        pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
-        install = [*pip, str(ROOT)]
-    _step("creating an environment", log, create)
-    tested = [*install, "--constraint", str(ROOT / "constraints.txt")]
-    _step("installing PyTorch, Triton and what the tools need", log, tested, install)
+        create = [base_python(), "-m", "venv"]
+        install = [python, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
+    _step("creating an environment", log, [*create, str(place)])
+    tested = [*install, "--constraint", str(ROOT / "constraints.txt"), str(ROOT)]
+    _step("installing PyTorch, Triton and what the tools need", log, tested, [*install, str(ROOT)])
     _step("checking the environment", log, [python, "-c", ENTER, "--version"])
-    link = folder / f"{VERSION}-link"
+    link = folder / f".{place.name}"
     link.symlink_to(place.name)
     link.replace(folder / VERSION)
 
 
 def base_python() -> str:
     """A Python to make the environment of. Raises Problem."""
-    oldest = tuple(map(int, OLDEST_PYTHON.split(".")))
-    needs = f"import sys, venv, ensurepip; assert sys.version_info >= {oldest}"
+    needs = f"import sys, venv, ensurepip; assert sys.version_info >= ({OLDEST_PYTHON.replace('.', ',')})"
     for python in filter(None, [sys.executable, *map(shutil.which, PYTHONS)]):
-        with contextlib.suppress(OSError):
-            if subprocess.run([python, "-c", needs], capture_output=True).returncode == 0:
-                return python
+        if subprocess.run([python, "-c", needs], capture_output=True).returncode == 0:
+            return python
     raise Problem(
-        "{} is Python {}.{}; Python ".format(sys.executable, *sys.version_info)
-        + f"{OLDEST_PYTHON} or newer with its module venv is needed, or uv, which fetches one.",
+        f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}; Python {OLDEST_PYTHON} or "
+        "newer with its module venv is needed, or uv, which fetches one.",
         f"Install one of them (on Debian: apt install python3-venv). {HINT}",
     )
 

@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytorch_to_triton_launcher.checkout import LAUNCH
-from pytorch_to_triton_launcher.environment import HINT, Problem, become, usable_python
+from pytorch_to_triton_launcher.environment import HINT, LAUNCH, become, usable_python
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 EARLIER = "PYTORCH_TO_TRITON_EARLIER_LINES"
@@ -32,11 +31,7 @@ INTERNAL_ERROR = -32603
 
 def serve(arguments: list[str]) -> NoReturn:
     """Become the server: at once if there is an environment, else when it is made."""
-    try:
-        python = usable_python()
-    except Problem:  # the client is told of it
-        python = None
-    if python:
+    if python := usable_python():
         become(python, arguments)
     with tempfile.TemporaryFile() as earlier:
         earlier.writelines(StandIn(arguments).run())
@@ -68,10 +63,9 @@ class StandIn:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda number, _: sys.exit(128 + number))
         # Any command makes the environment. In a session of its own it can be ended with its installer.
-        command = [sys.executable, str(LAUNCH), "--version"]
-        null = subprocess.DEVNULL
+        command, null, pipe = [sys.executable, str(LAUNCH), "--version"], subprocess.DEVNULL, subprocess.PIPE
         set_up = subprocess.Popen(
-            command, stdin=null, stdout=null, stderr=subprocess.PIPE, bufsize=0, start_new_session=True
+            command, stdin=null, stdout=null, stderr=pipe, start_new_session=True, bufsize=0
         )
         try:
             while set_up.poll() != 0:
@@ -103,24 +97,21 @@ class StandIn:
         """Answer a line of the client's, or hold it."""
         try:
             message = json.loads(line)
-            number, answer = message["id"], self._answers.get(message["method"])
-        except (ValueError, RecursionError, KeyError, TypeError):
+            number, method, parameters = message["id"], message["method"], message.get("params") or {}
+            answer, asked = self._answers.get(method), parameters.get("protocolVersion")
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             self._held.append((math.inf, line))  # not a request: the server may make something of it
             return
         if answer is None:
             self._held.append((time.monotonic() + PATIENCE_SECONDS, line))
             return
-        if message["method"] == "initialize":
+        if method == "initialize":
             self._handshake = [line]
-            asked = (message.get("params") or {}).get("protocolVersion")
-            answer = {
-                **answer,
-                "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-            }
+            answer = {**answer, "protocolVersion": asked} if asked in HANDSHAKE_VERSIONS else answer
         _tell(number, result=answer)
 
     def _answer_those_due(self) -> None:
-        """All requests, once it is clear that there will be no server."""
+        """Say how far the set-up is to whoever has waited long enough; where it has failed, to everybody."""
         now = math.inf if self._has_failed else time.monotonic()
         due = [line for at, line in self._held if at <= now and at < math.inf]
         self._held = [(at, line) for at, line in self._held if line not in due]

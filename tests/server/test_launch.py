@@ -67,7 +67,7 @@ def test_the_launcher_reads_the_project_as_its_tools_do(
     import tomllib
 
     code = (
-        "import json; from pytorch_to_triton_launcher import checkout as c; "
+        "import json; from pytorch_to_triton_launcher import environment as c; "
         "print(json.dumps([c.VERSION, c.REQUIREMENTS, str(c.environments())]))"
     )
     for cache in ({"PYTORCH_TO_TRITON_CACHE": str(tmp_path)}, {"XDG_CACHE_HOME": str(tmp_path)}, {}):
@@ -346,7 +346,7 @@ def test_an_old_python_without_anything_newer_is_told_what_is_needed(checkout: C
         "import sys; sys.version_info = (3, 9, 18); sys.path.insert(0, 'server')\n"
         "from pytorch_to_triton_launcher import making\n"
         "making.PYTHONS, sys.executable = (), '/bin/false'\n"
-        "try:\n    making.base_python()\nexcept making.Problem as problem:\n    print(problem)\n"
+        "try:\n    making.base_python()\nexcept making.Problem as problem:\n    print(*problem.args)\n"
     )
     command = [checkout.command()[0], "-c", old]
     variables = checkout.variables()

@@ -129,8 +129,7 @@ def rules(begun: str) -> Iterator[str]:
 
 
 def pages(begun: str) -> Iterator[str]:
-    """What `docs read` reads whatever Triton is installed."""
-    yield "names"
+    """Guides and rules, as `docs read` names them."""
     yield from (f"guides/{file.stem}" for file in sorted(places.shipped("docs_cache/guides").glob("*.md")))
     yield from (f"rules/{name}" for name in rules(begun))
 
@@ -143,5 +142,5 @@ COMPLETERS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "arch": architectures,
     "estimate": data_sheets,
     "rule": rules,
-    "name": pages,
+    "name": lambda begun: ("names", *pages(begun)),
 }
