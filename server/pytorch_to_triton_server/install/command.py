@@ -17,11 +17,6 @@ SUMMARIES = {
     "removed": "The server's entry is removed from {file}.",
     "absent": "There is no entry of the server in {file}.",
 }
-PLANNED = {
-    "added": "The server would be entered in {file}.",
-    "updated": "The server's entry in {file} would be brought up to date.",
-    "removed": "The server's entry would be removed from {file}.",
-}
 OF_THIS_MACHINE = (
     "A project's file is usually committed, but this entry starts the program by its path on this machine. "
     "For others, write a command there that they have too."
@@ -80,12 +75,12 @@ def described(
 ) -> dict[str, object]:
     """The result, for a program."""
     gone = change.action in ("removed", "absent")
-    planned = is_planned and change.action in PLANNED
-    summary = (PLANNED if planned else SUMMARIES)[change.action].format(file=change.file)
     done = change.action in ("unchanged", "absent")
+    planned = is_planned and not done
+    summary = SUMMARIES[change.action].replace(" is ", " would be ") if planned else SUMMARIES[change.action]
     next_step = "Run it again without --dry-run." if planned else CLIENTS[client].next_step(removed=gone)
     return {
-        "summary": summary,
+        "summary": summary.format(file=change.file),
         "next_step": "Nothing is left to do." if done else next_step,
         "client": client,
         "file": str(change.file),

@@ -28,9 +28,7 @@ SessionPath = Annotated[str, Field(description="The session's folder, as convert
 
 async def convert_start(
     call: ToolCall,
-    target: Annotated[
-        str, Field(description="What to convert: path.py:name for a function or nn.Module, or a kernel file")
-    ],
+    target: shared.Target,
     input: shared.Inputs = (),
     dim: shared.Dims = (),
     require: shared.Requirements = (),
@@ -47,9 +45,7 @@ async def convert_start(
         Field(description="A new folder for the session; default: sessions/NAME in the current one"),
     ] = None,
     backward: Annotated[bool, Field(description="Gradients are drafted, and checked in every stage")] = False,
-    pure: Annotated[
-        bool, Field(description="Draft a kernel even where a library's call (cuDNN, cuBLAS) may be faster")
-    ] = False,
+    pure: shared.Pure = False,
     arch: Annotated[
         tuple[str, ...],
         Field(description="A GPU that every stage must compile for, e.g. sm_90; default: sm_90 and gfx942"),
