@@ -18,6 +18,8 @@ from pathlib import Path
 from pytorch_to_triton_launcher import environment
 from pytorch_to_triton_launcher.environment import ENTER, HINT, OLDEST_PYTHON, ROOT, VERSION, Problem
 
+SAYING = "pytorch-to-triton: "
+"""Begins what is said on stderr of how far the making is."""
 PYTHONS = ("python3.12", "python3.13", "python3.11", "python3.14", "python3")
 CAUSES = {
     r"No space left|Disk quota": "The disk is full: PyTorch with its CUDA libraries takes several GB.",
@@ -127,7 +129,7 @@ def _status(command: list[str], log: Path) -> int:
 
 
 def _say(stage: str, log: Path) -> None:
-    print(f"pytorch-to-triton: {stage} (log: {log})", file=sys.stderr, flush=True)
+    print(f"{SAYING}{stage} (log: {log})", file=sys.stderr, flush=True)
 
 
 def _lines(log: Path) -> list[str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pytorch_to_triton_launcher.environment import HINT, LAUNCH, become, usable_python
+from pytorch_to_triton_launcher.making import SAYING
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 EARLIER = "PYTORCH_TO_TRITON_EARLIER_LINES"
@@ -48,8 +49,6 @@ class StandIn:
         self._answers: dict[str, dict[str, Any]] = {**json.loads(recorded), "ping": {}}
         if any(word.startswith(("--toolsets", "--read-only")) for word in arguments):
             del self._answers["tools/list"]  # the server knows which of them it is to have
-        self._handshake: list[bytes] = []
-        """The request that opened the connection: the server has to know it too, but not to answer it."""
         self._held: list[tuple[float, bytes]] = []
         """Lines for the server; requests with the time at which they are answered at the latest."""
         self._stage = "looking for an environment"
@@ -73,7 +72,7 @@ class StandIn:
         finally:
             if set_up.poll() is None:
                 os.killpg(set_up.pid, signal.SIGKILL)
-        return [*self._handshake, *(line for _, line in self._held)]
+        return [line for _, line in self._held]
 
     def _listen(self, set_up: subprocess.Popen[bytes]) -> None:
         """To the client and the set-up, for up to a second."""
@@ -86,10 +85,10 @@ class StandIn:
                 self._take(client.readline() or sys.exit(0))
         if set_up.stderr in ready:
             line = set_up.stderr.readline().decode(errors="replace")
-            _, is_stage, stage = line.strip().partition("pytorch-to-triton: ")
-            if is_stage:
-                self._stage = stage
-            self._problem += "" if is_stage else line
+            if line.startswith(SAYING):
+                self._stage = line.removeprefix(SAYING).strip()
+            else:
+                self._problem += line
             self._has_failed = not line and set_up.wait() != 0
         self._answer_those_due()
 
@@ -106,7 +105,7 @@ class StandIn:
             self._held.append((time.monotonic() + PATIENCE_SECONDS, line))
             return
         if method == "initialize":
-            self._handshake = [line]
+            self._held.insert(0, (math.inf, line))  # the server has to know it, but not to answer it
             answer = {**answer, "protocolVersion": asked} if asked in HANDSHAKE_VERSIONS else answer
         _tell(number, result=answer)
 

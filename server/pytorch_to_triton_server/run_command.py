@@ -8,7 +8,6 @@ from pytorch_to_triton_server.completion.scripts import ASK
 from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
 
 NAME = "pytorch-to-triton"
-USAGE = 2
 
 
 def run_and_flush(given: Sequence[str]) -> int:
@@ -27,21 +26,18 @@ def run(given: Sequence[str]) -> int:
     """Run the command that the arguments name. Returns the exit status."""
     import typer
 
-    from pytorch_to_triton_server.usage import describe_usage_error
+    from pytorch_to_triton.errors import Refusal
+    from pytorch_to_triton_server.usage import refuse_usage
 
     as_json = "--json" in given
     usage_error: Any = typer.BadParameter.__base__  # of whichever click typer uses
     try:
         ended = every_command()(list(given), prog_name=NAME, standalone_mode=False, obj=as_json)
     except usage_error as error:
-        described = describe_usage_error(error)
-        if described.page and not as_json:
-            print(described.page)
-            return USAGE
-        print_error("usage", described.message, described.hint, as_json=as_json)
-        if described.usage and not as_json:
-            print(f"Usage: {described.usage}", file=sys.stderr)
-        return USAGE
+        return refuse_usage(error, as_json=as_json)
+    except Refusal as refusal:
+        print_error(refusal.kind, refusal.message, refusal.hint, as_json=as_json)
+        return refusal.exit_code
     except typer.Abort:
         return interrupted(as_json=as_json)
     except SystemExit as end:

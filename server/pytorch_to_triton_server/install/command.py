@@ -41,18 +41,11 @@ def install(
     Changes one entry and nothing else; comments stay. Before its first change the file is copied to a file
     of its name that ends in .before-pytorch-to-triton.
     """
-    from pytorch_to_triton.errors import Refusal
     from pytorch_to_triton_server.install.change import planned
-    from pytorch_to_triton_server.terminal import print_error
 
-    chosen = CLIENTS[client]
-    try:
-        change = planned(chosen, scope, None if remove else server_command())
-        if not dry_run:
-            change.make()
-    except Refusal as refusal:
-        print_error(refusal.kind, refusal.message, refusal.hint, as_json=json or bool(context.obj))
-        raise typer.Exit(refusal.exit_code) from refusal
+    change = planned(CLIENTS[client], scope, None if remove else server_command())
+    if not dry_run:
+        change.make()
     result = described(client, change, scope, is_planned=dry_run)
     if json or bool(context.obj):
         print(_json.dumps(result, indent=2, ensure_ascii=False))
