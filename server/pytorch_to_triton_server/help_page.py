@@ -52,7 +52,7 @@ def usage(context: Any) -> str:
     """`pytorch-to-triton validate KERNEL [OPTIONS]`."""
     if getattr(context.command, "commands", None):
         return f"{context.command_path} COMMAND ..."
-    arguments = [argument(one) for one in context.command.params if is_argument(one)]
+    arguments = [argument(each) for each in context.command.params if is_argument(each)]
     return " ".join([context.command_path, *arguments, "[OPTIONS]"])
 
 
@@ -65,10 +65,10 @@ def sections(context: Any) -> Iterator[tuple[str, list[Entry]]]:
     elif commands:
         yield "Commands", [(name, in_brief(command)) for name, command in commands.items()]
     takes = context.command.params
-    if arguments := [(argument(one), one.help or "") for one in takes if is_argument(one)]:
+    if arguments := [(argument(each), each.help or "") for each in takes if is_argument(each)]:
         yield "Arguments", arguments
     kinds = kinds_of(context.command)
-    options = [option(one, kinds[one.name]) for one in takes if not is_argument(one)]
+    options = [option(each, kinds[each.name]) for each in takes if not is_argument(each)]
     yield "Options", [*options, ("--help", "Show this page.")]
 
 
@@ -105,9 +105,9 @@ def value_of(kind: Any) -> str:
 
 def kinds_of(command: Any) -> dict[str, Any]:
     """What each parameter of a command takes, by its name: `int` of `Annotated[int | None, ...]`."""
-    parameters = inspect.signature(command.callback).parameters.values() if command.callback else ()
+    taken = inspect.signature(command.callback).parameters.values() if command.callback else ()
     return {
-        one.name: without_none(get_args(one.annotation)[0]) for one in parameters if get_args(one.annotation)
+        each.name: without_none(get_args(each.annotation)[0]) for each in taken if get_args(each.annotation)
     }
 
 

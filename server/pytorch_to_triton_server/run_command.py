@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytorch_to_triton_server.completion.scripts import ASK
-from pytorch_to_triton_server.terminal import close_stdout, defect, interrupted, print_error
+from pytorch_to_triton_server.terminal import (
+    INTERRUPTED,
+    close_stdout,
+    defect,
+    interrupted,
+    print_error,
+)
 
 NAME = "pytorch-to-triton"
 
@@ -48,6 +54,8 @@ def run(given: Sequence[str]) -> int:
         raise
     except Exception as error:
         return defect(given[0], error, as_json=as_json)
+    if ended == INTERRUPTED:  # what typer makes of Ctrl-C
+        return interrupted(as_json=as_json)
     return ended if isinstance(ended, int) else 0
 
 

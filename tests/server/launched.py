@@ -191,9 +191,9 @@ class Conversation:
         assert answer["id"] == number, answer
         return answer
 
-    def shake_hands(self) -> dict[str, Any]:
+    def shake_hands(self, version: str = "2025-11-25") -> dict[str, Any]:
         """The handshake of the older era."""
-        answer = self.ask(1, "initialize", **HANDSHAKE)
+        answer = self.ask(1, "initialize", **{**HANDSHAKE, "protocolVersion": version})
         self.send(method="notifications/initialized")
         return answer
 

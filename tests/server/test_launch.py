@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from pytorch_to_triton import places
 from pytorch_to_triton.command_line import program
-from tests.server.launched import HANDSHAKE, MODERN, ROOT, Checkout, stand_in
+from tests.server.launched import MODERN, ROOT, Checkout, stand_in
 
 LAUNCH = ROOT / "server" / "launch.py"
 LAUNCHER = ROOT / "server" / "pytorch_to_triton_launcher"
@@ -171,7 +171,8 @@ def test_an_environment_that_lacks_something_by_now_is_made_again(checkout: Chec
     assert len(list(checkout.environments.glob("9.9.9-*/"))) == 1
 
 
-def test_what_an_interrupted_launch_left_is_not_used_and_goes(checkout: Checkout) -> None:
+@pytest.mark.parametrize("by", ["signal", "client"])
+def test_what_a_launch_left_that_was_ended_is_not_used_and_goes(checkout: Checkout, by: str) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
         client.shake_hands()
@@ -179,7 +180,10 @@ def test_what_an_interrupted_launch_left_is_not_used_and_goes(checkout: Checkout
         (unfinished,) = checkout.environments.glob("9.9.9-*/")
         installer = [p for p in psutil.Process(client.process.pid).children(recursive=True) if p.is_running()]
         assert len(installer) > 1
-        client.process.send_signal(signal.SIGTERM)
+        assert client.process.stdin is not None
+        if by == "signal":
+            client.process.send_signal(signal.SIGTERM)
+        client.process.stdin.close()
         client.process.wait(30)
         _, left = psutil.wait_procs(installer, timeout=30)
         assert left == []
@@ -233,8 +237,8 @@ def test_a_client_is_answered_at_once_and_its_calls_work_when_the_environment_is
 ) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
-        result = client.shake_hands()["result"]
-        assert result["protocolVersion"] == HANDSHAKE["protocolVersion"]
+        result = client.shake_hands("2025-06-18")["result"]
+        assert result["protocolVersion"] == "2025-06-18"
         assert result["serverInfo"]["name"] == "pytorch-to-triton"
         assert {"validate", "convert", "job"} <= {*client.tools(2)}
         assert client.ask(3, "ping")["result"] == {}
@@ -258,14 +262,6 @@ def test_a_client_is_answered_at_once_and_its_calls_work_when_the_environment_is
         assert {*methods[2:-1]} == {"tools/call"}
 
 
-def test_the_protocol_of_an_older_client_is_spoken(checkout: Checkout) -> None:
-    checkout.step.touch()
-    with checkout.serving() as client:
-        for asked, spoken in (("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")):
-            answer = client.ask(1, "initialize", **{**HANDSHAKE, "protocolVersion": asked})
-            assert answer["result"]["protocolVersion"] == spoken
-
-
 def test_a_client_without_a_handshake_is_answered_too(checkout: Checkout) -> None:
     checkout.step.touch()
     with checkout.serving() as client:
@@ -282,7 +278,7 @@ def test_a_client_without_a_handshake_is_answered_too(checkout: Checkout) -> Non
 def test_a_server_for_some_tools_is_not_said_to_have_all(checkout: Checkout) -> None:
     checkout.step.touch()
     with checkout.serving("--toolsets", "docs") as client:
-        client.shake_hands()
+        assert client.shake_hands("1999-01-01")["result"]["protocolVersion"] == "2025-11-25"
         assert "set up" in client.ask(2, "tools/list")["error"]["message"]
         checkout.step.unlink()
         client.call_until("real")
@@ -307,18 +303,6 @@ def test_a_server_that_ends_as_it_starts_ends_the_launch_with_its_status(checkou
     with checkout.serving() as client:
         client.shake_hands()
         assert client.process.wait(60) == 7
-
-
-def test_the_launch_and_the_set_up_end_with_the_client(checkout: Checkout) -> None:
-    checkout.step.touch()
-    with checkout.serving() as client:
-        client.shake_hands()
-        client.call_until("installing")
-        set_up = psutil.Process(client.process.pid).children(recursive=True)
-        assert client.process.stdin is not None
-        client.process.stdin.close()
-        assert client.process.wait(30) == 0
-        assert psutil.wait_procs(set_up, timeout=30)[1] == []
 
 
 def test_a_signal_ends_it_whenever_it_comes(checkout: Checkout) -> None:
