@@ -152,10 +152,14 @@ class Checkout:
 
 
 @contextmanager
-def conversation(command: list[str], variables: dict[str, str]) -> Iterator["Conversation"]:
-    """With a server, which ends with the block."""
+def conversation(
+    command: list[str], variables: dict[str, str], *descriptors: int
+) -> Iterator["Conversation"]:
+    """With a server that is given these open descriptors; it ends with the block."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=variables, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(
+        command, env=variables, stdin=pipe, stdout=pipe, stderr=pipe, text=True, pass_fds=descriptors
+    ) as process:
         try:
             yield Conversation(process)
         finally:

@@ -20,7 +20,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from pytorch_to_triton_server.over_mcp.stdio_transport import EARLIER_LINES, read_again, with_id
-from tests.server.launched import HANDSHAKE
+from tests.server.launched import HANDSHAKE, conversation
 
 
 def message_of(line: str) -> Any:
@@ -156,26 +156,14 @@ def test_what_the_launcher_has_read_comes_first_and_its_handshake_is_not_answere
         {"id": 2, "method": "prompts/list"},
     ]
     lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in earlier]
+    command = [sys.executable, "-m", "pytorch_to_triton_server", "serve"]
     with tempfile.TemporaryFile() as file:
         file.write("\n".join([*lines, "{", ""]).encode())
         file.seek(0)
-        with subprocess.Popen(
-            [sys.executable, "-m", "pytorch_to_triton_server", "serve"],
-            env={**os.environ, EARLIER_LINES: str(file.fileno())},
-            pass_fds=[file.fileno()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as server:
-            assert server.stdin is not None
-            assert server.stdout is not None
-            server.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
-            server.stdin.flush()
-            answers = {
-                answer["id"]: answer for answer in (json.loads(server.stdout.readline()) for _ in "123")
-            }
-            server.stdin.close()
-            assert server.stdout.read() == ""
+        variables = {**os.environ, EARLIER_LINES: str(file.fileno())}
+        with conversation(command, variables, file.fileno()) as client:
+            client.send(id=1, method="ping")
+            answers = {answer["id"]: answer for answer in (client.receive() for _ in range(3))}
     assert answers[1]["result"] == {}
     assert answers[2]["result"]["prompts"]
     assert answers[None]["error"]["code"] == PARSE_ERROR
