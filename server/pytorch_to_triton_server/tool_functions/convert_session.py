@@ -1,8 +1,5 @@
 """The tools of a conversion in steps: convert start, submit, status, list, restore, finish and drop."""
 
-# A tool's parameters are its options: as many as it takes.
-# ruff: noqa: PLR0913, FBT002
-
 import secrets
 from typing import TYPE_CHECKING, Annotated
 
