@@ -32,13 +32,13 @@ INTERNAL_ERROR = -32603
 
 def serve(arguments: list[str]) -> NoReturn:
     """Become the server: at once if there is an environment, else when it is made."""
-    if python := usable_python():
-        become(python, arguments)
+    stand_in, python = StandIn(arguments), usable_python()
     with tempfile.TemporaryFile() as earlier:
-        earlier.writelines(StandIn(arguments).run())
+        earlier.writelines(stand_in.greet() if python else stand_in.run())
         earlier.seek(0)
         os.set_inheritable(earlier.fileno(), True)
-        become(usable_python() or sys.executable, arguments, **{EARLIER: str(earlier.fileno())})
+        python = python or usable_python() or sys.executable
+        become(python, arguments, **{EARLIER: str(earlier.fileno())})
 
 
 class StandIn:
@@ -56,6 +56,13 @@ class StandIn:
         """What else the set-up has said: of one that has failed, why."""
         self._has_failed = False
         self._began = time.monotonic()
+
+    def greet(self) -> list[bytes]:
+        """Answer the client's first line if it is there: the server takes a second to start. As `run`."""
+        with open(0, "rb", buffering=0, closefd=False) as client:
+            if select.select([client], [], [], 0)[0] and (line := client.readline()):
+                self._take(line)
+        return [line for _, line in self._held]
 
     def run(self) -> list[bytes]:
         """The lines that the server has to read first, once it can be started. Ends with the client."""

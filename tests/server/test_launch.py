@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 from pytorch_to_triton import places
 from pytorch_to_triton.command_line import program
-from tests.server.launched import MODERN, ROOT, Checkout, stand_in
+from tests.server.launched import HANDSHAKE, MODERN, ROOT, Checkout, stand_in
 
 LAUNCH = ROOT / "server" / "launch.py"
 LAUNCHER = ROOT / "server" / "pytorch_to_triton_launcher"
@@ -260,6 +260,16 @@ def test_a_client_is_answered_at_once_and_its_calls_work_when_the_environment_is
         assert methods[:2] == ["initialize", "notifications/initialized"]
         assert methods[-1] == "tools/list"
         assert {*methods[2:-1]} == {"tools/call"}
+
+
+def test_a_client_is_greeted_before_the_server_that_is_ready_has_started(checkout: Checkout) -> None:
+    assert checkout.run("validate").returncode == 0
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE})
+    command, variables = checkout.command("serve"), checkout.variables()
+    served = subprocess.run(command, env=variables, input=f"{hello}\n", capture_output=True, text=True)
+    (answer,) = served.stdout.splitlines()
+    assert json.loads(answer)["result"]["serverInfo"]["title"] == "PyTorch to Triton"
+    assert "initialize" in served.stderr
 
 
 def test_a_client_without_a_handshake_is_answered_too(checkout: Checkout) -> None:
