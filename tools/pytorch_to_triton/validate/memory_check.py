@@ -7,7 +7,6 @@ installed, under NVIDIA's compute-sanitizer.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import anyio
 
@@ -16,7 +15,7 @@ from pytorch_to_triton.profilers.sanitizer import Sanitized, Tool, find_sanitize
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKind
 from pytorch_to_triton.validate.behavior import violations_of
-from pytorch_to_triton.validate.judge import MEMORY
+from pytorch_to_triton.validate.judge import MEMORY, in_order_of_weight
 from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.observation import observed
 from pytorch_to_triton.validate.run_outcome import OK
@@ -48,15 +47,13 @@ class MemoryCheck:
         found = self.by_case.get(result.name, ())
         if not found:
             return result
-        corrupting = [violation.message for violation in found if violation.kind in MEMORY]
-        others = [violation.message for violation in found if violation.kind not in MEMORY]
-        changes: dict[str, Any] = {
-            "violations": (*found, *result.violations),
-            "why": " ".join(filter(None, (*corrupting, result.why, *others))),
-        }
-        if result.status in ("passed", "skipped"):
-            changes["status"] = "failed"
-        return result.model_copy(update=changes)
+        return result.model_copy(
+            update={
+                "violations": (*found, *result.violations),
+                "why": in_order_of_weight(found, [result.why]),
+                "status": "failed" if result.status in ("passed", "skipped") else result.status,
+            }
+        )
 
     def notes_on(self, results: Sequence[CaseResult]) -> tuple[str, ...]:
         """What was checked, and what could not be, of cases that are right on the device."""
