@@ -38,7 +38,7 @@ def guards(refuse: Refuse) -> Iterator[None]:
     """Inside, each call of a guarded function is handed to `refuse` first, which may raise."""
     with ExitStack() as stack:
         for kind, place, name in guarded_names():
-            owner = found(place)
+            owner = owner_at(place)
             violation = kind, f"calls {place.replace(':', '.')}.{name}"
             before = vars(owner).get(name)
             setattr(owner, name, guarded(getattr(owner, name), violation, refuse))
@@ -50,10 +50,10 @@ def guarded_names() -> Iterator[tuple[str, str, str]]:
     """Kind, place and name of each guarded function that this torch has."""
     for kind, places in GUARDED.items():
         for place, names in places.items():
-            yield from ((kind, place, name) for name in names if hasattr(found(place), name))
+            yield from ((kind, place, name) for name in names if hasattr(owner_at(place), name))
 
 
-def found(place: str) -> Any:
+def owner_at(place: str) -> Any:
     module, _, name = place.partition(":")
     owner: Any = importlib.import_module(module)
     return getattr(owner, name) if name else owner

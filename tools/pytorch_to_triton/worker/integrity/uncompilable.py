@@ -9,13 +9,10 @@ tensor fails. What is not known for certain is not named.
 import ast
 import builtins
 import enum
-import functools
 import inspect
 import numbers
-import os
-import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -23,8 +20,8 @@ import triton.language as tl
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
-from .frames import owner_of
-from .kernel_source import FunctionSource, Meaning, Values, jit_functions, meaning_of, parts_of, source_of
+from .frames import owner_of_value
+from .kernel_source import FunctionSource, Meaning, Values, functions_behind, meaning_of, parts_of, source_of
 
 COMPUTING_BUILTINS = frozenset(
     {"__import__", "compile", "eval", "exec", "globals", "locals", "open", "setattr", "vars"}
@@ -48,17 +45,8 @@ def python_in(function: Callable[..., Any], given: Values) -> set[str]:
     `given` are the launch's arguments by parameter.
     """
     names: set[str] = set()
-    waiting, seen = [(function, given)], {function}
-    while waiting:
-        current, arguments = waiting.pop()
-        source = source_of(current)
-        if source is None:
-            names.update(refused_globals(current))
-            continue
-        names.update(refused_in(source, arguments))
-        called = jit_functions(source, arguments).keys() - seen
-        seen |= called
-        waiting += [(each, {}) for each in called]
+    for current, source, arguments in functions_behind(function, given):
+        names.update(refused_in(source, arguments) if source else refused_globals(current))
     return names
 
 
@@ -155,19 +143,6 @@ def is_tritons(meaning: Meaning) -> bool:
         return True
     held = isinstance(meaning.holder, ModuleType) and meaning.holder.__name__.startswith("triton.language")
     return held and owner_of_value(value) != "author"
-
-
-def owner_of_value(value: object) -> str:
-    """Whose code defines a function, a class or an instance's class."""
-    if isinstance(value, functools.partial | MethodType):
-        return owner_of_value(value.func if isinstance(value, functools.partial) else value.__func__)
-    code = getattr(value, "__code__", None)
-    if code is not None:
-        return owner_of(code.co_filename)
-    name = getattr(value, "__module__", None) or type(value).__module__
-    if name.startswith("triton."):
-        return "triton"
-    return owner_of(getattr(sys.modules.get(name), "__file__", None) or os.__file__)
 
 
 def needs_values(value: object) -> bool:
