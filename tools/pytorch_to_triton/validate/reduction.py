@@ -7,9 +7,8 @@ from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.sizes import Point
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.conclusion import most_telling, wrong_of
-from pytorch_to_triton.validate.conditions import combined_case, parts_of
 from pytorch_to_triton.validate.phrases import listed
-from pytorch_to_triton.validate.plan import PlanBuilder
+from pytorch_to_triton.validate.plan import PlanBuilder, parts_of
 from pytorch_to_triton.validate.trial import JudgedCase, ValidationTrial
 
 SMALL = (1, 2, 3, 5, 17, 33, 65, 129, 257, 513, 1025, 4097)
@@ -107,7 +106,7 @@ class _Reducer:
 
     async def takes(self, point: Point, parts: Sequence[str]) -> bool:
         """Whether the mistake is still there: then this is the case to go on with."""
-        case = combined_case(self.plan, point, parts)
+        case = self.plan.combined(point, parts)
         if case is None:
             return True
         [judged] = await self.trial.run([case])
@@ -125,7 +124,7 @@ class _Reducer:
     async def shrink(self, dim: str) -> None:
         """Make one dim as small as the mistake allows."""
         points = ({**self.case.dims, dim: size} for size in SMALL if size < self.case.dims[dim])
-        smaller = (combined_case(self.plan, point, parts_of(self.case.label)) for point in points)
+        smaller = (self.plan.combined(point, parts_of(self.case.label)) for point in points)
         cases = [case for case in smaller if case is not None]
         for case, judged in zip(cases, await self.trial.run(cases) if cases else [], strict=True):
             if same_mistake(judged.result, self.start):
