@@ -17,11 +17,10 @@ from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from pytorch_to_triton.worker.integrity.launches import Launches
-from pytorch_to_triton.worker.integrity.leftovers import Leftovers
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
-from pytorch_to_triton.worker.integrity.settings import SettingsSnapshot
+from pytorch_to_triton.worker.integrity.settings import Leftovers, SettingsSnapshot
 
 
 def until(condition: Callable[[], bool]) -> None:
