@@ -16,11 +16,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from pytorch_to_triton.worker.calls.exchange import Exchange
 from pytorch_to_triton.worker.integrity.launches import Launches
 from pytorch_to_triton.worker.integrity.operators import Operators
 from pytorch_to_triton.worker.integrity.patches import Patches
 from pytorch_to_triton.worker.integrity.returned_tensors import aliases, plain
 from pytorch_to_triton.worker.integrity.settings import Leftovers, SettingsSnapshot
+from pytorch_to_triton.worker.truth import compare
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -171,6 +173,8 @@ def replaced_functions_are_found() -> None:
         (JITFunction, "run", "triton.runtime.jit.JITFunction.run"),
         (time, "perf_counter", "time.perf_counter"),
         (os, "replace", "os.replace"),
+        (compare, "compared", "pytorch_to_triton.worker.truth.compare.compared"),
+        (Exchange, "outputs", "pytorch_to_triton.worker.calls.exchange.Exchange.outputs"),
     )
     for owner, name, full in places:
         assert full in changed(owner, name, fake), full

@@ -58,10 +58,10 @@ class MemoryCheck:
     def notes_on(self, results: Sequence[CaseResult]) -> tuple[str, ...]:
         """What was checked, and what could not be, of cases that are right on the device."""
         right = {result.name for result in results if result.status == "passed"}
-        open_ones = [(name, why) for name, why in self.unable.items() if name in right]
         unchecked = [
             f"Bounds and races were not checked in {name}: under the interpreter it {why}"
-            for name, why in open_ones
+            for name, why in self.unable.items()
+            if name in right
         ]
         return (*self.notes, *unchecked[:1])
 
@@ -109,7 +109,7 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
     try:
         if prepared.outcome is not OK:
             return
-        item = await lane.answer(request_for(case, prepared, twice=False))
+        item = await lane.answer(request_for(case, prepared))
         outcome = lane.outcome_of(item)
         violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
         found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
@@ -127,7 +127,7 @@ async def look_under_the_sanitizer(
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
-    requests = [request_for(case, found, twice=False) for case, found in prepared if found.outcome is OK]
+    requests = [request_for(case, ready) for case, ready in prepared if ready.outcome is OK]
     seconds = setting.seconds * (len(requests) + 1)
 
     async def check(tool: Tool) -> None:

@@ -61,13 +61,10 @@ async def reduce_failure(
         key=lambda result: (len(by_name[result.name].conditions), by_name[result.name].elements),
         default=None,
     )
-    if start is None or by_name[start.name].again_after or not is_known(plan, by_name[start.name]):
+    case = by_name[start.name] if start else None
+    if start is None or case is None or case.again_after or not plan.labels.keys() >= {*parts_of(case.label)}:
         return None
-    return await _Reducer(trial, plan, start, by_name[start.name]).reduced()
-
-
-def is_known(plan: PlanBuilder, case: Case) -> bool:
-    return set(parts_of(case.label)) <= plan.labels.keys()
+    return await _Reducer(trial, plan, start, case).reduced()
 
 
 def share_wrong(result: CaseResult) -> float:

@@ -114,14 +114,12 @@ def without_timeouts(
     """
     largest = {dim: max(sizes) for dim, sizes in sizes_of(declaration).items()}
     larger = {case.name for case in cases if any(size > largest[dim] for dim, size in case.dims.items())}
-    return [
-        result.model_copy(
-            update={"status": "skipped", "why": f"{result.why}, at sizes that are not declared"}
-        )
-        if result.status == "timed_out" and result.name in larger
-        else result
-        for result in results
-    ]
+
+    def excused(result: CaseResult) -> CaseResult:
+        why = f"{result.why}, at sizes that are not declared"
+        return result.model_copy(update={"status": "skipped", "why": why})
+
+    return [excused(r) if r.status == "timed_out" and r.name in larger else r for r in results]
 
 
 def not_judged(results: Iterable[CaseResult]) -> Iterator[Skip]:

@@ -1,7 +1,8 @@
-"""Which functions of torch, Triton and Python were replaced since they were first seen."""
+"""Which functions of torch, Triton, Python and this worker were replaced since they were first seen."""
 
 import inspect
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -22,8 +23,6 @@ INTERPRETED = (
     "triton.runtime.interpreter:InterpretedFunction", "triton.runtime.interpreter:InterpreterBuilder",
 )  # fmt: skip
 """What computes an interpreted kernel. Triton and this worker replace parts of it; the author may not."""
-BUILDER = f"{__name__.rsplit('.', 2)[0]}.interpreter.arithmetic:Builder"
-"""What this worker puts in place of Triton's InterpreterBuilder."""
 WRAPPERS = (WORKER, os.path.join(TORCH, "_compile.py"))
 """Whose wrappers around the very same function are fine; torch._dynamo wraps one when it is imported."""
 
@@ -46,12 +45,23 @@ class Patches:
     def __init__(self) -> None:
         self._namespaces = [
             Namespace(place, owner_at(place), functions_of(owner_at(place)))
-            for place in (*WATCHED, *INTERPRETED, BUILDER)
+            for place in (*WATCHED, *INTERPRETED, *places_of_worker())
         ]
 
     def changed(self) -> list[dict[str, str]]:
         """`{"name": "torch.cuda.Event.elapsed_time", "now": repr}` for each."""
         return [patch for namespace in self._namespaces for patch in changed_in(namespace)]
+
+
+def places_of_worker() -> Iterator[str]:
+    """The modules of this worker and their classes, among them those that pose as torch.cuda's."""
+    worker = __name__.rsplit(".", 2)[0]
+    for name, module in [*sys.modules.items()]:
+        if module is not None and f"{name}.".startswith(f"{worker}."):
+            yield name
+            for label, value in vars(module).items():
+                if isinstance(value, type) and value.__module__ == name:
+                    yield f"{name}:{label}"
 
 
 def changed_in(namespace: Namespace) -> Iterator[dict[str, str]]:
