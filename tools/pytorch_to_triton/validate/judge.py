@@ -162,18 +162,8 @@ def is_untrusted(output: OutputStatistics) -> bool:
 
 def figures(output: OutputStatistics) -> OutputFigures:
     return OutputFigures(
-        path=output.path,
+        **output.model_dump(include=OutputFigures.model_fields.keys() - {"dtype", "shape", "confirmed"}),
         dtype=output.pytorch.dtype or output.pytorch.type,
         shape=output.pytorch.shape or (),
-        elements=output.elements,
-        failing=output.failing,
-        unjudged=output.unjudged,
-        unconfirmed=output.unconfirmed,
         confirmed=output.as_pytorch + output.as_truth,
-        candidate_error=output.candidate_error,
-        pytorch_error=output.pytorch_error,
-        allowed_error=output.allowed_error,
-        constant=output.constant,
-        meets_strict=output.meets_strict,
-        meets_loose=output.meets_loose,
     )

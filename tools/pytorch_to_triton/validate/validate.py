@@ -22,7 +22,7 @@ from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
-from pytorch_to_triton.validate.at_fault import Culprit
+from pytorch_to_triton.validate.at_fault import Culprit, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
@@ -40,7 +40,6 @@ from pytorch_to_triton.validate.notes import (
 )
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
-from pytorch_to_triton.validate.recompilation import find_culprit
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.refusals import milder_of, with_blame
