@@ -242,7 +242,7 @@ def _sizes_at_switches(
 
 
 def _just_past(plan: PlanBuilder, base: Point, name: str, size: int, *further_steps: int) -> list[int]:
-    """The next size, or one that all declared sizes' common factor or a further step away, if one is allowed."""
+    """The nearest allowed size that is 1, the declared sizes' common factor or a further step larger."""
     common = math.gcd(*plan.declaration.dims[name]) or 1
     larger = (size + step for step in (1, common, *further_steps))
     return [*islice((s for s in larger if not plan.declaration.violated({**base, name: s})), 1)]

@@ -44,13 +44,13 @@ class MemoryCheck:
 
     def merged(self, result: CaseResult) -> CaseResult:
         """The device's result with what was seen elsewhere; a case that passed has failed with it."""
-        found = self.by_case.get(result.name, ())
-        if not found:
+        seen = self.by_case.get(result.name, ())
+        if not seen:
             return result
         return result.model_copy(
             update={
-                "violations": (*found, *result.violations),
-                "why": in_order_of_weight(found, [result.why]),
+                "violations": (*seen, *result.violations),
+                "why": in_order_of_weight(seen, [result.why]),
                 "status": "failed" if result.status in ("passed", "skipped") else result.status,
             }
         )
@@ -67,18 +67,18 @@ class MemoryCheck:
 
 
 async def check_memory(
-    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], found: MemoryCheck
+    trial: ValidationTrial, cases: Sequence[Case], tools: Sequence[Tool], memory: MemoryCheck
 ) -> None:
     """Look at the small ones among the cases again; the trial is one on a device."""
     small = chosen(cases)
     reports: dict[Tool, Sanitized] = {}
     strided = [case for case in cases if case.group == "large_stride" and case.elements <= ELEMENTS]
     async with anyio.create_task_group() as group:
-        group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], found)
+        group.start_soon(look_under_the_interpreter, trial, [*small, *strided[:LARGE_STRIDE_CASES]], memory)
         if tools and find_sanitizer() is not None:
             group.start_soon(look_under_the_sanitizer, trial, small, tools, reports)
-    found.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
-    found.notes = notes_of(reports, len(small), tools)
+    memory.violations = tuple(v for report in reports.values() for v in violations(report.hazards))
+    memory.notes = notes_of(reports, len(small), tools)
 
 
 def interpreted(runtime: Runtime) -> Runtime:
@@ -87,7 +87,7 @@ def interpreted(runtime: Runtime) -> Runtime:
 
 
 async def look_under_the_interpreter(
-    trial: ValidationTrial, cases: Sequence[Case], found: MemoryCheck
+    trial: ValidationTrial, cases: Sequence[Case], memory: MemoryCheck
 ) -> None:
     """Guarded runs on CPU tensors, of which only what they say about memory counts."""
     name = f"{trial.candidate.name}-guarded"
@@ -97,13 +97,13 @@ async def look_under_the_interpreter(
     (lane,) = guarded.lanes
     try:
         for case in cases:
-            await look_at(trial, lane, case, found)
+            await look_at(trial, lane, case, memory)
         await lane.finish()
     finally:
         await guarded.close()
 
 
-async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryCheck) -> None:
+async def look_at(trial: ValidationTrial, lane: Lane, case: Case, memory: MemoryCheck) -> None:
     """One guarded call."""
     prepared = await trial.reference.prepared(case)
     try:
@@ -112,13 +112,13 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
         item = await lane.answer(request_for(case, prepared))
         outcome = lane.outcome_of(item)
         violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
-        found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
+        memory.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
     except LostAnswer as lost:
         outcome = lost.outcome
     finally:
         await trial.reference.done_with(case)
     if outcome is not OK:
-        found.unable[case.name] = outcome.why.partition("\n")[0]
+        memory.unable[case.name] = outcome.why.partition("\n")[0]
 
 
 async def look_under_the_sanitizer(

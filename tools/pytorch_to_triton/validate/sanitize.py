@@ -53,7 +53,7 @@ def violations(hazards: Sequence[Hazard]) -> tuple[Violation, ...]:
     races between writes, which the tool reports of every reduction whose lanes round differently
     (github.com/triton-lang/triton/issues/7264).
     """
-    return tuple(found for hazard in hazards if (found := _violation(hazard)))
+    return tuple(filter(None, map(_violation, hazards)))
 
 
 def remarks(hazards: Sequence[Hazard]) -> tuple[str, ...]:

@@ -204,10 +204,10 @@ class TrialRun:
         trial = self.trial
         if outcome is not OK:
             return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
-        found = await trial.reference.compared(case, trial.candidate.name)
-        if isinstance(found, RunOutcome):
-            return await self.finished(case, reference_failed(case, found), seen)
-        statistics = CaseStatistics.model_validate(found)
+        compared = await trial.reference.compared(case, trial.candidate.name)
+        if isinstance(compared, RunOutcome):
+            return await self.finished(case, reference_failed(case, compared), seen)
+        statistics = CaseStatistics.model_validate(compared)
         return await self.finished(case, judge_case(case, statistics, seen, trial.policy), seen)
 
     async def finished(self, case: Case, result: CaseResult, seen: Observation = NOTHING_SEEN) -> None:

@@ -54,8 +54,8 @@ async def without_too_large(
 
 def sizes_of(declaration: Declaration) -> dict[str, tuple[int, ...]]:
     """Each dim's declared sizes, and the one at which the file generates its inputs."""
-    own = declaration.generated
-    return {dim: (*sizes, own[dim]) if dim in own else sizes for dim, sizes in declaration.dims.items()}
+    made = declaration.generated
+    return {dim: (*sizes, made[dim]) if dim in made else sizes for dim, sizes in declaration.dims.items()}
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,9 @@ def seed_of(seed: int, sample: int) -> int:
 
 def farthest(precise: Outputs, first: Outputs, others: Iterable[Outputs]) -> Outputs:
     """Of several samples, the first among them, what lies farthest from the precise outputs."""
-    found = first
     for sample in others:
-        found = {path: farther(exact, found[path], sample[path]) for path, exact in precise.items()}
-    return found
+        first = {path: farther(exact, first[path], sample[path]) for path, exact in precise.items()}
+    return first
 
 
 def farther(exact: OutputLeaf, one: OutputLeaf, other: OutputLeaf) -> OutputLeaf:
