@@ -134,11 +134,10 @@ def unconfirmed(statistics: CaseStatistics) -> tuple[CaseStatus, str]:
             return "undecided", apart(output, output.unconfirmed, "the candidate matches neither")
         if output.as_truth * RARE > output.elements and is_floating(output):
             return "undecided", apart(output, output.as_truth, "the candidate matches float64")
-    untrusted = [output.path for output in statistics.outputs if is_untrusted(output)]
-    if untrusted:
-        paths = ", ".join(untrusted)
+    if untrusted := [output for output in statistics.outputs if is_untrusted(output)]:
+        paths = ", ".join(output.path for output in untrusted)
         why = f"PyTorch's {paths} is not finite where the float64 result is finite, or the reverse."
-        if not any(is_floating(output) for output in statistics.outputs if output.path in untrusted):
+        if not any(map(is_floating, untrusted)):
             why = f"Rounding alone decides most of {paths}, in PyTorch as well."
         return "skipped", why
     return "passed", ""

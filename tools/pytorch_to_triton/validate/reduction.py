@@ -108,15 +108,12 @@ class _Reducer:
             return True
         [judged] = await self.trial.run([case])
         # Random values may be, in a few elements, what the special ones were.
-        chance = len(parts) < len(parts_of(self.case.label)) and not self.is_clear(judged.result)
+        is_clear = share_wrong(judged.result) >= CLEAR * share_wrong(self.start)
+        chance = len(parts) < len(parts_of(self.case.label)) and not is_clear
         if chance or not same_mistake(judged.result, self.start):
             return False
         self.case, self.judged = case, judged
         return True
-
-    def is_clear(self, result: CaseResult) -> bool:
-        """Whether about as much is wrong as at first."""
-        return share_wrong(result) >= CLEAR * share_wrong(self.start)
 
     async def shrink(self, dim: str) -> None:
         """Make one dim as small as the mistake allows."""

@@ -39,7 +39,10 @@ def chosen(cases: Sequence[Case]) -> list[Case]:
         sorted(plain, key=lambda case: case.elements)[:1],
         [case for case in small if case.group == "odd" and not case.label][:2],
         [case for case in combined if 1 in case.dims.values()][:1],
-        *([case for case in combined if layout in _layouts(case)][:1] for layout in LAYOUTS),
+        *(
+            [case for case in combined if any(t.layout == layout for t in tensors_in(case.arguments))][:1]
+            for layout in LAYOUTS
+        ),
         [case for case in small if case.group in ("dtype", "odd") and case.dtypes != first][:1],
     ]
     names = {case.name for sort in sorts for case in sort}
@@ -98,7 +101,3 @@ def _where(hazard: Hazard) -> str:
     """The kernel, and file and line where they are known."""
     at = f" ({hazard.file}:{hazard.line})" if hazard.file else ""
     return f"{hazard.kernel or 'A kernel'}{at}"
-
-
-def _layouts(case: Case) -> set[Layout]:
-    return {tensor.layout for tensor in tensors_in(case.arguments)}

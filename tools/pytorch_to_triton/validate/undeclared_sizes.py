@@ -68,16 +68,16 @@ class Growth:
 
     def largest_at(self, point: Mapping[str, int]) -> int:
         """Elements of the largest value at other sizes."""
-        return max((self._grown(count, point) for count in self.elements), default=0)
-
-    def _grown(self, count: int, point: Mapping[str, int]) -> int:
-        grown = count
-        for name, prime in self.primes.items():
-            power = prime
-            while count and count % power == 0:
-                grown = grown * point[name] // self.point[name]
-                power *= prime
-        return grown
+        largest = 0
+        for count in filter(None, self.elements):
+            grown = count
+            for name, prime in self.primes.items():
+                power = prime
+                while count % power == 0:
+                    grown = grown * point[name] // self.point[name]
+                    power *= prime
+            largest = max(largest, grown)
+        return largest
 
 
 def calls(declaration: Declaration) -> Iterator[tuple[Case, Mapping[str, int]]]:

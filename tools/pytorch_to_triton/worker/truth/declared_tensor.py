@@ -8,6 +8,7 @@ a dtype that none of the call's tensors has: that one is meant.
 Autograd sits above: it sees the reported dtypes, and its gradients are computed here too.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -311,11 +312,7 @@ def is_floating(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-KINDS: dict[Any, bool] = {}
-
-
+@functools.cache
 def is_composite(func: Any) -> bool:
     """Whether the operator is made of others: under torch.inference_mode it arrives whole."""
-    if func not in KINDS:
-        KINDS[func] = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
-    return KINDS[func]
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))

@@ -36,28 +36,21 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.dtype, value.dim() == 0, value.device.type
     if isinstance(value, list | tuple):
-        return frozenset(map(kind_of, value)) if is_numbers(value) else tuple(map(kind_of, value))
+        kinds = tuple(map(kind_of, value))
+        return frozenset(kinds) if {*map(type, value)} <= {int, float} else kinds
     return value if isinstance(value, VALUES) else type(value)
-
-
-def is_numbers(values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def result_on_meta(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     given = args, dict(kwargs)
     try:
-        with without_compiler() if is_torch_operator(func) else nullcontext():
+        # Torch's own operators run no user code.
+        with without_compiler() if func.namespace in ("aten", "prims") else nullcontext():
             on_meta, named = pytree.tree_map(without_values, given)
             return func(*on_meta, **named)
     except Exception:
         copies, named = pytree.tree_map_only(torch.Tensor, as_reported, given)
         return func(*copies, **named)
-
-
-def is_torch_operator(func: Any) -> bool:
-    """Whether it is one of torch's own operators, which run no user code."""
-    return getattr(func, "namespace", "") in ("aten", "prims")
 
 
 def without_values(value: Any) -> Any:
