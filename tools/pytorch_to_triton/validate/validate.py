@@ -27,7 +27,6 @@ from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, v
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
-from pytorch_to_triton.validate.exchange_folder import exchange_folder
 from pytorch_to_triton.validate.host_code import kernels_in, switches_in
 from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
@@ -49,7 +48,7 @@ from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, Valid
 from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
-from pytorch_to_triton.validate.validation_setting import ValidationSetting
+from pytorch_to_triton.validate.validation_setting import ValidationSetting, exchange_folder
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
