@@ -3,11 +3,13 @@
 import functools
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
+from ..replacement import replaced
 from .kernel_source import uses_atomics
 from .operators import Operators, tensors_in
 from .uncompilable import python_in
@@ -25,7 +27,7 @@ class Launches:
         self._at_launch = at_launch
         self._counts: dict[Callable[..., Any], int] = {}
         self._python: dict[Callable[..., Any], set[str]] = {}
-        self._originals: list[tuple[Any, Any]] = []
+        self._recording = ExitStack()
 
     @property
     def launched(self) -> list[dict[str, Any]]:
@@ -45,14 +47,12 @@ class Launches:
 
     def __enter__(self) -> "Launches":
         for kind in (JITFunction, InterpretedFunction):
-            self._originals.append((kind, kind.run))
-            kind.run = recorded(kind.run, self._launching, self._launched)
+            run = recorded(kind.run, self._launching, self._launched)
+            self._recording.enter_context(replaced(kind, "run", run))
         return self
 
     def __exit__(self, *error: object) -> None:
-        while self._originals:
-            kind, original = self._originals.pop()
-            kind.run = original
+        self._recording.close()
 
     def _launching(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before a kernel runs, which may put other things behind the names that it uses."""
