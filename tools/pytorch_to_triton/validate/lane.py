@@ -115,12 +115,20 @@ class Lane:
         await self._drop()
 
     async def _with_patience(self, request: "Request | None") -> "Item":
-        """What our own machinery has lost is tried once more; a process that ended well is replaced."""
+        """The answer, or without a request what was loaded.
+
+        What our own machinery has lost is tried once more; a process that ended well is replaced.
+        """
         excused: set[str] = set()
         while True:
             try:
-                return await self._asked(request)
+                line = await self._ready()
+                if request is not None:
+                    return await self._noted(line, await line.ask(request, seconds=self.seconds))
+                assert self.loaded is not None
+                return self.loaded
             except Ended as end:
+                self._refuse_unusable(end.outcome)
                 await self._drop()
                 status = "killed" if end.outcome.detail == KILLED else end.outcome.status
                 if status in EXCUSED and status not in excused:
@@ -129,17 +137,6 @@ class Lane:
                 if status != "lost":
                     self.crashes.count += 1
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
-
-    async def _asked(self, request: "Request | None") -> "Item":
-        line = await self._ready()
-        if request is None:
-            assert self.loaded is not None
-            return self.loaded
-        try:
-            return await self._noted(line, await line.ask(request, seconds=self.seconds))
-        except Ended as end:
-            self._refuse_unusable(end.outcome)
-            raise
 
     async def _noted(self, line: Conversation, arrived: dict[str, Any]) -> "Item":
         """The item after the violations, which the process reports as they happen."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, JsonValue
 
 from pytorch_to_triton.schema.value import Value
+from pytorch_to_triton.schema.verdict import ViolationKind
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
@@ -143,7 +144,7 @@ def observed(
 class SandboxViolation(Value):
     """Something that the candidate's code tried and was refused."""
 
-    kind: str
+    kind: ViolationKind
     what: str
     file: str | None = None
     line: int | None = None

@@ -118,7 +118,7 @@ class ValidationTrial:
         done: dict[str, JudgedCase] = {}
         for batch in batches(cases, 0 if self.only_decision else BATCH_ELEMENTS):
             done |= await TrialRun(self, listener, len(cases), done).of(batch)
-            if self.only_decision and any(is_surely_wrong(one.result) for one in done.values()):
+            if self.only_decision and any(is_surely_wrong(judged.result) for judged in done.values()):
                 break
         return [done[case.name] for case in cases if case.name in done]
 
@@ -132,7 +132,7 @@ class ValidationTrial:
         if bad is None or last is None:
             return list(judged)
         failed = candidate_failed(last, bad)
-        return [replace(one, result=failed) if one.result.name == last.name else one for one in judged]
+        return [replace(each, result=failed) if each.result.name == last.name else each for each in judged]
 
 
 @dataclass
@@ -164,9 +164,9 @@ class TrialRun:
     async def prepare(self, cases: Sequence[Case]) -> None:
         """Prepare one case after the other; what the reference cannot do ends here."""
         for case in cases:
-            found = self.prepared[case.name] = await self.trial.reference.prepared(case)
-            if found.outcome is not OK:
-                await self.finished(case, reference_failed(case, found.outcome))
+            prepared = self.prepared[case.name] = await self.trial.reference.prepared(case)
+            if prepared.outcome is not OK:
+                await self.finished(case, reference_failed(case, prepared.outcome))
             self.ready[case.name].set()
 
     async def call(self, lane: Lane, units: MemoryObjectReceiveStream[Unit], group: TaskGroup) -> None:
@@ -190,24 +190,24 @@ class TrialRun:
 
     def request(self, case: Case) -> "wire.CandidateRequest":
         """The case as the candidate's process takes it."""
-        # A device is quick enough to run everything twice, and only there do programs run at once.
-        twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
-        request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
-        if before is not None and before.outcome is OK:
-            request["again"] = before.id
-        request["undo_trials"] = self.trial.undo_trials
-        return request
+        return {
+            **request_for(case, self.prepared[case.name]),
+            # A device is quick enough to run everything twice, and only there do programs run at once.
+            "twice": case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter,
+            "again": before.id if before is not None and before.outcome is OK else None,
+            "undo_trials": self.trial.undo_trials,
+        }
 
     async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
         if outcome is not OK:
             return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
-        found = await trial.reference.compared(case, trial.candidate.name)
-        if isinstance(found, RunOutcome):
-            return await self.finished(case, reference_failed(case, found), seen)
-        statistics = CaseStatistics.model_validate(found)
+        compared = await trial.reference.compared(case, trial.candidate.name)
+        if isinstance(compared, RunOutcome):
+            return await self.finished(case, reference_failed(case, compared), seen)
+        statistics = CaseStatistics.model_validate(compared)
         return await self.finished(case, judge_case(case, statistics, seen, trial.policy), seen)
 
     async def finished(self, case: Case, result: CaseResult, seen: Observation = NOTHING_SEEN) -> None:
@@ -220,14 +220,14 @@ def device_lanes() -> int:
     return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
-def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.CandidateRequest":
-    """A case as job `candidate` takes it; `twice`: a second run must give the same bits."""
+def request_for(case: Case, prepared: Prepared) -> "wire.CandidateRequest":
+    """A case as job `candidate` takes it: one call, with trials as they are."""
     large_stride = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
     return {
         "id": prepared.id,
         "name": case.name,
         "large_stride": large_stride,
-        "twice": twice,
+        "twice": False,
         "again": None,
         "configuration": case.configuration,
         "undo_trials": False,
@@ -236,11 +236,10 @@ def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.Candida
 
 def units(cases: Sequence[Case]) -> list[Unit]:
     """The cases in units, both in their order."""
-    found: dict[tuple[object, ...], Unit] = {}
+    by_shape: dict[tuple[object, ...], Unit] = {}
     for case in cases:
-        key = (*case.dims.items(), *case.dtypes.items())
-        found.setdefault(key, []).append(case)
-    return list(found.values())
+        by_shape.setdefault((*case.dims.items(), *case.dtypes.items()), []).append(case)
+    return list(by_shape.values())
 
 
 def is_surely_wrong(result: CaseResult) -> bool:

@@ -22,12 +22,11 @@ from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
 from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import reference_of, resolve_problem
-from pytorch_to_triton.validate.at_fault import Culprit
+from pytorch_to_triton.validate.at_fault import Culprit, find_culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
-from pytorch_to_triton.validate.exchange_folder import exchange_folder
 from pytorch_to_triton.validate.host_code import kernels_in, switches_in
 from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
@@ -40,7 +39,6 @@ from pytorch_to_triton.validate.notes import (
 )
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
-from pytorch_to_triton.validate.recompilation import find_culprit
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.refusals import milder_of, with_blame
@@ -51,7 +49,7 @@ from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, Valid
 from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
-from pytorch_to_triton.validate.validation_setting import ValidationSetting
+from pytorch_to_triton.validate.validation_setting import ValidationSetting, exchange_folder
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""
