@@ -30,9 +30,11 @@ RANDOM_SIZES = 3
 """Sizes at random for each dim: a kernel made for the planned ones cannot know them."""
 ROUND_STEPS = (16, 128)
 """Tried past a size where requirements ask for multiples."""
-MANY_PROGRAMS = 2_048
+MANY_PROGRAMS = 1_024
 """Sizes that are no row's are larger than this in few cases: each is a program or more, and the interpreter
 takes them one by one."""
+PAST_A_SWITCH = 2
+"""Where the code takes another way at a size of no row, up to so many times as many programs."""
 LONGEST = 2**16
 """Where larger sizes are declared, a row past them shows no more."""
 _STEPS_TRIED = 1_024
@@ -177,10 +179,11 @@ def _levels_of(
             *at_switches,
         )
     )
+    most = math.inf if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
     # What is declared to be this long is long already.
-    beyond = tuple(_sizes_beyond(plan, base, name)) if max(declared) < LONGEST else ()
-    most = None if name in row_dims(plan.declaration) else max(MANY_PROGRAMS, base[name])
-    allowed = [size for size in sizes if size > 1 and (most is None or size <= most)]
+    beyond = tuple(_sizes_beyond(plan, base, name)) if max(declared) < min(LONGEST, most) else ()
+    at_switches = tuple(size for size in at_switches if size <= PAST_A_SWITCH * most)
+    allowed = [size for size in sizes if size > 1 and (size <= most or size in at_switches)]
     levels = {
         "ragged": tuple(size for size in allowed if _is_ragged(size) and size <= max(declared)),
         "aligned": tuple(size for size in allowed if not _is_ragged(size)),
