@@ -8,9 +8,10 @@ from pathlib import Path
 
 import anyio.to_process
 
-from kernelbench.drafting import Origin, origin_of
+from kernelbench.drafting import origin_of
 from mutants.functions import files
 from mutants.mutate import is_chosen
+from pytorch_to_triton.convert.resolve import Origin
 from pytorch_to_triton.docs.kernel_pages import kernel_pages
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import PURE

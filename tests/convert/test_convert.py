@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytorch_to_triton.convert.convert import ConversionRequest, convert
+from pytorch_to_triton.convert.convert import convert
+from pytorch_to_triton.convert.request import ConversionRequest
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.errors import NotConvertible

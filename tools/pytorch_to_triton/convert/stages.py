@@ -8,14 +8,16 @@ from typing import Any
 
 import anyio
 
+from pytorch_to_triton.convert.request import LAST
 from pytorch_to_triton.convert.tuning import timed, tune
-from pytorch_to_triton.convert.work import LAST, ConversionWork
+from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import CHANNELS_LAST, PURE
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.schema.conversion import StageReport
+from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.timing import TimingTable
 from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.validate.validate import Validation
@@ -83,7 +85,9 @@ async def validated(
         with scopes[stage]:
             listener = StageListener(progress, stage) if progress else None
             verdict = await validation.verdict(
-                work.request(stage, drafted[stage].calls), f"stage{stage}", listener
+                work.request.validation_of(Target(path=work.file(stage)), stage, drafted[stage].calls),
+                f"stage{stage}",
+                listener,
             )
             reports[stage] = report_of(work, stage, drafted[stage], verdict)
             if not reports[stage].passed:

@@ -28,6 +28,7 @@ from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
 from ..interpreter.program_order import Order
 from ..job_report import JobReport
+from ..loading.description import description
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer, in_original_file
@@ -67,9 +68,18 @@ def work(
     )
     with observer.loading():
         candidate = load(target, "candidate")
+        report.during("describe")
+        described = description(target, candidate, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
-    report.item({"event": "candidate_loaded", "name": candidate.name, "traces": observer.traces()})
+    report.item(
+        {
+            "event": "candidate_loaded",
+            "name": candidate.name,
+            "description": described,
+            "traces": observer.traces(),
+        }
+    )
     session = CandidateSession(candidate, exchange, observer, tuning, setting, red_zone_bytes)
     for request in report.requests():
         report.during(request["name"])
