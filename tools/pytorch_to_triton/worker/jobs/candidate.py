@@ -28,11 +28,11 @@ from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
 from ..interpreter.program_order import Order
 from ..job_report import JobReport
-from ..loading.description import description
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer, in_original_file
 from ..runtime import interpreting
+from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
 
 TRIALS = 2

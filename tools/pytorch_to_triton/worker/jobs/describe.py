@@ -8,8 +8,8 @@ from typing import Any
 from .. import wire
 from ..interpreter import cuda_autocast
 from ..job_report import JobReport
-from ..loading.description import description, examples
 from ..loading.target import Role, load
+from ..tracing.description import description, examples
 from ..tracing.fake import FakeWhenEntered, load_fake
 
 

@@ -10,9 +10,9 @@ from torch import nn
 
 from .. import wire
 from ..job_report import JobReport
-from ..loading.description import described_example
 from ..loading.target import NameMissing, described, load_file
 from ..runtime import as_on_a_gpu
+from ..tracing.description import described_example
 
 MOST_CALLS = 64
 """Those that follow are not noted."""

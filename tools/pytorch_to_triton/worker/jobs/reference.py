@@ -21,9 +21,9 @@ from ..calls.tensors import write_values
 from ..device import is_usable, release_cached
 from ..failure import describe_failure
 from ..job_report import JobReport
-from ..loading.description import description, has_examples
 from ..loading.sides import stage_candidate, stage_reference
 from ..loading.target import load
+from ..tracing.description import description, has_examples
 from ..truth.compare import compared
 from ..truth.oracle import Oracle, Truth, with_own_module
 

@@ -8,10 +8,10 @@ import torch
 
 from .. import wire
 from ..calls.call_inputs import trained
-from ..tracing.fake import FakeWhenEntered, example_inputs, range_of
+from ..loading.target import Loaded, Role, TargetError
 from ..tuning.autotuned import tuners_in
 from ..untimed_tuning import variants
-from .target import Loaded, Role, TargetError
+from .fake import FakeWhenEntered, example_inputs, range_of
 
 Plain = Any
 
