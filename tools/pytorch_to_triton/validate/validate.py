@@ -1,34 +1,30 @@
 """validate: does a kernel compute what its reference computes, wherever kernels are known to break?"""
 
-import math
 import secrets
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytorch_to_triton import places
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken, TargetNotFound
 from pytorch_to_triton.hardware.versions import versions
 from pytorch_to_triton.inputs.case import Case
-from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
 from pytorch_to_triton.profilers.sanitizer import Tool
-from pytorch_to_triton.schema.description import Description, Example
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Runtime
-from pytorch_to_triton.schema.target import Role, Target
+from pytorch_to_triton.schema.target import Role
 from pytorch_to_triton.schema.verdict import CaseResult, Skip, Verdict
-from pytorch_to_triton.targets.describe import EXAMPLES_CASE, describe, examples_case
+from pytorch_to_triton.targets.describe import describe
 from pytorch_to_triton.targets.memory_limit import refuse_too_large
 from pytorch_to_triton.targets.problem import Problem, problem_of, reference_of
 from pytorch_to_triton.validate.at_fault import Culprit
 from pytorch_to_triton.validate.behavior import Policy, behavior_of, notes_of, violations_of_traces
-from pytorch_to_triton.validate.case_names import case_named
-from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
 from pytorch_to_triton.validate.conclusion import decide, most_telling, next_step_of, summary_of, wrong_of
 from pytorch_to_triton.validate.exchange_folder import exchange_folder
-from pytorch_to_triton.validate.host_code import kernels_in, switches_in
+from pytorch_to_triton.validate.host_code import kernels_in
 from pytorch_to_triton.validate.lane import LostAnswer
 from pytorch_to_triton.validate.limits import Strictness, limits_in, with_limits
 from pytorch_to_triton.validate.memory_check import TOOLS, MemoryCheck, check_memory, interpreted
@@ -40,6 +36,7 @@ from pytorch_to_triton.validate.notes import (
 )
 from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
+from pytorch_to_triton.validate.ready_plan import ReadyPlan, ready_plan
 from pytorch_to_triton.validate.recompilation import find_culprit
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
 from pytorch_to_triton.validate.reference_process import ReferenceProcess
@@ -120,16 +117,6 @@ async def open_validation(
 
 
 @dataclass(frozen=True)
-class ReadyPlan:
-    """The cases that a candidate is tried on, and what further ones are made from."""
-
-    cases: CasePlan
-    builder: PlanBuilder
-    source: str
-    """Of the candidate's file."""
-
-
-@dataclass(frozen=True)
 class Validation:
     """A reference, and what candidates are compared with it on."""
 
@@ -157,30 +144,22 @@ class Validation:
 
     async def plan(self, request: ValidationRequest, candidate: Description) -> ReadyPlan:
         """What the candidate is tried on. Raises BadInput where that cannot be."""
-        declaration = await self.declared(request, candidate)
-        source = source_of(request.candidate)
-        builder = build_plan(
-            declaration,
-            self.limits,
-            seed=self.setting.seed,
-            switches=switches_in(source, declaration),
-            configurations=candidate.configurations,
-            all_mixtures=request.require_mixed_dtypes,
-        )
-        plan = chosen(planned(self.description, request, builder), request, builder)
+        problem = await self.problem(request, candidate)
+        plan = ready_plan(request, problem, self.limits, seed=self.setting.seed)
         if not request.cases:
-            limit = self.limits.elements
-            plan = await without_too_large(self.reference, plan, declaration, limit=limit)
-        refuse_empty(plan)
-        return ReadyPlan(plan, builder, source)
+            limit, declaration = self.limits.elements, problem.declaration
+            cases = await without_too_large(self.reference, plan.cases, declaration, limit=limit)
+            plan = replace(plan, cases=cases)
+        refuse_empty(plan.cases)
+        return plan
 
-    async def declared(self, request: ValidationRequest, candidate: Description) -> Declaration:
-        """The inputs of both sides."""
+    async def problem(self, request: ValidationRequest, candidate: Description) -> Problem:
+        """Both sides with their inputs."""
         if self.known is not None:
-            return self.known.with_candidate(candidate).declaration
-        declaration = problem_of(self.description, candidate, request.options).declaration
-        await refuse_too_large(self.setting.worker, declaration, self.setting.runtime)
-        return declaration
+            return self.known.with_candidate(candidate)
+        problem = problem_of(self.description, candidate, request.options)
+        await refuse_too_large(self.setting.worker, problem.declaration, self.setting.runtime)
+        return problem
 
 
 async def described(side: ReferenceProcess | CandidateWorkers, role: Role) -> Description:
@@ -286,65 +265,6 @@ def limits_of(request: ValidationRequest, free_bytes: int | None) -> CaseSizeLim
     elements = min(request.limit_elements or DEVICE_ELEMENTS, free_bytes // bytes_an_element)
     own = request.limit_elements or free_bytes // OWN_BYTES_AN_ELEMENT
     return CaseSizeLimits(elements, int(free_bytes * SPAN_SHARE), max(own, elements))
-
-
-def planned(reference: Description, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
-    """The declaration's cases; of a file with get_inputs() also the call that it generates itself.
-
-    That call is then the declared one, and cases of the same shapes with other values, and of other sizes,
-    are generated ones. Where it is too large, the small sizes stand in for it.
-    """
-    plan = plan_of(builder)
-    call = examples_case(reference)
-    if call is None or request.options.inputs:
-        return plan
-    elements, most = sum(map(elements_of, reference.examples or ())), builder.limits.own_elements
-    if elements > most:
-        why = f"{elements:,} elements are over this run's limit of {most:,}"
-        return CasePlan(
-            cases=plan.cases, skipped=(*plan.skipped, Skip(what=EXAMPLES_CASE, why=why, declared=True))
-        )
-    return CasePlan(
-        cases=(call, *(beside_own(case, builder.declaration) for case in plan.cases)), skipped=plan.skipped
-    )
-
-
-def source_of(candidate: Target) -> str:
-    """The text of its file; empty where that cannot be read as text, which loading it says."""
-    try:
-        return candidate.path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
-
-
-def beside_own(case: Case, declaration: Declaration) -> Case:
-    """A case beside the call of get_inputs(): other values at its sizes, or sizes that it does not have."""
-    if case.group != "declared":
-        return case
-    return case.model_copy(update={"group": "special" if case.dims == declaration.generated else "beyond"})
-
-
-def chosen(plan: CasePlan, request: ValidationRequest, builder: PlanBuilder) -> CasePlan:
-    """The plan's cases that the request names, and others that it spells out; without names the whole plan.
-
-    Raises BadInput for a name that stands for no case.
-    """
-    if not request.cases:
-        return plan
-    by_name = {case.name: case for case in plan.cases}
-    named: dict[str, Case] = {}
-    for name in request.cases:
-        case = by_name.get(name) or case_named(builder, name)
-        if case.again_after is not None and case.again_after in by_name:
-            named[case.again_after] = by_name[case.again_after]
-        named[name] = case
-    return CasePlan(cases=tuple(named.values()), skipped=())
-
-
-def elements_of(example: Example) -> int:
-    if example.form == "list":
-        return sum(elements_of(item) for item in example.items)
-    return math.prod(example.shape) if example.form == "tensor" else 0
 
 
 @dataclass(frozen=True)
