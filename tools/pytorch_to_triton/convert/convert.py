@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pytorch_to_triton.convert.conversion_report import next_step_of, summary_of
 from pytorch_to_triton.convert.finish.converted import module_name, recipe_of
@@ -14,6 +14,7 @@ from pytorch_to_triton.convert.resolve import ResolvedTarget, resolve
 from pytorch_to_triton.convert.stages import Staged, stages_of
 from pytorch_to_triton.convert.work import ConversionWork
 from pytorch_to_triton.convert.write_results import delivered, destination_of
+from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.draft.library import PURE
 from pytorch_to_triton.errors import BadInput, NotConvertible
 from pytorch_to_triton.hardware.versions import Versions, versions
@@ -52,25 +53,25 @@ async def convert(
         staged = await stages_of(work)
         conversion = concluded(work, staged, await versions(worker, runtime))
         name = f"{module_name(target.description.name)}.py"
-        return delivered(*finished(conversion, target, name), fresh, name)
+        return delivered(*finished(conversion, target, staged.drafts, name), fresh, name)
 
 
 def finished(
-    conversion: Conversion, target: ResolvedTarget, name: str
+    conversion: Conversion, target: ResolvedTarget, drafts: Sequence[Drafted], name: str
 ) -> tuple[Conversion, Mapping[str, str]]:
     """What the last stage that passed becomes in the user's repository; nothing where none passed.
 
     Where no function can be made of it, the file `name` is the stage as it is, and a note says why.
     """
-    passed = [stage.file for stage in conversion.stages if stage.passed]
+    passed = [d for stage, d in zip(conversion.stages, drafts, strict=False) if stage.passed]
     if not passed:
         return conversion, {}
-    text = passed[-1].read_text(encoding="utf-8")
+    draft = passed[-1]
     try:
-        return conversion, files(recipe_of(target, text, drafted=True), measured="").texts
+        return conversion, files(recipe_of(target, draft.file, drafted=True), measured="").texts
     except BadInput as refusal:
         note = f"{name} has `run` alone, without tests and fallback. {refusal.message}"
-        return conversion.model_copy(update={"notes": (*conversion.notes, note)}), {name: text}
+        return conversion.model_copy(update={"notes": (*conversion.notes, note)}), {name: draft.text}
 
 
 def refuse_calls(work: ConversionWork) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import (
@@ -15,7 +16,7 @@ from pytorch_to_triton.convert.finish.recipe import (
     signature,
 )
 from pytorch_to_triton.convert.resolve import ResolvedTarget
-from pytorch_to_triton.draft.file.imports import import_block
+from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.module import declarations
 from pytorch_to_triton.draft.file.part import snake
 from pytorch_to_triton.draft.file.reference import Reference
@@ -25,14 +26,14 @@ from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec
 from pytorch_to_triton.schema.graph import Graph
 
 
-def recipe_of(target: ResolvedTarget, text: str, *, drafted: bool) -> Recipe:
+def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Recipe:
     """The recipe of a kernel file that passed; `drafted`: by the drafter, for what the trace holds.
 
     Raises BadInput where the target's code, or a parameter's default, cannot be repeated.
     """
     reference, given = reference_of(target), target.declared()
+    text = file.text
     graph, function, declaration = target.graph, target.description.name, target.declaration
-    text = with_missing(text, reference, given)
     name = snake(function)
     inputs = inputs_of(reference.parameters, given)
     constants = {name for name, spec in inputs.items() if isinstance(spec, ConstantSpec)}
@@ -42,7 +43,7 @@ def recipe_of(target: ResolvedTarget, text: str, *, drafted: bool) -> Recipe:
         name=f"{name}_by_triton" if name in names_used(text) else name,
         module_name=module_name(function),
         origin=f"{function} of {target.target.path.name}",
-        text=text,
+        file=file,
         parameters=reference.parameters,
         inputs=inputs,
         dims=declaration.dims,
@@ -90,8 +91,8 @@ def module_name(function: str) -> str:
     return f"{snake(function)}_triton"
 
 
-def with_missing(text: str, reference: Reference, given: Mapping[str, object]) -> str:
-    """The kernel file with the reference and the declarations that it may have left to the target's file."""
+def submitted_file(target: ResolvedTarget, text: str) -> KernelText:
+    """A file of anybody's, with the reference and the declarations that it may have left to the target's."""
     bound = {
         name
         for node in ast.parse(text).body
@@ -101,17 +102,16 @@ def with_missing(text: str, reference: Reference, given: Mapping[str, object]) -
             else [t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)]
         )
     }
-    missing = {key: value for key, value in given.items() if key not in bound}
-    if "reference" in bound and not missing:
-        return text
-    parts = taken_apart(text)
+    file = taken_apart(text)
+    missing = {key: value for key, value in target.declared().items() if key not in bound}
     added = [declarations(missing)]
-    imports = list(parts.imports)
+    imports = list(file.imports)
     if "reference" not in bound:
+        reference = reference_of(target)
         added += reference.definitions
         imports += reference.imports
-    blocks = [f'"""{parts.first}\n\n{parts.shapes}\n"""', import_block(imports), *added, parts.body]
-    return "\n\n\n".join(block for block in blocks if block) + "\n"
+    body = "\n\n\n".join(block for block in (*added, file.body) if block)
+    return replace(file, imports=imports, body=body)
 
 
 def inputs_of(parameters: str, given: Mapping[str, object]) -> dict[str, InputSpec]:

@@ -1,23 +1,11 @@
-"""A kernel file that passed, taken apart: its docstring, its imports and all the rest."""
+"""A kernel file that somebody has edited, read: its parts, and its kernels."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class KernelText:
-    """What a finished file takes over."""
-
-    first: str
-    """The docstring's first line."""
-    shapes: str
-    """The docstring without its first line."""
-    imports: tuple[str, ...]
-    body: str
-    """All behind the imports, as it stands."""
+from pytorch_to_triton.draft.file.kernel_text import KernelText
 
 
 def taken_apart(text: str) -> KernelText:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
 from pytorch_to_triton.schema.graph import Graph
@@ -67,8 +68,8 @@ class Recipe:
     """Its file without the `.py`."""
     origin: str
     """Where the user's function lies: a file's name and the function's."""
-    text: str
-    """The kernel file, with `reference` and `run`."""
+    file: KernelText
+    """With `reference` and `run`."""
     parameters: str
     """Of `reference` and `run`, as source, with defaults and without annotations."""
     inputs: Mapping[str, InputSpec]
@@ -88,6 +89,11 @@ class Recipe:
     """Whether the function casts by torch.autocast("cuda"), which does nothing on a CPU."""
     graph: Graph | None = None
     """What was traced; None where nothing was."""
+
+    @property
+    def text(self) -> str:
+        """The whole kernel file."""
+        return self.file.text
 
     @property
     def arguments(self) -> tuple[str, ...]:

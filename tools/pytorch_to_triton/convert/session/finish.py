@@ -13,7 +13,7 @@ from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.benchmark import benchmark
 from pytorch_to_triton.benchmark.request import BenchmarkRequest
 from pytorch_to_triton.benchmark.tuning.freeze import frozen
-from pytorch_to_triton.convert.finish.converted import recipe_of
+from pytorch_to_triton.convert.finish.converted import recipe_of, submitted_file
 from pytorch_to_triton.convert.finish.files import files, page
 from pytorch_to_triton.convert.finish.recipe import Recipe
 from pytorch_to_triton.convert.finish.report import Dossier, markdown, report_of
@@ -76,7 +76,7 @@ async def finish(
     target = await resolve(worker, record.setting.request(), runtime)
     text = folder.kernel(best).read_text(encoding="utf-8")
     drafted = digest(text) in record.drafted.values()
-    recipe = recipe_of(target, text, drafted=drafted)
+    recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
     into = folder_for(request.into or Path("converted") / recipe.name)
     finished = files(recipe, speed_of(best))
     planned = {**finished.texts, **dict.fromkeys(report_names(recipe), "")}
@@ -94,7 +94,7 @@ async def finish(
         timed = await benchmark(worker, benchmark_request(folder, kernel, request), runtime, listener)
         text, more = with_measured(text, timed, found_versions)
         notes = (*notes, *more)
-        recipe = recipe_of(target, text, drafted=drafted)
+        recipe = recipe_of(target, submitted_file(target, text), drafted=drafted)
         finished = files(recipe, speed_of(best))
     dossier = Dossier(
         name=recipe.function,

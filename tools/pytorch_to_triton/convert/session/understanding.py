@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pytorch_to_triton import places
 from pytorch_to_triton.benchmark.roofline import limit_of, work_of
-from pytorch_to_triton.convert.finish.kernel_text import described_kernels
 from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.hardware.datasheets import datasheet
@@ -63,7 +62,7 @@ def understanding_of(target: ResolvedTarget, drafted: Drafted | None, why: str) 
         frozen=(*constants, *defaults_of(description, declaration)),
         steps=tuple(step_of(node) for node in graph.nodes),
         guards=graph.guards,
-        kernels=tuple(described_kernels(drafted.text)) if drafted else (),
+        kernels=tuple(f"{kernel.name}: {kernel.doc}" for kernel in drafted.kernels) if drafted else (),
         calls=tuple(dict.fromkeys(drafted.left)) if drafted else (),
         no_draft=why,
         work=work_text(graph, target.timing_case().dims),
