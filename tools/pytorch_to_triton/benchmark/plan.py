@@ -55,7 +55,7 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
         graph, why = await traced(process, problem.declaration)
         joint = None
         if graph is not None and request.passes != "forward":
-            joint = await traced_joint(process, problem.declaration)
+            joint, _ = await traced(process, problem.declaration, backward=True)
     if why and problem.declaration.inputs:
         await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
     seed = secrets.randbits(31) if request.seed is None else request.seed
@@ -64,22 +64,19 @@ async def planned(worker: WorkerClient, request: BenchmarkRequest, runtime: Runt
     return BenchmarkPlan(request, target, sides, cases, graph, joint, why, seed)
 
 
-async def traced(process: TargetProcess, declaration: Declaration) -> tuple[Graph | None, str]:
-    """The reference's graph, else why there is none: its bytes are then those of inputs and outputs."""
+async def traced(
+    process: TargetProcess, declaration: Declaration, *, backward: bool = False
+) -> tuple[Graph | None, str]:
+    """The reference's graph, with `backward` that of its gradients too; else why there is none.
+
+    The bytes of what has no graph are those of inputs and outputs.
+    """
     if not declaration.inputs:
         return None, "the file generates its own inputs"
     try:
-        return await graph_of(process, declaration), ""
+        return await graph_of(process, declaration, backward=backward), ""
     except Refusal as refusal:
         return None, refusal.message
-
-
-async def traced_joint(process: TargetProcess, declaration: Declaration) -> Graph | None:
-    """The reference's graph with its gradients; None where it cannot be traced with them."""
-    try:
-        return await graph_of(process, declaration, backward=True)
-    except Refusal:
-        return None
 
 
 def cases_of(

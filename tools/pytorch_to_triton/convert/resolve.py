@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from pytorch_to_triton.graph.cost import held_bytes
 from pytorch_to_triton.graph.tracing import Traced, trace
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
-from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
+from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec
 from pytorch_to_triton.inputs.timing_dims import timing_dims
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.schema.description import Description
@@ -102,14 +103,9 @@ class ResolvedTarget:
         """The target's source as the reference of a file of its own; None where it cannot be copied."""
         if self.origin is not None:
             return self.origin.source.reference
-        if self.is_module:
-            return None
-        path = self.target.path
-        try:
-            text = path.read_text(encoding="utf-8")
-            return function_reference(text, self.description.name, own_modules(path))
-        except NotConvertible:
-            return None
+        with suppress(NotConvertible):
+            return None if self.is_module else copied_reference(self.description, {})
+        return None
 
 
 async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Runtime) -> ResolvedTarget:
@@ -147,7 +143,7 @@ def source_of(problem: Problem, traced: Traced) -> Source:
     description = problem.reference
     return Source(
         target=str(description.target),
-        reference=reference_of(description, traced.graph.state),
+        reference=copied_reference(description, traced.graph.state),
         declared=declared(problem.declaration, traced.graph),
         timed=timing_case(problem.declaration, traced.graph).dims,
         output_dtypes=traced.output_dtypes,
@@ -157,7 +153,7 @@ def source_of(problem: Problem, traced: Traced) -> Source:
     )
 
 
-def reference_of(description: Description, state: Mapping[str, str]) -> Reference:
+def copied_reference(description: Description, state: Mapping[str, str]) -> Reference:
     """The target's source as the drafted file's `reference`; `state` are its arguments of a module's own."""
     target = description.target
     text, modules = target.path.read_text(encoding="utf-8"), own_modules(target.path)
@@ -185,8 +181,12 @@ def own_modules(path: Path) -> frozenset[str]:
 
 
 def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]:
-    """INPUTS, DIMS and REQUIRES as a kernel file holds them; what was traced says more of its inputs."""
-    inputs = as_traced(declaration, graph) if graph else as_given(declaration)
+    """INPUTS, DIMS and REQUIRES as a kernel file holds them; what was traced takes its module's state too."""
+    inputs = {name: written(spec) for name, spec in declaration.inputs.items()}
+    for tensor in graph.inputs if graph else ():
+        if graph and tensor.name in graph.state:
+            dtypes = "|".join(tensor.dtypes or (tensor.dtype,))
+            inputs[tensor.name] = f"{dtypes}[{', '.join(tensor.shape.expressions)}]"
     return {
         "INPUTS": inputs,
         "DIMS": {name: list(sizes) for name, sizes in declaration.dims.items()},
@@ -194,33 +194,14 @@ def declared(declaration: Declaration, graph: Graph | None) -> dict[str, object]
     }
 
 
-def as_traced(declaration: Declaration, graph: Graph) -> dict[str, object]:
-    """INPUTS of what was traced; a module's state becomes inputs."""
-    tensors = {tensor.name for tensor in graph.inputs}
-    inputs: dict[str, object] = {
-        name: str(spec) if name in tensors else graph.constants[name]
-        for name, spec in declaration.inputs.items()
-    }
-    for tensor in graph.inputs:
-        if tensor.name in graph.state:
-            dtypes = "|".join(tensor.dtypes or (tensor.dtype,))
-            inputs[tensor.name] = f"{dtypes}[{', '.join(tensor.shape.expressions)}]"
-    return inputs
-
-
-def as_given(declaration: Declaration) -> dict[str, object]:
-    """INPUTS of what was not traced."""
-    return {
-        name: [str(item) for item in spec.items] if isinstance(spec, ListSpec) else plain(spec)
-        for name, spec in declaration.inputs.items()
-    }
-
-
-def plain(spec: TensorSpec | ConstantSpec) -> object:
+def written(spec: InputSpec) -> object:
     """A tensor's declaration as text, a constant as it is."""
-    if isinstance(spec, TensorSpec):
-        return str(spec)
-    return list(spec.value) if isinstance(spec.value, tuple) else spec.value
+    match spec:
+        case ListSpec(items=items):
+            return [str(item) for item in items]
+        case ConstantSpec(value=value):
+            return list(value) if isinstance(value, tuple) else value
+    return str(spec)
 
 
 def timing_case(declaration: Declaration, graph: Graph | None) -> Case:

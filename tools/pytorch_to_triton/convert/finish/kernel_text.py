@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.draft.file.kernel_text import KernelText
+from pytorch_to_triton.validate.host_code import kernels_in
 
 
 def taken_apart(text: str) -> KernelText:
@@ -24,28 +25,13 @@ def taken_apart(text: str) -> KernelText:
     return KernelText(title, rest.strip("\n"), tuple(imports), body)
 
 
-def launched_kernels(text: str) -> list[ast.FunctionDef]:
-    """Functions of triton.jit that no other one uses."""
-    kernels = [
-        node
-        for node in ast.parse(text).body
-        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(d) for d in node.decorator_list)
-    ]
-    used = {
-        name.id
-        for kernel in kernels
-        for part in kernel.body
-        for name in ast.walk(part)
-        if isinstance(name, ast.Name)
-    }
-    return [kernel for kernel in kernels if kernel.name not in used]
-
-
 def described_kernels(text: str) -> Iterator[str]:
     """Each launched kernel with the first line of its docstring."""
-    for node in launched_kernels(text):
-        purpose = (ast.get_docstring(node) or "").partition("\n")[0]
-        yield f"{node.name}: {purpose}" if purpose else node.name
+    launched = kernels_in(text)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name in launched:
+            purpose = (ast.get_docstring(node) or "").partition("\n")[0]
+            yield f"{node.name}: {purpose}" if purpose else node.name
 
 
 def begin(node: ast.stmt) -> int:
