@@ -60,6 +60,17 @@ def all_open(conversion: Conversion) -> None:
     assert Conversion.model_validate(report) == conversion
 
 
+async def test_a_target_is_described_and_traced_in_one_process_for_all_stages(
+    written: Written, converted: Conversions, worker: WorkerClient
+) -> None:
+    target = written(f"{DECLARED}def f(x):\n    return torch.relu(x)\n")
+    await converted(target)
+    before = [*worker.process_times]
+    await converted(target)
+    jobs = sorted(process.what for process in worker.process_times if process not in before)
+    assert jobs == ["candidate", "candidate", "candidate", "describe", "reference"]
+
+
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", FUNCTIONS)
 async def test_an_example_is_converted_with_all_gates_open(name: str, converted: Conversions) -> None:
