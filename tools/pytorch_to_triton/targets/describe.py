@@ -78,6 +78,8 @@ async def open_target(
 
     `needs` are modules for what is to be asked of it: the worker imports them once for all its processes.
     """
+    if role == "reference" and "get_inputs" in source_of(target):
+        needs = EXPORT
     async with AsyncExitStack() as stack:
         arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
 
@@ -109,6 +111,14 @@ async def describe(
     """What `open_target` says of a target."""
     async with open_target(worker, target, role, runtime, seconds=seconds) as process:
         return process.description
+
+
+def source_of(target: Target) -> str:
+    """The text of its file; empty where that cannot be read as text, which loading it says."""
+    try:
+        return target.path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def refusal_of(outcome: Outcome, target: Target) -> Refusal:

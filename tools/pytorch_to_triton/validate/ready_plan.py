@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pytorch_to_triton.inputs.case import Case
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.schema.description import Description, Example
-from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import Skip
-from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case
+from pytorch_to_triton.targets.describe import EXAMPLES_CASE, examples_case, source_of
 from pytorch_to_triton.targets.problem import Problem
 from pytorch_to_triton.validate.case_names import case_named
 from pytorch_to_triton.validate.cases import CasePlan, build_plan, plan_of
@@ -62,14 +61,6 @@ def planned(reference: Description, request: ValidationRequest, builder: PlanBui
     return CasePlan(
         cases=(call, *(beside_own(case, builder.declaration) for case in plan.cases)), skipped=plan.skipped
     )
-
-
-def source_of(candidate: Target) -> str:
-    """The text of its file; empty where that cannot be read as text, which loading it says."""
-    try:
-        return candidate.path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
 
 
 def beside_own(case: Case, declaration: Declaration) -> Case:
