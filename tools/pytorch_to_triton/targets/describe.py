@@ -80,11 +80,11 @@ async def open_target(
     """
     if role == "reference" and "get_inputs" in source_of(target):
         needs = EXPORT
+    arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
+    job = Job(kind="describe", arguments=arguments, needs=needs)
     async with AsyncExitStack() as stack:
-        arguments: wire.DescribeArguments = {"target": target.as_json(), "role": role}
 
-        async def loaded(needs: tuple[str, ...]) -> TargetProcess:
-            job = Job(kind="describe", arguments=arguments, needs=needs)
+        async def loaded() -> TargetProcess:
             conversation = await stack.enter_async_context(worker.converse(job, runtime))
             try:
                 item = await conversation.item(seconds=seconds)
@@ -93,12 +93,12 @@ async def open_target(
             description = Description.model_validate(item["description"])
             return TargetProcess(target, description, conversation, seconds)
 
-        process = await loaded(needs)
+        process = await loaded()
         if role == "reference" and process.description.examples and process.description.inputs is None:
             try:
                 answer = await process.answer({"do": "free_sizes"})
             except Ended:  # the declared sizes are then all there are
-                answer, process = {"free": None}, await loaded(needs)
+                answer, process = {"free": None}, await loaded()
             free = FreeSizes.model_validate(answer["free"]) if answer["free"] else None
             description = process.description.model_copy(update={"free": free})
             process = replace(process, description=description)
