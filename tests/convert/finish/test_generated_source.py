@@ -10,8 +10,8 @@ from pytorch_to_triton.convert.finish.files import files
 from pytorch_to_triton.convert.finish.folding import WIDTH, folded
 from pytorch_to_triton.convert.finish.guards import conditions
 from pytorch_to_triton.convert.finish.interpreted import behind_the_kernels, for_the_interpreter
-from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import Recipe
+from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.draft.file.imports import import_block
 from pytorch_to_triton.inputs.declaration import parse_declaration
 
@@ -127,7 +127,9 @@ def test_names_that_are_added_meet_none_of_the_kernel_file() -> None:
 
 
 def test_a_kernel_file_is_taken_apart_without_losing_a_line() -> None:
-    parts = taken_apart("# a remark\n" + KERNEL.replace("import torch\n", "import torch\nimport math\n"))
+    parts = split_kernel_file(
+        "# a remark\n" + KERNEL.replace("import torch\n", "import torch\nimport math\n")
+    )
     assert parts.first == "f in Triton."
     assert parts.shapes == "Shapes:\n    x: [M, N]"
     assert parts.body.startswith("def reference(")

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pytorch_to_triton.convert.finish.kernel_text import taken_apart
 from pytorch_to_triton.convert.finish.recipe import (
     DropIn,
     Recipe,
@@ -15,6 +14,7 @@ from pytorch_to_triton.convert.finish.recipe import (
     names_used,
     signature,
 )
+from pytorch_to_triton.convert.finish.split import split_kernel_file
 from pytorch_to_triton.convert.resolve import ResolvedTarget
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.draft.file.module import declarations
@@ -102,7 +102,7 @@ def submitted_file(target: ResolvedTarget, text: str) -> KernelText:
             else [t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)]
         )
     }
-    file = taken_apart(text)
+    file = split_kernel_file(text)
     missing = {key: value for key, value in target.declared().items() if key not in bound}
     added = [declarations(missing)]
     imports = list(file.imports)

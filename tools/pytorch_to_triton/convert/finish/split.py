@@ -9,7 +9,7 @@ from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.validate.host_code import kernels_in
 
 
-def taken_apart(text: str) -> KernelText:
+def split_kernel_file(text: str) -> KernelText:
     """A file's parts; comments above its docstring and between its imports are left out."""
     tree = ast.parse(text)
     statements = list(tree.body)
