@@ -32,9 +32,9 @@ async def test_an_honest_kernel_passes_cases_of_every_group(judge: Judge) -> Non
 async def test_each_side_of_a_kernel_file_is_loaded_by_one_process(
     judge: Judge, worker: WorkerClient
 ) -> None:
-    await judge(KERNELS / "honest" / "row_mean.py", cases=("N=5",))
+    await judge(KERNELS / "honest" / "row_mean.py", cases=("M=2 N=8",))
     before = [*worker.process_times]
-    await judge(KERNELS / "honest" / "row_mean.py", cases=("N=5",))
+    await judge(KERNELS / "honest" / "row_mean.py", cases=("M=2 N=8",))
     assert sorted(p.what for p in worker.process_times if p not in before) == ["candidate", "reference"]
 
 
