@@ -8,7 +8,7 @@ from typing import Any, cast
 import anyio.to_process
 
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import Origin, resolve
+from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import draft
 from pytorch_to_triton.draft.library import ways_of
@@ -18,26 +18,26 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 
 
-async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float) -> Origin:
+async def origin_of(worker: WorkerClient, target: Target, runtime: Runtime, *, seconds: float) -> DraftOrigin:
     """Describe and trace the target. Raises a Refusal where that cannot be done."""
     resolved = await resolve(worker, ConversionRequest(target=target, seconds=seconds), runtime)
     return resolved.convertible()
 
 
-def inputs_of(origin: Origin) -> dict[str, Any]:
+def inputs_of(origin: DraftOrigin) -> dict[str, Any]:
     """What forward takes, as declared; a module's state is left out."""
     given: Mapping[str, Any] = origin.source.declared.get("INPUTS") or {}
     return {name: value for name, value in given.items() if name not in origin.traced.graph.state}
 
 
-async def drafted(origin: Origin, stage: Stage, most: int | None) -> dict[str, Any]:
+async def drafted(origin: DraftOrigin, stage: Stage, most: int | None) -> dict[str, Any]:
     """The drafts as `drafted_here` describes them, made in a process that is killed if this is cancelled."""
     return cast(
         dict[str, Any], await anyio.to_process.run_sync(drafted_here, origin, stage, most, cancellable=True)
     )
 
 
-def drafted_here(origin: Origin, stage: Stage, most: int | None = None) -> dict[str, Any]:
+def drafted_here(origin: DraftOrigin, stage: Stage, most: int | None = None) -> dict[str, Any]:
     """`ways`: a draft for each way that differs, `most` at most, the usual one first; or the `refusal`.
 
     Each has its `text`, the names of its `kernels`, and the operators that stay `calls` of PyTorch.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import Origin, resolve
+from pytorch_to_triton.convert.resolve import DraftOrigin, resolve
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import Drafted
 from pytorch_to_triton.jobs.client import WorkerClient
@@ -21,18 +21,18 @@ async def drafted(
     return written_drafts(await sourced(worker, runtime, target), target, folder, stages)
 
 
-async def sourced(worker: WorkerClient, runtime: Runtime, target: Target) -> Origin:
+async def sourced(worker: WorkerClient, runtime: Runtime, target: Target) -> DraftOrigin:
     """What a target's drafts are made from."""
     return (await resolve(worker, ConversionRequest(target=target), runtime)).convertible()
 
 
 def written_drafts(
-    origin: Origin, target: Target, folder: Path, stages: Sequence[Stage] = STAGES
+    origin: DraftOrigin, target: Target, folder: Path, stages: Sequence[Stage] = STAGES
 ) -> list[str]:
     return [written(d, target, folder, s) for s, d in drafts_of(origin, stages).items()]
 
 
-def drafts_of(origin: Origin, stages: Sequence[Stage] = STAGES) -> dict[Stage, Drafted]:
+def drafts_of(origin: DraftOrigin, stages: Sequence[Stage] = STAGES) -> dict[Stage, Drafted]:
     return {stage: origin.drafted(stage) for stage in stages}
 
 

@@ -35,7 +35,7 @@ TIMED_BYTES = 2**27
 
 
 @dataclass(frozen=True)
-class Origin:
+class DraftOrigin:
     """What a target's drafts are made from."""
 
     traced: Traced
@@ -59,7 +59,7 @@ class ResolvedTarget:
     request: ConversionRequest
     problem: Problem
     """The target on both sides."""
-    origin: Origin | None
+    origin: DraftOrigin | None
     refusal: NotConvertible | None = None
     """Why it was not traced."""
 
@@ -84,7 +84,7 @@ class ResolvedTarget:
     def is_module(self) -> bool:
         return self.description.kind in ("module", "model_file")
 
-    def convertible(self) -> Origin:
+    def convertible(self) -> DraftOrigin:
         """What its drafts are made from. Raises NotConvertible where it was not traced."""
         if self.origin is None:
             assert self.refusal is not None
@@ -124,7 +124,7 @@ async def resolve(worker: WorkerClient, request: ConversionRequest, runtime: Run
             await refuse_unrunnable(worker, target, problem.declaration, runtime, seconds=seconds)
             return ResolvedTarget(request, problem, None, refusal)
     try:
-        return ResolvedTarget(request, problem, Origin(traced, source_of(problem, traced)))
+        return ResolvedTarget(request, problem, DraftOrigin(traced, source_of(problem, traced)))
     except NotConvertible as refusal:
         return ResolvedTarget(request, problem, None, refusal)
 

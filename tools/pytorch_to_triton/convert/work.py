@@ -12,7 +12,7 @@ from pytorch_to_triton.benchmark.passes import work_of_case
 from pytorch_to_triton.benchmark.timing_trial import Implementation, Roof, TimingTrial, measured, table_of
 from pytorch_to_triton.convert.gates import refuse_unknown_names
 from pytorch_to_triton.convert.request import ConversionRequest
-from pytorch_to_triton.convert.resolve import Origin, ResolvedTarget
+from pytorch_to_triton.convert.resolve import DraftOrigin, ResolvedTarget
 from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import PURE, Way, Ways, ways_of
@@ -97,7 +97,7 @@ async def timed_once(
     runtime: Runtime,
     listener: ProgressListener | None,
     trial: TimingTrial,
-    origin: Origin | None,
+    origin: DraftOrigin | None,
 ) -> TimingTable:
     """The table of a trial's one size; shares of the limit by the work of what was traced, if it was."""
     (case,) = trial.cases
