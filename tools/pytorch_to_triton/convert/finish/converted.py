@@ -45,9 +45,9 @@ def recipe_of(target: ResolvedTarget, file: KernelText, *, drafted: bool) -> Rec
         origin=f"{function} of {target.target.path.name}",
         file=file,
         parameters=reference.parameters,
-        inputs=inputs,
-        dims=declaration.dims,
-        requires=(*declaration.requires, *guards),
+        declaration=Declaration(
+            inputs=inputs, dims=declaration.dims, requires=(*declaration.requires, *guards)
+        ),
         fixed=frozenset(constants - free_numbers(declaration, graph)),
         structure=structure_of(graph),
         outputs=len(graph.outputs) if graph else 0,

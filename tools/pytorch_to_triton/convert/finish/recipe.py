@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytorch_to_triton.draft.file.kernel_text import KernelText
 from pytorch_to_triton.graph.dtype_rules import FLOATS
+from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, InputSpec, ListSpec, TensorSpec
 from pytorch_to_triton.schema.graph import Graph
 
@@ -72,11 +73,8 @@ class Recipe:
     """With `reference` and `run`."""
     parameters: str
     """Of `reference` and `run`, as source, with defaults and without annotations."""
-    inputs: Mapping[str, InputSpec]
-    """What each parameter takes."""
-    dims: Mapping[str, tuple[int, ...]]
-    requires: tuple[str, ...]
-    """Conditions on the sizes, the declared ones and those under which the kernels hold."""
+    declaration: Declaration
+    """What each parameter takes, and conditions: the declared ones and those under which the kernels hold."""
     fixed: frozenset[str]
     """Constants of which only the declared value was validated."""
     structure: Structure | None
@@ -94,6 +92,11 @@ class Recipe:
     def text(self) -> str:
         """The whole kernel file."""
         return self.file.text
+
+    @property
+    def inputs(self) -> Mapping[str, InputSpec]:
+        """What each parameter takes."""
+        return self.declaration.inputs
 
     @property
     def arguments(self) -> tuple[str, ...]:
