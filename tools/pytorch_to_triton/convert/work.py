@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pytorch_to_triton.draft.file.launches import Stage
 from pytorch_to_triton.draft.file.module import STAGE_NAMES, Drafted
 from pytorch_to_triton.draft.library import PURE, Way, Ways, ways_of
 from pytorch_to_triton.draft.schedule.schedule import Config
-from pytorch_to_triton.hardware.versions import versions
+from pytorch_to_triton.hardware.versions import origin_of, versions
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Runtime
@@ -110,8 +109,6 @@ async def timed_once(
 
 async def note_on(work: ConversionWork) -> str:
     """A comment that says where the launch configurations come from."""
-    found = await versions(work.worker, work.runtime)
+    origin = origin_of(await versions(work.worker, work.runtime))
     dims = " ".join(f"{k}={v}" for k, v in work.target.timing_case().dims.items())
-    today = datetime.datetime.now(tz=datetime.UTC).date()
-    where = f"{found.devices[0].name}, Triton {found.triton}, {today}, at {dims}"
-    return f"# Launch configurations measured on {where}."
+    return f"# Launch configurations measured on {origin}, at {dims}."

@@ -53,11 +53,11 @@ class Submission:
         triton = (await versions(self.worker, self.runtime)).triton
         previous = before(self.folder.attempts(), self.stage)
         if gate.unknown_names(self.text, triton):
-            return gate.Evidence(self.file, self.text, triton, None, None, None)
+            return gate.Evidence(self.file, self.text, triton)
         try:
             verdict = await self.verdict()
         except BadInput as refusal:
-            return gate.Evidence(self.file, self.text, triton, None, None, None, refusal=refusal)
+            return gate.Evidence(self.file, self.text, triton, refusal=refusal)
         report = await self.report()
         right = verdict.verdict == "passed"
         table = await self.times(previous) if right and not self.runtime.interpreter else None

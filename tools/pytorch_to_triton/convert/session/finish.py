@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from pytorch_to_triton.convert.session.state import best_of
 from pytorch_to_triton.convert.session.store import BENCHMARK, SessionFolder, SessionRecord
 from pytorch_to_triton.convert.session.submit import refuse_changed_target
 from pytorch_to_triton.errors import BadInput
-from pytorch_to_triton.hardware.versions import Versions, versions
+from pytorch_to_triton.hardware.versions import Versions, origin_of, today, versions
 from pytorch_to_triton.inputs.expression import point_name, value_of
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.progress import ProgressListener
@@ -35,7 +34,6 @@ from pytorch_to_triton.schema.finished import FinishedConversion, FinishedFile, 
 from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.session import Attempt
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.schema.tuning import Origin
 
 TOOL = "convert finish"
 
@@ -121,10 +119,8 @@ def with_measured(text: str, timed: Benchmark, found: Versions) -> tuple[str, tu
     """
     if not timed.tuned:
         return text, ()
-    today = datetime.datetime.now(tz=datetime.UTC).date()
-    origin = Origin(device=found.devices[0].name, triton=found.triton, day=today)
     try:
-        return frozen(text, timed.tuned, str(origin)), ()
+        return frozen(text, timed.tuned, str(origin_of(found))), ()
     except BadInput as refusal:
         return text, (f"The kernels are still autotuned. {refusal.message}",)
 
@@ -200,9 +196,8 @@ def saved_text(target: ResolvedTarget) -> str:
 
 def machine_text(found: Versions, runtime: Runtime) -> str:
     """Where all of this was seen."""
-    today = datetime.datetime.now(tz=datetime.UTC).date()
     device = "the CPU, in Triton's interpreter" if runtime.interpreter else found.devices[0].name
-    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today}."
+    return f"Seen on {device}, with torch {found.torch} and Triton {found.triton}, {today()}."
 
 
 def commands(folder: SessionFolder, kernels: str) -> tuple[str, ...]:
