@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from pytorch_to_triton.draft.file.kernel_text import KernelText
-from pytorch_to_triton.validate.host_code import kernels_in
 
 
 def split_kernel_file(text: str) -> KernelText:
@@ -26,10 +25,13 @@ def split_kernel_file(text: str) -> KernelText:
 
 
 def described_kernels(text: str) -> Iterator[str]:
-    """Each launched kernel with the first line of its docstring."""
-    launched = kernels_in(text)
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name in launched:
+    """Each kernel that no other one uses, with the first line of its docstring."""
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    kernels = [node for node in functions if any("jit" in ast.unparse(d) for d in node.decorator_list)]
+    parts = (part for kernel in kernels for statement in kernel.body for part in ast.walk(statement))
+    used = {part.id for part in parts if isinstance(part, ast.Name)}
+    for node in kernels:
+        if node.name not in used:
             purpose = (ast.get_docstring(node) or "").partition("\n")[0]
             yield f"{node.name}: {purpose}" if purpose else node.name
 
