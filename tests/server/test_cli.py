@@ -123,7 +123,7 @@ def test_json_prints_only_json_and_timings_go_to_stderr(
     assert result["verdict"] == "failed"
     assert any(case["status"] == "failed" for case in result["cases"])
     rows = [line.split() for line in printed.err.splitlines() if "(interpreter)" in line]
-    assert [row[2] for row in rows][:2] == ["imports", "describe"]
+    assert [row[2] for row in rows][:2] == ["imports", "reference"]
     assert {"reference", "candidate"} <= {row[2] for row in rows}
     assert all(float(seconds) >= 0 for row in rows for seconds in row[:2])
 

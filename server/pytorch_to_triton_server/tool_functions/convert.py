@@ -48,8 +48,9 @@ async def convert(
     options = parse_options(input, dim, require)
     warm(call.worker, device, python or call.python)
     from pytorch_to_triton.convert import convert as conversion  # while the worker starts
+    from pytorch_to_triton.convert.request import ConversionRequest
 
-    request = conversion.ConversionRequest(
+    request = ConversionRequest(
         target=named,
         options=options,
         into=folder_of(into, call.boundary),

@@ -34,17 +34,15 @@ from pytorch_to_triton.graph.skeleton import (
 from pytorch_to_triton.graph.tensor_dtypes import TensorDtypes, tensor_dtypes
 from pytorch_to_triton.inputs.declaration import Declaration
 from pytorch_to_triton.inputs.input_spec import ConstantSpec, ListSpec, TensorSpec
-from pytorch_to_triton.jobs.client import WorkerClient
+from pytorch_to_triton.jobs.conversation import Ended
 from pytorch_to_triton.schema.dtype import DType
 from pytorch_to_triton.schema.graph import Graph
-from pytorch_to_triton.schema.job import Job, Outcome, Runtime
+from pytorch_to_triton.schema.job import Outcome
 from pytorch_to_triton.schema.target import Target
-from pytorch_to_triton.targets.describe import EXPORT, refusal_of, sentence
+from pytorch_to_triton.targets.describe import TargetProcess, refusal_of, sentence
 
 if TYPE_CHECKING:
     from pytorch_to_triton.worker import wire
-
-TRACE_SECONDS = 300.0
 
 ARGUMENT = "{}_dtype"
 """How the backward pass, which need not have the input itself, has its dtype."""
@@ -101,12 +99,8 @@ class Traced:
 class TargetTracer:
     """One target at the sizes of its trace."""
 
-    worker: WorkerClient
-    target: Target
+    process: TargetProcess
     declaration: Declaration
-    runtime: Runtime
-    seconds: float
-    """How long a trace may take."""
     backward: bool = False
     """Whether gradients are traced too."""
 
@@ -125,18 +119,16 @@ class TargetTracer:
             }
             for name, spec in tensors.items()
         ]
-        arguments: wire.TraceArguments = {
-            "target": self.target.as_json(),
+        request: wire.TraceRequest = {
+            "do": "trace",
             "inputs": inputs,
             "constants": _constants(self.declaration),
             "setting": {"dims": dict(dims), "keep": list(KEPT), "backward": self.backward},
         }
-        outcome = await self.worker.ask(
-            Job(kind="trace", arguments=arguments, needs=EXPORT), self.runtime, seconds=self.seconds
-        )
-        if outcome.answer is None:
-            raise _refusal(outcome, self.target)
-        answer = cast("wire.TraceAnswer", outcome.answer)
+        try:
+            answer = cast("wire.TracedItem", await self.process.answer(request))
+        except Ended as end:
+            raise _refusal(end.outcome, self.process.target) from None
         traces = [
             Graph.model_validate(trace["graph"]) if trace["event"] == "traced" else trace["why"]
             for trace in answer["traces"]
@@ -151,21 +143,14 @@ class TargetTracer:
         return graph.model_copy(update={"fixed": tuple(graph.constants)})
 
 
-async def trace(
-    worker: WorkerClient,
-    target: Target,
-    declaration: Declaration,
-    runtime: Runtime,
-    *,
-    seconds: float = TRACE_SECONDS,
-    backward: bool = False,
-) -> Traced:
+async def trace(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Traced:
     """Trace the target in its declared dtypes, the widest first, to see what follows them.
 
     With `backward` its gradients too, by all floating-point inputs. Raises NotConvertible where torch cannot
     follow it, or no single dtype decides which program it computes; TargetBroken where it does not run.
     """
-    tracer = TargetTracer(worker, target, declaration, runtime, seconds, backward)
+    target = process.target
+    tracer = TargetTracer(process, declaration, backward)
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
     tried = dtype_combinations(declared)
     graph, answers = await tracer.traces(tried)
@@ -219,21 +204,11 @@ def _in_halves(joint: Branch, traces: Sequence[Graph]) -> Branch:
     return replace(joint, graph=forward, backward=found)
 
 
-async def graph_of(
-    worker: WorkerClient,
-    target: Target,
-    declaration: Declaration,
-    runtime: Runtime,
-    *,
-    seconds: float = TRACE_SECONDS,
-    backward: bool = False,
-) -> Graph:
+async def graph_of(process: TargetProcess, declaration: Declaration, *, backward: bool = False) -> Graph:
     """The target's graph in the widest declared dtypes, with `backward` the joint one. Raises as `trace`."""
     declared = {name: spec.dtypes for name, spec in tensor_inputs(declaration).items()}
-    graph, _ = await TargetTracer(worker, target, declaration, runtime, seconds, backward).traces(
-        dtype_combinations(declared)[:1]
-    )
-    return graph
+    first = dtype_combinations(declared)[:1]
+    return (await TargetTracer(process, declaration, backward).traces(first))[0]
 
 
 def programs(traces: Sequence[Graph]) -> list[list[Graph]]:

@@ -85,7 +85,6 @@ class Description(Value):
     kind: Kind
     name: str
     """What is called: `reference`, `run`, `Model`, `ModelNew`, or the target's own name."""
-    docstring: str
     parameters: tuple[Parameter, ...]
     inputs: dict[str, JsonValue] | None
     """The file's INPUTS as they stand; None where it declares none."""

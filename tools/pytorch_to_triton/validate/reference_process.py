@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytorch_to_triton.inputs.case import Case
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.lane import Lane, LostAnswer
@@ -45,6 +46,8 @@ class ReferenceProcess:
     """Digests of the candidates' files, by the names of the candidates."""
     device: str = ""
     """The device's name, once the process has started."""
+    free_bytes: int | None = None
+    """Of the device; None for a CPU."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
     _users: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
@@ -64,12 +67,13 @@ class ReferenceProcess:
             setting, target, Lane(setting.worker, setting.runtime, job, target, setting.seconds)
         )
 
-    async def start(self) -> int | None:
-        """Load the reference: its device's free bytes, None for a CPU. Raises TargetBroken, LostAnswer."""
+    async def start(self) -> Description | None:
+        """Load the reference; what it is, where the process says it. Raises TargetBroken, LostAnswer."""
         item = await self.lane.start()
         assert item["event"] == "reference_loaded"
-        self.device = item["device"]
-        return item["free_bytes"]
+        self.device, self.free_bytes = item["device"], item["free_bytes"]
+        description = item["description"]
+        return None if description is None else Description.model_validate(description)
 
     async def stage(self, candidate: Target, name: str) -> None:
         """Write the files that the candidate will load. Raises LostAnswer."""

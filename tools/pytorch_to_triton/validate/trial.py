@@ -14,6 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.jobs.task_group import task_group
+from pytorch_to_triton.schema.description import Description
 from pytorch_to_triton.schema.job import Job
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
@@ -80,6 +81,15 @@ class CandidateWorkers:
             "red_zone_bytes": red_zone_bytes,
         }
         return Job(kind="candidate", arguments=arguments, needs=NEEDS)
+
+    async def start(self) -> Description | None:
+        """Load the candidate; what it is, unless it was stopped meanwhile. Raises TargetBroken."""
+        try:
+            item = await self.lanes[0].start()
+        except LostAnswer:
+            return None
+        assert item["event"] == "candidate_loaded"
+        return Description.model_validate(item["description"])
 
     @property
     def traces(self) -> list[Traces]:

@@ -145,6 +145,8 @@ ReferenceRequest = StageRequest | PrepareRequest | CompareRequest | ForgetReques
 class ReferenceLoadedItem(TypedDict):
     event: Literal["reference_loaded"]
     name: str
+    description: Json | None
+    """schema/description.py; None for a file with get_inputs(), which another process runs."""
     device: str
     free_bytes: int | None
 
@@ -241,6 +243,8 @@ class CandidateRequest(TypedDict):
 class CandidateLoadedItem(TypedDict):
     event: Literal["candidate_loaded"]
     name: str
+    description: Json
+    """schema/description.py."""
     traces: Json
 
 
@@ -455,7 +459,7 @@ class CompileAnswer(TypedDict):
     """What ended the call early."""
 
 
-# Jobs `describe`, `free_sizes`, `first_call` and `trace`.
+# Jobs `describe` and `first_call`.
 
 
 class DescribeArguments(TypedDict):
@@ -463,8 +467,14 @@ class DescribeArguments(TypedDict):
     role: Literal["reference", "candidate"]
 
 
-class FreeSizesArguments(TypedDict):
-    target: Target
+class DescribedItem(TypedDict):
+    event: Literal["described"]
+    description: Json
+    """schema/description.py."""
+
+
+class FreeSizesRequest(TypedDict):
+    do: Literal["free_sizes"]
 
 
 class FreeSizes(TypedDict):
@@ -476,7 +486,8 @@ class FreeSizes(TypedDict):
     same_program: list[str]
 
 
-class FreeSizesAnswer(TypedDict):
+class FreeSizesItem(TypedDict):
+    event: Literal["free_sizes"]
     free: FreeSizes | None
     """None: all sizes are numbers."""
 
@@ -513,8 +524,8 @@ class TraceSetting(TypedDict):
     """Whether gradients are traced too: the joint graph."""
 
 
-class TraceArguments(TypedDict):
-    target: Target
+class TraceRequest(TypedDict):
+    do: Literal["trace"]
     inputs: list[TracedInput]
     constants: Json
     setting: TraceSetting
@@ -531,10 +542,14 @@ class TraceRefused(TypedDict):
     why: str
 
 
-class TraceAnswer(TypedDict):
+class TracedItem(TypedDict):
+    event: Literal["traced"]
     graph: Json
     """schema/graph.py of the first trace, float arguments told apart from literals."""
     traces: list[TraceSucceeded | TraceRefused]
 
 
-Item = ReferenceItem | CandidateItem | SizeItem | TuneItem | CompileItem
+TargetRequest = FreeSizesRequest | TraceRequest
+TargetItem = DescribedItem | FreeSizesItem | TracedItem
+
+Item = TargetItem | ReferenceItem | CandidateItem | SizeItem | TuneItem | CompileItem

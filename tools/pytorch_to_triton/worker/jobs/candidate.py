@@ -32,6 +32,7 @@ from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer, in_original_file
 from ..runtime import interpreting, play_gpu_for
+from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
 
 TRIALS = 2
@@ -68,9 +69,18 @@ def work(
     play_gpu_for(Path(target["path"]))
     with observer.loading():
         candidate = load(target, "candidate")
+        report.during("describe")
+        described = description(target, candidate, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))
     candidate.to_gpu()
-    report.item({"event": "candidate_loaded", "name": candidate.name, "traces": observer.traces()})
+    report.item(
+        {
+            "event": "candidate_loaded",
+            "name": candidate.name,
+            "description": described,
+            "traces": observer.traces(),
+        }
+    )
     session = CandidateSession(candidate, exchange, observer, tuning, setting, red_zone_bytes)
     for request in report.requests():
         report.during(request["name"])

@@ -18,7 +18,7 @@ from .. import wire
 from ..loading.target import Loaded
 from .dim_names import dim_names
 from .exported_call import ExportedCall
-from .fake import fake_of, tensors_of
+from .fake import example_inputs, fake_mode, fake_of, load_fake, tensors_of
 from .graph_writer import Sizes
 from .least_sizes import LeastSizes, Probe
 from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
@@ -26,6 +26,13 @@ from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 PLAIN = re.compile(r"(?!.*\w\()[\w\s+*/%()<>!=-]+")
 """Conditions that REQUIRES can say."""
 DIVIDES = re.compile(r"\w+ % \d+ == 0")
+
+
+def free_sizes_of(target: wire.Target) -> wire.FreeSizes | None:
+    """Those of its get_inputs(): run on fake tensors alone, as long as its constructor needs no values."""
+    mode = fake_mode()
+    loaded = load_fake(target, mode)
+    return free_sizes(loaded, example_inputs(loaded, mode), mode)
 
 
 def free_sizes(loaded: Loaded, given: Mapping[str, Any], mode: FakeTensorMode) -> wire.FreeSizes | None:

@@ -1,4 +1,4 @@
-"""Job `trace`: run torch.export on the target; its operators come back as schema/graph.py has them."""
+"""A target run by torch.export; its operators come back as schema/graph.py has them."""
 
 import contextlib
 import math
@@ -15,12 +15,11 @@ from torch.export import Dim, ExportedProgram
 from .. import wire
 from ..calls.exchange import following
 from ..interpreter import cuda_autocast
-from ..job_report import JobReport
 from ..loading.target import Loaded, load
-from ..tracing.constant_tensors import known_constants
-from ..tracing.exported_call import ExportedCall, copies_of, updatable, written_copies
-from ..tracing.fake import REAL_BYTES, fake_mode, load_fake
-from ..tracing.graph_writer import (
+from .constant_tensors import known_constants
+from .exported_call import ExportedCall, copies_of, updatable, written_copies
+from .fake import REAL_BYTES, fake_mode, load_fake
+from .graph_writer import (
     NodeWriter,
     NotRepresentable,
     Sizes,
@@ -29,9 +28,9 @@ from ..tracing.graph_writer import (
     named_outputs,
     names_of,
 )
-from ..tracing.joint import grad_names, halves, joint, saved_by, without_lines
-from ..tracing.source_names import SourceNames, name_nodes
-from ..tracing.symbolic import pools_stay_symbolic, sizes_stay_symbolic
+from .joint import grad_names, halves, joint, saved_by, without_lines
+from .source_names import SourceNames, name_nodes
+from .symbolic import pools_stay_symbolic, sizes_stay_symbolic
 
 # A float argument is recognised in the graph by tracing again with other values: of either sign, small and
 # large, so that a branch on it shows.
@@ -59,48 +58,35 @@ class DependsOnScalar(Exception):
     """A float argument affects the computation in a way that traces cannot tell from a constant."""
 
 
-def work(
-    report: JobReport,
-    target: wire.Target,
-    inputs: list[wire.TracedInput],
-    constants: wire.Json,
-    setting: wire.TraceSetting,
-) -> wire.TraceAnswer:
+def trace(target: wire.Target, request: wire.TraceRequest) -> wire.TracedItem:
     """Trace `target` with tensors of the traced sizes, as often as each input has `dtypes`.
 
     They, and a module's state, are fake tensors; where that fails, real ones, unless they are large.
     """
-    report.during("load")
-    # What it is traced on lies on no GPU, also where there is one.
-    cuda_autocast.install()
     mode = fake_mode()
     loaded = load_fake(target, mode)
-    report.during("trace")
     try:
-        return traced(loaded, mode, inputs, constants, setting)
+        return traced(loaded, mode, request)
     except (MutatesArguments, DependsOnValues):
         raise
     except Exception:
-        if bytes_of(loaded, inputs) > REAL_BYTES:
+        if bytes_of(loaded, request["inputs"]) > REAL_BYTES:
             raise
-        real = load(target, "reference")
-        return traced(real, contextlib.nullcontext(), inputs, constants, setting)
+        return traced(load(target, "reference"), contextlib.nullcontext(), request)
 
 
 def traced(
-    loaded: Loaded,
-    mode: AbstractContextManager[object],
-    inputs: list[wire.TracedInput],
-    constants: wire.Json,
-    setting: wire.TraceSetting,
-) -> wire.TraceAnswer:
+    loaded: Loaded, mode: AbstractContextManager[object], request: wire.TraceRequest
+) -> wire.TracedItem:
     """The answer for a loaded target; the tensors to trace with are made in `mode`."""
+    inputs, constants, setting = request["inputs"], request["constants"], request["setting"]
     count = max((len(spec["dtypes"]) for spec in inputs), default=1)
     with mode:
         tracers = [ExportTracer(loaded, in_dtypes(inputs, i), setting) for i in range(count)]
     first, *others = tracers
     graph = first.trace(constants)
     return {
+        "event": "traced",
         "graph": bound(first, graph, constants),
         "traces": [succeeded(graph), *(tried(tracer, constants) for tracer in others)],
     }
