@@ -26,12 +26,14 @@ from ..device import is_usable, release_cached, synchronize
 from ..failure import describe_failure
 from ..guarded_memory import GuardedMemory
 from ..integrity.returned_tensors import plain
+from ..interpreter.autotuning import InterpreterDriver
+from ..interpreter.multiprocessors import multiprocessors_for
 from ..interpreter.program_order import Order
 from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer, in_original_file
-from ..runtime import interpreting, play_gpu_for
+from ..runtime import interpreting
 from ..tracing.description import description
 from ..untimed_tuning import UntimedTuning
 
@@ -66,7 +68,8 @@ def work(
         [report.folder, exchange.folder],
         lambda violation: report.item({"event": "violation", "violation": in_original_file(violation)}),
     )
-    play_gpu_for(Path(target["path"]))
+    if interpreting():
+        InterpreterDriver.multiprocessors = multiprocessors_for(Path(target["path"]))
     with observer.loading():
         candidate = load(target, "candidate")
         report.during("describe")
