@@ -11,8 +11,8 @@ from typing import Any, Literal
 import anyio
 import anyio.to_thread
 
-from pytorch_to_triton.jobs.conversation import END, REQUESTS
 from pytorch_to_triton.jobs.environment import job_environment
+from pytorch_to_triton.jobs.job_channel import REQUESTS
 from pytorch_to_triton.jobs.run_folder import RunFolders
 from pytorch_to_triton.profilers.sanitizer_report import Hazard, complaint, counted_errors, parse_report
 from pytorch_to_triton.profilers.tool_process import find_tool, run_tool, text_of, worker_command
@@ -85,7 +85,7 @@ async def sanitized(
         return Sanitized(status="failed", detail=f"{NAME} is not installed; it comes with the CUDA toolkit")
     await anyio.to_thread.run_sync(folders.make_room)
     with folders.new(job, runtime) as folder:
-        asked = "".join(json.dumps(request) + "\n" for request in (*requests, END))
+        asked = "".join(json.dumps(request) + "\n" for request in requests)
         (folder / REQUESTS).write_text(asked, encoding="utf-8")
         command = [*_command(program, tool, folder), *worker_command(runtime, folder)]
         try:

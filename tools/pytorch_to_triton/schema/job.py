@@ -72,4 +72,4 @@ class Outcome(Value):
     log: str
     """The end of what the job's process printed."""
     folder: Path
-    """The run folder: job.json, reply.json, progress.jsonl, log.txt, outcome.json."""
+    """The run folder: job.json, requests.jsonl, log.txt, outcome.json."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from pytorch_to_triton.jobs.client import WorkerClient
-from pytorch_to_triton.jobs.conversation import Conversation, Ended
+from pytorch_to_triton.jobs.job_channel import Ended, JobChannel
 from pytorch_to_triton.jobs.outcome import KILLED
 from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
@@ -63,7 +63,7 @@ class Lane:
     """What the process reported once the target was loaded."""
     unloadable: RunOutcome | None = None
     """Set where the target's file did what it may not do while it was imported."""
-    _line: Conversation | None = None
+    _line: JobChannel | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -141,7 +141,7 @@ class Lane:
             self._refuse_unusable(end.outcome)
             raise
 
-    async def _noted(self, line: Conversation, arrived: dict[str, Any]) -> "Item":
+    async def _noted(self, line: JobChannel, arrived: dict[str, Any]) -> "Item":
         """The item after the violations, which the process reports as they happen."""
         item = cast("Item", arrived)
         while item["event"] == "violation":
@@ -150,11 +150,11 @@ class Lane:
             item = cast("Item", await line.item(seconds=self.seconds))
         return item
 
-    async def _ready(self) -> Conversation:
+    async def _ready(self) -> JobChannel:
         """The line to a process that has loaded the target."""
         if self._line is not None:
             return self._line
-        line = await self._stack.enter_async_context(self.worker.converse(self.job, self.runtime))
+        line = await self._stack.enter_async_context(self.worker.open_channel(self.job, self.runtime))
         try:
             loaded = await self._noted(line, await line.item(seconds=self.seconds))
         except Ended as end:

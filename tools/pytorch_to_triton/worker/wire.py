@@ -32,30 +32,27 @@ class Failure(TypedDict):
     during: str
 
 
-# The run folder: lines of progress.jsonl, reply.json; and the fork server's messages about a job.
+# What a job says, and the fork server says about it.
 
 
-class ItemLine(TypedDict):
+class ItemMessage(TypedDict):
     event: Literal["item"]
     item: Json
 
 
-class ProgressLine(TypedDict):
+class ProgressMessage(TypedDict):
     event: Literal["progress"]
     done: float
     total: float | None
     message: str
 
 
-class PhaseLine(TypedDict):
+class PhaseMessage(TypedDict):
     """What the job does from here on."""
 
     event: Literal["phase"]
     phase: str
     at: float
-
-
-ReportLine = ItemLine | ProgressLine | PhaseLine
 
 
 class AnsweredReply(TypedDict):
@@ -68,7 +65,7 @@ class RaisedReply(TypedDict):
     failure: Failure
 
 
-Reply = AnsweredReply | RaisedReply
+Message = ItemMessage | ProgressMessage | PhaseMessage | AnsweredReply | RaisedReply
 
 
 class StartedMessage(TypedDict):
@@ -79,6 +76,8 @@ class StartedMessage(TypedDict):
 class EndedMessage(TypedDict):
     event: Literal["ended"]
     status: int
+    stopped: str
+    """Why the server has killed it; empty where it has not."""
 
 
 ServerMessage = StartedMessage | EndedMessage
