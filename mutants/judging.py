@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -23,9 +24,14 @@ from pytorch_to_triton.schema.verdict import Verdict
 from pytorch_to_triton.targets.describe import declaration_of
 from pytorch_to_triton.validate.conclusion import WRONG
 from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.single_turns import second_turn
 from pytorch_to_triton.validate.validate import Validation, open_validation
 
 PHASE = "validate"
+OF_LOOPS = frozenset(
+    {"first_iteration_skipped", "last_iteration_skipped", "sum_overwritten", "update_dropped"}
+)
+"""The operators whose mutants differ from the second turn of a loop on."""
 Found = dict[str, Any]
 """The status of a mutant, why, and of a refused one how its first wrong `case` ended."""
 
@@ -64,7 +70,11 @@ async def judge_base(judging: Judging, base: Base) -> Record:
     request = judging.request(base, base.path)
     async with open_validation(judging.worker, request, judging.runtime) as validation:
         verdict = await validation.verdict(request, "base")
-    known = {"limits": limits_of(verdict), "never_launched": verdict.never_launched}
+    known = {
+        "limits": limits_of(verdict),
+        "never_launched": verdict.never_launched,
+        "skipped": [skip.what for skip in verdict.skipped],
+    }
     about = {"problem": base.name, "phase": PHASE, "where": judging.where, "digest": digest_of(base.text)}
     return {**about, "status": verdict.verdict, "why": verdict.summary, **known}
 
@@ -127,6 +137,8 @@ async def outcome(
     wired = await validation.verdict(judging.request(base, path), f"{name}-tripwire")
     if wired.verdict == verdict.verdict and limits_of(wired) == limits_of(verdict):
         return {"status": "unreached", "why": "no case runs this line"}
+    if mutant.operator in OF_LOOPS and (single := loop_of_one_turn(base, mutant, known["skipped"])):
+        return {"status": "unreached", "why": f"no case takes {single}, as the verdict on its kernel says"}
     if mutant.operator not in OF_DTYPES:
         return {"status": "survived", "why": verdict.summary}
     path.write_text(mutant.text, encoding="utf-8")
@@ -135,6 +147,14 @@ async def outcome(
     compiled = await comparison.outcome(first_case_that_differs(verdict, wired))
     status = "equivalent" if compiled == "same" else "survived"
     return {"status": status, "why": f"compiled code: {compiled}. {verdict.summary}"}
+
+
+def loop_of_one_turn(base: Base, mutant: Mutant, skipped: Sequence[str]) -> str | None:
+    """The loop about the mutant's line whose second turn the verdict on its kernel names as not tried."""
+    loops = (node for node in ast.walk(ast.parse(base.text)) if isinstance(node, ast.For))
+    around = (loop for loop in loops if loop.lineno <= mutant.line <= (loop.end_lineno or loop.lineno))
+    names = (second_turn(loop.iter.lineno, mutant.function) for loop in around)
+    return next((name for name in names if name in skipped), None)
 
 
 def first_case_that_differs(one: Verdict, other: Verdict) -> str:

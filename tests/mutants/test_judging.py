@@ -69,6 +69,6 @@ async def test_mutants_that_are_known_to_be_refused_still_are(
     (base,) = bases
     mutants = [m for m in mutants_of(name, base.text) if m.key in SAMPLE]
     judging, records = judging_in(tmp_path, worker, interpreter), Records(tmp_path / "records.jsonl")
-    known = {"limits": [], "never_launched": ()}
+    known = {"limits": [], "never_launched": (), "skipped": ()}
     await judge(judging, base, known, mutants, records.add)
     assert {r["id"]: r["why"] for r in records.last.values() if r["status"] != "refused"} == {}

@@ -69,6 +69,18 @@ async def test_a_kernel_that_no_case_launched_is_named_in_the_summary(judge: Jud
     assert verdict.next_step.startswith("Declare sizes at which row_sum_long_rows_kernel is launched")
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["in the whole plan", "not where cases were chosen"])
+async def test_a_loop_of_which_no_case_takes_a_second_turn_is_listed_as_not_tried(
+    judge: Judge, tmp_path: Path, named: bool
+) -> None:
+    text = (KERNELS / "honest" / "long_rows.py").read_text()
+    (line,) = (n for n, code in enumerate(text.splitlines(), start=1) if code.strip().startswith("for "))
+    wide = changed_file(tmp_path, text, ("BLOCK=WHOLE", f"BLOCK={2**18}"))
+    verdict = await judge(wide, cases=() if named else ("M=3 N=1500",))
+    loop = f"a second turn of the loop in line {line} of row_sum_long_rows_kernel"
+    assert (loop in [skip.what for skip in verdict.skipped]) == named
+
+
 async def test_ignored_strides_fail_only_other_layouts_and_the_next_step_says_so(
     judge: Judge, tmp_path: Path
 ) -> None:

@@ -41,3 +41,16 @@ def test_what_is_written_through_a_view_arrives() -> None:
         torch.add(square[0], 1.0, out=total)
     assert square.trace() == 12
     assert total.tolist() == [4, 1, 1, 1]
+
+
+def test_operands_that_are_computed_are_rounded_to_the_short_dtype_and_inputs_are_not() -> None:
+    torch.manual_seed(5)
+    x, y = (torch.randn(16, 16).half().double() for _ in range(2))
+    half = torch.finfo(torch.float16).eps
+    with Rounding(EPS, 1, torch.float16):
+        of_inputs = (x * (1 + EPS)) @ y
+        of_computed = x.sigmoid() @ y
+    terms = x.abs() @ y.abs()
+    assert float(((of_inputs - x @ y).abs() / terms).max()) < 16 * EPS
+    off = (of_computed - x.sigmoid() @ y).abs() / (x.sigmoid() @ y.abs())
+    assert half / 16 < float(off.max()) < half

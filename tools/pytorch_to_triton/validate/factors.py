@@ -29,7 +29,7 @@ RANDOM_SIZES = 3
 """Sizes at random for each dim: a kernel made for the planned ones cannot know them."""
 ROUND_STEPS = (16, 128)
 """Tried past a size where requirements ask for multiples."""
-MANY_PROGRAMS = 1_024
+MANY_PROGRAMS = 2_048
 """Sizes that are no row's are larger than this in few cases: each is a program or more, and the interpreter
 takes them one by one."""
 LONGEST = 2**16

@@ -69,6 +69,16 @@ class Overrun(Value):
     """Elements in the storage."""
 
 
+class Loop(Value):
+    """A loop of an interpreted kernel."""
+
+    file: str
+    function: str
+    line: int
+    turns: int
+    """Of its longest run so far."""
+
+
 class Differs(Value):
     """Outputs that had other bits in a second run on the same values."""
 
@@ -99,6 +109,7 @@ class Observation(Value):
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
     faults: tuple[MemoryFault, ...] = ()
+    loops: tuple[Loop, ...] = ()
     strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
     aliases: frozenset[tuple[str, str]] = frozenset()

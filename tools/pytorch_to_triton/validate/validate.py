@@ -46,6 +46,7 @@ from pytorch_to_triton.validate.reference_process import ReferenceProcess
 from pytorch_to_triton.validate.refusals import milder_of, with_blame
 from pytorch_to_triton.validate.replay import command
 from pytorch_to_triton.validate.request import ValidationRequest
+from pytorch_to_triton.validate.single_turns import loops_of_one_turn
 from pytorch_to_triton.validate.trial import CandidateWorkers, JudgedCase, ValidationTrial, device_lanes
 from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
@@ -330,6 +331,11 @@ class Findings:
         """Kernels of the candidate's file that no case of the whole plan launched."""
         return () if self.request.cases else tuple(sorted(kernels_in(self.source).difference(launched)))
 
+    def of_one_turn(self) -> tuple[Skip, ...]:
+        """Second turns of loops that no case of the whole plan takes."""
+        file = str(self.request.candidate.path.resolve())
+        return () if self.request.cases else loops_of_one_turn(self.observations, file)
+
 
 def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
     setting, results = trial.setting, found.results
@@ -361,7 +367,7 @@ def verdict_of(found: Findings, trial: ValidationTrial) -> Verdict:
         candidate=str(found.request.candidate),
         reference=str(trial.reference.target),
         cases=results,
-        skipped=found.plan.skipped,
+        skipped=(*found.plan.skipped, *found.of_one_turn()),
         violations=violations,
         notes=notes,
         limits=limits_in(results),

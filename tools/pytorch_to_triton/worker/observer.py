@@ -19,6 +19,7 @@ from .integrity.returned_tensors import aliases
 from .integrity.sandbox import Sandbox
 from .integrity.settings import SettingsSnapshot
 from .interpreter.bounds import Range
+from .interpreter.loop_turns import most_turns
 from .interpreter.memory_guard import MemoryGuard
 from .interpreter.program_order import Order
 from .loading.redirect import original
@@ -46,6 +47,7 @@ class CallObservation:
             "launches": list(self.launches.launched),
             "origins": {p: self.origins(t) for p, t in tensors.items() if p not in passed_on},
             "faults": [in_original_file(fault) for fault in self.guard.faults],
+            "loops": [in_original_file(loop) for loop in most_turns()],
             "strided": [in_original_file(block) for block in self.guard.strided.values()],
             "overruns": memory.overruns(),
             "aliases": aliases(tensors.items(), call.tensors().items()),

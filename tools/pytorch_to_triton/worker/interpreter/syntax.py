@@ -19,6 +19,7 @@ from triton.runtime import interpreter as upstream
 from triton.runtime.errors import InterpreterError
 
 from .formats import encoded
+from .loop_turns import counted
 
 NAMESPACE = "interpreter_syntax"
 NAMES_IN_REWRITTEN_CODE = (NAMESPACE, "interpreter_semantic", "_InterpreterComparison")
@@ -101,7 +102,10 @@ class Rewriter(upstream.ASTTransformer):  # type: ignore[misc]
         match node.iter:
             case ast.Call(func=ast.Name(id="range")):
                 node.iter.func = name_in(NAMESPACE, "tensor_range")
-        return with_types_kept(node, self.carried[node]) if node in self.carried else node
+        if node not in self.carried:
+            return node
+        node.iter = ast.copy_location(call(NAMESPACE, counted.__name__, node.iter), node.iter)
+        return with_types_kept(node, self.carried[node])
 
 
 def carried_by_loops(

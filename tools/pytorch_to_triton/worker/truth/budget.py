@@ -62,6 +62,10 @@ CHAIN = 4
 come to about eps * sqrt(n) / 8 of the result's typical size, whether the terms have one sign or two, and the
 largest of millions of elements errs six times as much. Twice that leaves room within the slack."""
 
+REPRESENTABLE = 4.0
+"""Rounding errors of the arithmetic: an operand no further than this from a number of the inputs' dtype is
+one of them, moved. Others are computed, and a tensor core takes them rounded to that dtype."""
+
 # Fixed tolerances, |value - truth| <= tolerance * (1 + |truth|), which are reported and decide nothing
 
 STRICT = {

@@ -52,7 +52,13 @@ def rounding(call: CallInputs, seed: int, sample: int) -> contextlib.AbstractCon
     if not sample:
         return contextlib.nullcontext()
     coarsest = max(good_eps(call).values(), default=torch.finfo(torch.float32).eps)
-    return Rounding(coarsest, seed_of(seed, sample))
+    return Rounding(coarsest, seed_of(seed, sample), operand_dtype(call))
+
+
+def operand_dtype(call: CallInputs) -> torch.dtype | None:
+    """The dtype of all floating inputs, where it is shorter than float32: what products' operands have."""
+    dtypes = {t.dtype for t in call.tensors().values() if t.is_floating_point()}
+    return next(iter(dtypes)) if len(dtypes) == 1 and max(d.itemsize for d in dtypes) < 4 else None
 
 
 def seed_of(seed: int, sample: int) -> int:

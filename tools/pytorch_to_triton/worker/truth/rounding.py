@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..dispatch import DispatchMode
-from .budget import CHAIN, TERMS
+from .budget import CHAIN, REPRESENTABLE, TERMS
 from .error import own_size
 
 EXACT = frozenset(
@@ -36,16 +36,24 @@ FIRST_FACTOR = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "
 
 
 class Rounding(DispatchMode):
-    """Inside, floating results of all other operators are moved by up to `eps` of themselves."""
+    """Inside, floating results of all other operators are moved by up to `eps` of themselves.
 
-    def __init__(self, eps: float, seed: int) -> None:
+    What a product is given is moved as far as rounding to `operand` moves it, where that is a dtype: tensor
+    cores take such operands, and an attention kernel multiplies probabilities that are rounded to it.
+    """
+
+    def __init__(self, eps: float, seed: int, operand: torch.dtype | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.eps = eps
         self.random = random.Random(seed)
+        self.operand = operand
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
+        if name in FIRST_FACTOR and self.operand:
+            first = FIRST_FACTOR[name]
+            args = (*args[:first], *map(self.as_operand, args[first : first + 2]), *args[first + 2 :])
+        result = func(*args, **(kwargs or {}))
         if name in EXACT or returns_arguments(func):
             return result
         if name in SUMS and args[0].is_floating_point():
@@ -64,14 +72,21 @@ class Rounding(DispatchMode):
         errors = own_size(value) * (math.sqrt(terms) / CHAIN)
         return self.moved(value) + self.moved(errors) - errors
 
-    def moved(self, value: Any) -> Any:
+    def as_operand(self, value: torch.Tensor) -> torch.Tensor:
+        """The value moved by up to the operand dtype's eps; as it is where rounding to it changes little."""
+        assert self.operand
+        off = (value.to(self.operand).to(value.dtype) - value).abs()
+        moved = self.moved(value, torch.finfo(self.operand).eps)
+        return torch.where(off > REPRESENTABLE * self.eps * value.abs(), moved, value)
+
+    def moved(self, value: Any, eps: float | None = None) -> Any:
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return value
         # Half of the error is the same for the whole tensor: an approximate division errs one way.
         lean = self.random.choice((-0.5, 0.5))
         generator = torch.Generator(device=value.device).manual_seed(self.random.getrandbits(62))
         steps = torch.rand(value.shape, generator=generator, device=value.device, dtype=torch.float64)
-        return value * (1 + self.eps * (lean + steps - 0.5)).to(value.dtype)
+        return value * (1 + (eps or self.eps) * (lean + steps - 0.5)).to(value.dtype)
 
 
 def returns_arguments(func: Any) -> bool:
