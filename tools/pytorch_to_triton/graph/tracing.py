@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -40,9 +40,7 @@ from pytorch_to_triton.schema.graph import Graph
 from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.targets.describe import EXPORT, refusal_of, sentence
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
 
 TRACE_SECONDS = 300.0
 
@@ -136,7 +134,7 @@ class TargetTracer:
         )
         if outcome.answer is None:
             raise _refusal(outcome, self.target)
-        answer = cast("wire.TraceAnswer", outcome.answer)
+        answer = cast(wire.TraceAnswer, outcome.answer)
         traces = [
             Graph.model_validate(trace["graph"]) if trace["event"] == "traced" else trace["why"]
             for trace in answer["traces"]

@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -17,9 +16,8 @@ from pytorch_to_triton.errors import MissingRequirement
 from pytorch_to_triton.jobs.environment import job_environment
 from pytorch_to_triton.jobs.outcome import describe_status, text_end
 from pytorch_to_triton.schema.job import Runtime, Status
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 _END_SECONDS = 15.0
 """How long a killed process may take to be gone; with a device busy, it takes a while."""
@@ -128,8 +126,8 @@ class RunningJob:
             message = await self._next()
             if message is None:
                 self.end = "lost", "the process that the job was forked from has ended"
-            elif message["event"] == "ended":
-                self.end = "crashed", message["stopped"] or describe_status(message["status"])
+            elif isinstance(message, wire.EndedMessage):
+                self.end = "crashed", message.stopped or describe_status(message.status)
 
     async def kill(self) -> None:
         """Kill the job's process group; returns when its process is gone."""
@@ -141,11 +139,11 @@ class RunningJob:
         self._line.close()
         self.channel.close()
 
-    async def _next(self) -> "wire.ServerMessage | None":
+    async def _next(self) -> wire.ServerMessage | None:
         """The fork server's next message; None where it has ended."""
         await anyio.wait_readable(self._line)
         try:
             data = self._line.recv(_MESSAGE_BYTES)
         except ConnectionError:
             data = b""
-        return json.loads(data) if data else None
+        return decoded(wire.ServerMessage, json.loads(data)) if data else None

@@ -1,9 +1,8 @@
 """The way to one running job, a socket: requests go to it; items, progress and a reply come back."""
 
-import json
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ from pytorch_to_triton.jobs.fork_server import RunningJob
 from pytorch_to_triton.jobs.outcome import Messages, write_outcome
 from pytorch_to_triton.jobs.progress import ProgressListener
 from pytorch_to_triton.schema.job import Outcome, Status
-from pytorch_to_triton.worker.framing import KEY_BYTES, Framing, Garbled
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.as_json import decoded, encoded
+from pytorch_to_triton.worker.wire.framing import KEY_BYTES, Framing, Garbled
 
 REQUESTS = "requests.jsonl"
 """In the run folder, one request a line, to do the job again."""
@@ -54,13 +55,13 @@ class JobChannel:
         self._abandoned = 0
         self._outcome: Outcome | None = None
 
-    async def ask(self, request: Mapping[str, Any], *, seconds: float) -> Item:
+    async def ask(self, request: Any, *, seconds: float) -> Item:
         """Send a request and wait for its answer. Raises Ended.
 
         Where the wait is cancelled, the answer is dropped when it comes: the next request gets its own.
         """
         with (self.folder / REQUESTS).open("a", encoding="utf-8") as kept:
-            kept.write(json.dumps(request, allow_nan=False) + "\n")
+            kept.write(encoded(request) + "\n")
         self._unsent += self._framing.pack(request)
         try:
             return await self.item(seconds=seconds)
@@ -109,14 +110,15 @@ class JobChannel:
 
     async def _take_message(self) -> bool:
         """Take one message that has come; whether there was one. Raises Garbled."""
-        message = self._framing.take()
-        if message is None:
+        received = self._framing.take()
+        if received is None:
             return False
+        message: wire.Message = decoded(wire.Message, received)
         self.messages.note(message)
-        if self._listener and message["event"] == "item":
-            await self._listener.item(message["item"])
-        elif self._listener and message["event"] == "progress":
-            await self._listener.progress(message["done"], message["total"], message["message"])
+        if self._listener and isinstance(message, wire.ItemMessage):
+            await self._listener.item(message.item)
+        elif self._listener and isinstance(message, wire.ProgressMessage):
+            await self._listener.progress(message.done, message.total, message.message)
         return True
 
     async def _wait(self) -> None:

@@ -3,12 +3,10 @@
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-from pytorch_to_triton.schema.job import Failure, Outcome, Status
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.schema.job import Outcome, Status
+from pytorch_to_triton.worker import wire
 
 _TAIL_BYTES = 8192
 
@@ -22,19 +20,20 @@ class Messages:
         self.marks: list[tuple[str, float]] = []
         """The phases that the job reported, and when each began."""
         self._answer: dict[str, Any] | None = None
-        self._failure: Failure | None = None
+        self._failure: wire.Failure | None = None
 
-    def note(self, message: "wire.Message") -> None:
+    def note(self, message: wire.Message) -> None:
         """Take one message into account."""
-        if message["event"] == "phase":
-            self.during = message["phase"]
-            self.marks.append((message["phase"], message["at"]))
-        elif message["event"] == "item":
-            self.items.append(message["item"])
-        elif message["event"] == "answered":
-            self._answer = message["answer"]
-        elif message["event"] == "raised":
-            self._failure = Failure.model_validate(message["failure"])
+        match message:
+            case wire.PhaseMessage():
+                self.during = message.phase
+                self.marks.append((message.phase, message.at))
+            case wire.ItemMessage():
+                self.items.append(message.item)
+            case wire.AnsweredReply():
+                self._answer = message.answer
+            case wire.RaisedReply():
+                self._failure = message.failure
 
     def outcome(self, folder: Path, status: Status, detail: str) -> Outcome:
         """Of a job that has ended: its reply decides, else `status` and `detail`, as its end was seen."""

@@ -17,6 +17,8 @@ import psutil
 from pytorch_to_triton import places
 from pytorch_to_triton.jobs.outcome import Messages, describe_status, write_outcome
 from pytorch_to_triton.schema.job import Outcome, Runtime, Status
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire.as_json import decoded
 
 MESSAGES = "messages.jsonl"
 """In the run folder, one message a line: what a job without a client has said."""
@@ -65,7 +67,7 @@ def _messages_in(folder: Path) -> Messages:
     messages = Messages()
     # The last line is not whole where the job was killed.
     for line in text_of(folder / MESSAGES).split("\n")[:-1]:
-        messages.note(json.loads(line))
+        messages.note(decoded(wire.Message, json.loads(line)))
     return messages
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pytorch_to_triton.errors import Refusal, TargetBroken, TargetNotFound
 from pytorch_to_triton.inputs.case import Case
@@ -10,12 +9,11 @@ from pytorch_to_triton.inputs.declaration import NO_OPTIONS, Declaration, Option
 from pytorch_to_triton.jobs.client import WorkerClient
 from pytorch_to_triton.jobs.no_answer import is_full, refusal_of_end, refusal_of_exception
 from pytorch_to_triton.schema.description import Description, Example, FreeSizes
-from pytorch_to_triton.schema.job import Failure, Job, Outcome, Runtime
+from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Role, Target
 from pytorch_to_triton.targets.small_sizes import sizes_to_try
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import Failure
 
 DESCRIBE_SECONDS = 120.0
 """Importing a file, and constructing its module, may take this long."""

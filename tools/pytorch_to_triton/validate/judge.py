@@ -10,12 +10,12 @@ from pytorch_to_triton.validate.behavior import (
     refused_violation,
     violations_of,
 )
-from pytorch_to_triton.validate.error_statistics import CaseStatistics, OutputStatistics
 from pytorch_to_triton.validate.limits import UNLAUNCHED, other_dtype, refusal
 from pytorch_to_triton.validate.mismatch import mismatches_of
-from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.phrases import sentence
 from pytorch_to_triton.validate.run_outcome import RunOutcome
+from pytorch_to_triton.worker.wire.observation import Observation
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics, OutputStatistics
 
 RARE = 10
 """Where PyTorch is far off in at most one element of so many, such as a row or two, it rounded badly, and the

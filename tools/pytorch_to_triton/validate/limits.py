@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pytorch_to_triton.inputs.case import Case, tensors_in
 from pytorch_to_triton.schema.case_group import Group
-from pytorch_to_triton.schema.job import Failure
 from pytorch_to_triton.schema.verdict import (
     CaseResult,
     CaseStatus,
@@ -20,9 +19,10 @@ from pytorch_to_triton.schema.verdict import (
     ViolationKind,
 )
 from pytorch_to_triton.validate.behavior import OVERFLOW
-from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.phrases import cut, listed
 from pytorch_to_triton.validate.run_outcome import INTERPRETER_ERROR, broke_the_device, names_dtypes
+from pytorch_to_triton.worker.wire import Failure
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
 ANY_EXCEPTION: tuple[Group, ...] = ("layout", "large_stride", "empty", "beyond", "option", "mixed")
 """Beyond what is declared: any exception keeps a caller from wrong results."""

@@ -18,10 +18,9 @@ from pytorch_to_triton.schema.verdict import CaseResult, Violation, ViolationKin
 from pytorch_to_triton.validate.behavior import violations_of
 from pytorch_to_triton.validate.judge import MEMORY
 from pytorch_to_triton.validate.lane import Lane, LostAnswer
-from pytorch_to_triton.validate.observation import observed
 from pytorch_to_triton.validate.run_outcome import OK
 from pytorch_to_triton.validate.sanitize import ELEMENTS, chosen, remarks, violations
-from pytorch_to_triton.validate.trial import ValidationTrial, request_for
+from pytorch_to_triton.validate.trial import ValidationTrial, observed, request_for
 
 TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck")
 SEEN_HERE: tuple[ViolationKind, ...] = (*MEMORY, "output_without_kernel")

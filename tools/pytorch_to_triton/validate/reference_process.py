@@ -3,7 +3,6 @@
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -13,9 +12,8 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.validate.lane import Lane, LostAnswer
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire.statistics import CaseStatistics
 
 KEPT_ELEMENTS = 2**27
 """Inputs stay on disk for further candidates up to this many elements over all cases."""
@@ -53,7 +51,7 @@ class ReferenceProcess:
     @staticmethod
     def of(setting: ValidationSetting, target: Target, candidate: Target) -> "ReferenceProcess":
         """`candidate` is the first that will be compared."""
-        arguments: wire.ReferenceArguments = {
+        arguments: validation.ReferenceArguments = {
             "target": target.as_json(),
             "candidate": candidate.as_json(),
             "setting": setting.shared,
@@ -67,15 +65,15 @@ class ReferenceProcess:
     async def start(self) -> int | None:
         """Load the reference: its device's free bytes, None for a CPU. Raises TargetBroken, LostAnswer."""
         item = await self.lane.start()
-        assert item["event"] == "reference_loaded"
-        self.device = item["device"]
-        return item["free_bytes"]
+        assert isinstance(item, validation.ReferenceLoadedItem)
+        self.device = item.device
+        return item.free_bytes
 
     async def stage(self, candidate: Target, name: str) -> None:
         """Write the files that the candidate will load. Raises LostAnswer."""
-        item = await self.lane.answer({"do": "stage", "name": name, "candidate": candidate.as_json()})
-        assert item["event"] == "staged"
-        self.staged[name] = item["digest"]
+        item = await self.lane.answer(validation.StageRequest(name=name, candidate=candidate.as_json()))
+        assert isinstance(item, validation.StagedItem)
+        self.staged[name] = item.digest
 
     async def prepared(self, case: Case) -> Prepared:
         """The case with its inputs generated, once for all candidates; `done_with` it when it is compared."""
@@ -86,32 +84,31 @@ class ReferenceProcess:
         self._users[case.name] += 1
         return self._prepared[case.name]
 
-    async def measured(self, case: Case) -> list[int]:
+    async def measured(self, case: Case) -> tuple[int, ...]:
         """The elements of each value that the reference computes in this case; none where that is lost."""
         with_seed = {**case.model_dump(mode="json"), "id": secrets.token_hex(4), "seed": 0}
         try:
-            item = await self.lane.answer({"do": "measure", "name": case.name, "case": with_seed})
+            item = await self.lane.answer(validation.MeasureRequest(name=case.name, case=with_seed))
         except LostAnswer:
-            return []
-        assert item["event"] == "measured"
-        return item["elements"]
+            return ()
+        assert isinstance(item, validation.MeasuredItem)
+        return item.elements
 
-    async def compared(self, case: Case, candidate: str) -> "RunOutcome | wire.Json":
+    async def compared(self, case: Case, candidate: str) -> RunOutcome | CaseStatistics:
         """The statistics of what the candidate returned; a RunOutcome where there are none."""
         prepared = self._prepared[case.name]
-        request: wire.CompareRequest = {
-            "do": "compare",
-            "name": case.name,
-            "id": prepared.id,
-            "seed": prepared.seed,
-            "side": candidate,
-            "digests": [prepared.digest, self.staged[candidate]],
-        }
+        request = validation.CompareRequest(
+            name=case.name,
+            id=prepared.id,
+            seed=prepared.seed,
+            side=candidate,
+            digests=(prepared.digest, self.staged[candidate]),
+        )
         try:
             item = await self.lane.answer(request)
         except LostAnswer as lost:
             return lost.outcome
-        return item["statistics"] if item["event"] == "compared" else self.lane.outcome_of(item)
+        return item.statistics if isinstance(item, validation.ComparedItem) else self.lane.outcome_of(item)
 
     async def done_with(self, case: Case) -> None:
         """One user less; what is too large to be kept goes with the last one."""
@@ -121,7 +118,7 @@ class ReferenceProcess:
         prepared = self._prepared.pop(case.name)
         self._kept -= case.elements
         try:
-            await self.lane.answer({"do": "forget", "name": case.name, "id": prepared.id})
+            await self.lane.answer(validation.ForgetRequest(name=case.name, id=prepared.id))
         except LostAnswer:
             return
 
@@ -129,10 +126,9 @@ class ReferenceProcess:
         prepared = Prepared(OK, secrets.token_hex(4), self.setting.seed_of(case.name))
         with_seed = {**case.model_dump(mode="json"), "id": prepared.id, "seed": prepared.seed}
         try:
-            item = await self.lane.answer({"do": "prepare", "name": case.name, "case": with_seed})
+            item = await self.lane.answer(validation.PrepareRequest(name=case.name, case=with_seed))
         except LostAnswer as lost:
             return replace(prepared, outcome=lost.outcome)
-        if item["event"] != "prepared":
-            return replace(prepared, outcome=self.lane.outcome_of(item))
-        aliases = frozenset((output, of) for output, of in item["aliases"])
-        return replace(prepared, digest=item["digest"], aliases=aliases)
+        if isinstance(item, validation.PreparedItem):
+            return replace(prepared, digest=item.digest, aliases=item.aliases)
+        return replace(prepared, outcome=self.lane.outcome_of(item))

@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,16 +18,13 @@ from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.verdict import CaseResult
 from pytorch_to_triton.validate.behavior import Policy
 from pytorch_to_triton.validate.conclusion import WRONG
-from pytorch_to_triton.validate.error_statistics import CaseStatistics
 from pytorch_to_triton.validate.judge import candidate_failed, judge_case, reference_failed
-from pytorch_to_triton.validate.lane import CrashCount, Lane, LostAnswer
-from pytorch_to_triton.validate.observation import Observation, Traces, observed
+from pytorch_to_triton.validate.lane import CrashCount, Item, Lane, LostAnswer
 from pytorch_to_triton.validate.reference_process import Prepared, ReferenceProcess
 from pytorch_to_triton.validate.run_outcome import OK, RunOutcome
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker.wire import validation
+from pytorch_to_triton.worker.wire.observation import Observation, Traces
 
 NEEDS = ("triton.experimental.gluon", "pytorch_to_triton_worker.jobs.candidate")
 """What Triton imports at a process's first launch, and the job itself. The job of the reference is left out:
@@ -56,7 +52,7 @@ class CandidateWorkers:
     """What the exchange folder calls the candidate."""
     secret: tuple[Path, ...]
     """Files and folders that are none of its business."""
-    compilation: "wire.Compilation | None" = None
+    compilation: validation.Compilation | None = None
     """How its kernels are compiled, whatever their launches say."""
     lanes: list[Lane] = field(init=False)
     """On a device several processes; under the interpreter one, whose calls come in order."""
@@ -73,9 +69,11 @@ class CandidateWorkers:
 
         Without `red_zone_bytes` the worker chooses what suits the device.
         """
-        arguments: wire.CandidateArguments = {
+        arguments: validation.CandidateArguments = {
             "target": self.target.as_json(),
-            "setting": {**self.setting.shared, "side": self.name, "compilation": self.compilation},
+            "setting": validation.CandidateSetting(
+                **vars(self.setting.shared), side=self.name, compilation=self.compilation
+            ),
             "secret": [str(path) for path in self.secret],
             "red_zone_bytes": red_zone_bytes,
         }
@@ -188,27 +186,24 @@ class TrialRun:
             return lost.outcome, NOTHING_SEEN
         return lane.outcome_of(item), observed(item, self.prepared[case.name].aliases)
 
-    def request(self, case: Case) -> "wire.CandidateRequest":
+    def request(self, case: Case) -> validation.CandidateRequest:
         """The case as the candidate's process takes it."""
         # A device is quick enough to run everything twice, and only there do programs run at once.
         twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
         request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
-        if before is not None and before.outcome is OK:
-            request["again"] = before.id
-        request["undo_trials"] = self.trial.undo_trials
-        return request
+        again = before.id if before is not None and before.outcome is OK else None
+        return replace(request, again=again, undo_trials=self.trial.undo_trials)
 
     async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
         trial = self.trial
         if outcome is not OK:
             return await self.finished(case, candidate_failed(case, outcome, seen, trial.policy), seen)
-        found = await trial.reference.compared(case, trial.candidate.name)
-        if isinstance(found, RunOutcome):
-            return await self.finished(case, reference_failed(case, found), seen)
-        statistics = CaseStatistics.model_validate(found)
-        return await self.finished(case, judge_case(case, statistics, seen, trial.policy), seen)
+        compared = await trial.reference.compared(case, trial.candidate.name)
+        if isinstance(compared, RunOutcome):
+            return await self.finished(case, reference_failed(case, compared), seen)
+        return await self.finished(case, judge_case(case, compared, seen, trial.policy), seen)
 
     async def finished(self, case: Case, result: CaseResult, seen: Observation = NOTHING_SEEN) -> None:
         self.done[case.name] = JudgedCase(result, seen)
@@ -220,18 +215,22 @@ def device_lanes() -> int:
     return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
-def request_for(case: Case, prepared: Prepared, *, twice: bool) -> "wire.CandidateRequest":
+def request_for(case: Case, prepared: Prepared, *, twice: bool) -> validation.CandidateRequest:
     """A case as job `candidate` takes it; `twice`: a second run must give the same bits."""
-    large_stride = [tensor.name for tensor in tensors_in(case.arguments) if tensor.layout == "large_stride"]
-    return {
-        "id": prepared.id,
-        "name": case.name,
-        "large_stride": large_stride,
-        "twice": twice,
-        "again": None,
-        "configuration": case.configuration,
-        "undo_trials": False,
-    }
+    tensors = tensors_in(case.arguments)
+    return validation.CandidateRequest(
+        id=prepared.id,
+        name=case.name,
+        large_stride=tuple(tensor.name for tensor in tensors if tensor.layout == "large_stride"),
+        twice=twice,
+        configuration=case.configuration,
+    )
+
+
+def observed(item: Item, aliases_of_reference: frozenset[tuple[str, str]]) -> Observation:
+    """What an answer of job `candidate` holds, beside what the reference's outputs share."""
+    assert isinstance(item, validation.ReturnedItem | validation.RaisedItem)
+    return replace(item.observation, aliases_of_reference=aliases_of_reference)
 
 
 def units(cases: Sequence[Case]) -> list[Unit]:

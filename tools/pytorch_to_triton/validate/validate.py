@@ -38,7 +38,6 @@ from pytorch_to_triton.validate.notes import (
     notes_on_truth,
     notes_on_values,
 )
-from pytorch_to_triton.validate.observation import Observation
 from pytorch_to_triton.validate.plan import CaseSizeLimits, PlanBuilder
 from pytorch_to_triton.validate.recompilation import find_culprit
 from pytorch_to_triton.validate.reduction import Reduction, reduce_failure
@@ -52,6 +51,7 @@ from pytorch_to_triton.validate.tuning_trials import with_trials_blamed
 from pytorch_to_triton.validate.undeclared_sizes import not_judged, without_timeouts, without_too_large
 from pytorch_to_triton.validate.unrunnable import refuse_empty, refuse_unrunnable_reference
 from pytorch_to_triton.validate.validation_setting import ValidationSetting
+from pytorch_to_triton.worker.wire.observation import Observation
 
 INTERPRETER_ELEMENTS = 2**21
 """Largest case under the interpreter: seconds, not minutes, of a kernel's time."""

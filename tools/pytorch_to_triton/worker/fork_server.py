@@ -32,6 +32,7 @@ from .job_report import ClientChannel
 from .memory_watch import held_by, memory_limit, why_stopped
 from .perform import perform
 from .runtime import enter_runtime
+from .wire.as_json import encoded
 
 _PR_SET_PDEATHSIG = 1
 _MESSAGE_BYTES = 65536
@@ -129,7 +130,7 @@ class _Server:
         channel.close()
         _lead_group(pid)
         self._lines[pid] = line
-        _send(line, {"event": "started", "pid": pid})
+        _send(line, wire.StartedMessage(pid=pid))
         return True
 
     def _reap(self) -> None:
@@ -139,7 +140,7 @@ class _Server:
                 continue
             _kill_group(pid)
             _, status = os.waitpid(pid, 0)
-            _send(line, {"event": "ended", "status": status, "stopped": self._stopped.pop(pid, "")})
+            _send(line, wire.EndedMessage(status=status, stopped=self._stopped.pop(pid, "")))
             line.close()
             del self._lines[pid]
             self._killed.discard(pid)
@@ -227,7 +228,7 @@ def _kill_group(pid: int) -> None:
 
 def _send(line: socket.socket, message: wire.ServerMessage) -> None:
     with suppress(ConnectionError):
-        line.send(json.dumps(message).encode())
+        line.send(encoded(message).encode())
 
 
 def _point_at(file: int, path: str | Path, flags: int) -> None:

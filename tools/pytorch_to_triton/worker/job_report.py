@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from . import wire
-from .framing import KEY_BYTES, Framing
+from .wire.as_json import decoded, encoded
+from .wire.framing import KEY_BYTES, Framing
 
 REQUESTS, MESSAGES = "requests.jsonl", "messages.jsonl"
 """In the run folder, an object a line: what the job was asked; what it said where it has no client."""
@@ -59,7 +60,7 @@ class FolderChannel:
         self._file = os.open(folder / MESSAGES, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
 
     def send(self, message: wire.Message) -> None:
-        os.write(self._file, (json.dumps(message, allow_nan=False) + "\n").encode())
+        os.write(self._file, (encoded(message) + "\n").encode())
 
     def requests(self) -> Iterator[Any]:
         lines = self._requests.read_text(encoding="utf-8") if self._requests.exists() else ""
@@ -76,19 +77,19 @@ class JobReport:
         """What `during` named last."""
         self.channel = channel
 
-    def item(self, item: wire.Item) -> None:
-        """Hand over one result, as plain JSON. Raises ValueError for NaN and infinities."""
-        self.channel.send({"event": "item", "item": dict(item)})
+    def item(self, item: Any) -> None:
+        """Hand over one result, of a type of wire/. Raises ValueError for NaN and infinities."""
+        self.channel.send(wire.ItemMessage(item=item))
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Report `done` of `total`, in units of the job's own; `total` None where it is not known."""
-        self.channel.send({"event": "progress", "done": done, "total": total, "message": message})
+        self.channel.send(wire.ProgressMessage(done=done, total=total, message=message))
 
     def during(self, phase: str) -> None:
         """Name what the job does from here on; a failure, a crash and a time-out will mention it."""
         self.phase = phase
-        self.channel.send({"event": "phase", "phase": phase, "at": time.time()})
+        self.channel.send(wire.PhaseMessage(phase=phase, at=time.time()))
 
-    def requests(self) -> Iterator[Any]:
-        """Each request as it comes, until there are no more; without a client, those of the first run."""
-        return self.channel.requests()
+    def requests(self, kind: Any = Any) -> Iterator[Any]:
+        """Each request as it comes, a `kind`, until there are no more; without a client, those of before."""
+        return (decoded(kind, request) for request in self.channel.requests())

@@ -6,13 +6,15 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+from . import wire
 from .failure import describe_failure
 from .job_report import MESSAGES, Channel, FolderChannel, JobReport
 from .runtime import enter_runtime
+from .wire.as_json import decoded
 
-Work = Callable[..., dict[str, Any]]
+Work = Callable[..., Any]
 
 
 def perform(folder: Path, channel: Channel) -> bool:
@@ -20,10 +22,12 @@ def perform(folder: Path, channel: Channel) -> bool:
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     report = JobReport(folder, channel)
     try:
-        answer = load_work(job["kind"])(report, **job["arguments"])
-        channel.send({"event": "answered", "answer": answer})
+        work = load_work(job["kind"])
+        hints = get_type_hints(work)
+        arguments = {name: decoded(hints.get(name), value) for name, value in job["arguments"].items()}
+        channel.send(wire.AnsweredReply(answer=work(report, **arguments)))
     except BaseException as error:  # a SystemExit of the user's code is a result like any other
-        channel.send({"event": "raised", "failure": describe_failure(error, report.phase)})
+        channel.send(wire.RaisedReply(failure=describe_failure(error, report.phase)))
         return False
     return True
 

@@ -1,7 +1,7 @@
 """Tuning the autotuned kernels of a target within a time budget."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pytorch_to_triton.errors import MissingRequirement, TargetBroken
 from pytorch_to_triton.inputs.case import Case
@@ -13,9 +13,7 @@ from pytorch_to_triton.schema.job import Job, Outcome, Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton.schema.tuning import Tried, Tuning
 from pytorch_to_triton.schema.value import Value
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from pytorch_to_triton.worker import wire
 
 GRACE_SECONDS = 120.0
 """Beyond the budget, for loading the target, generating its inputs and finishing started compilations."""
@@ -59,7 +57,7 @@ async def tune(
 
 def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
     """The tuning by the worker's items. Raises TargetBroken where the job ended early and found nothing."""
-    items = cast("tuple[wire.TuneItem, ...]", outcome.items)
+    items = cast(tuple[wire.TuneItem, ...], outcome.items)
     best = [item for item in items if item["event"] == "best"]
     if outcome.status != "answered" and not best:
         what = outcome.failure.message if outcome.failure else outcome.detail
@@ -85,7 +83,7 @@ def tuning_of(request: TuneRequest, outcome: Outcome) -> Tuning:
     )
 
 
-def _tuned(best: "Iterable[wire.ConfigBestItem]") -> tuple[TunedConfig, ...]:
+def _tuned(best: Iterable[wire.ConfigBestItem]) -> tuple[TunedConfig, ...]:
     """The last of each kernel and key."""
     last = {(one["kernel"], repr(one["key"])): one for one in best}
     return tuple(
@@ -94,7 +92,7 @@ def _tuned(best: "Iterable[wire.ConfigBestItem]") -> tuple[TunedConfig, ...]:
     )
 
 
-def _tried(items: "Iterable[wire.TuneItem]") -> tuple[Tried, ...]:
+def _tried(items: Iterable[wire.TuneItem]) -> tuple[Tried, ...]:
     """Each configuration once, with its last result, in the order in which they came up."""
     found: dict[str, Tried] = {}
     for item in items:

@@ -7,6 +7,8 @@ import json
 import struct
 from typing import Any
 
+from .as_json import encoded
+
 KEY_BYTES = 16
 _LENGTH = struct.Struct("!I")
 
@@ -28,7 +30,7 @@ class Framing:
 
     def pack(self, message: Any) -> bytes:
         """A message as it is sent. Raises ValueError for NaN and infinities."""
-        text = json.dumps(message, allow_nan=False).encode()
+        text = encoded(message).encode()
         return self._key + _LENGTH.pack(len(text)) + text
 
     def feed(self, data: bytes) -> None:

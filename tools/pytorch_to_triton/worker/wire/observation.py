@@ -1,16 +1,11 @@
-"""What the worker observed of a candidate, as values: job `candidate` answers with them."""
+"""What is observed of a candidate: job `candidate` answers with it."""
 
-from typing import TYPE_CHECKING, Literal
-
-from pydantic import Field, JsonValue
-
-from pytorch_to_triton.schema.value import Value
-
-if TYPE_CHECKING:
-    from pytorch_to_triton.worker import wire
+from dataclasses import dataclass, field
+from typing import Literal
 
 
-class ObservedLaunch(Value):
+@dataclass(frozen=True, kw_only=True)
+class ObservedLaunch:
     """A Triton kernel that was launched."""
 
     kernel: str
@@ -23,7 +18,8 @@ class ObservedLaunch(Value):
     """What its source uses and the compiler would refuse, though the interpreter runs it."""
 
 
-class MemoryFault(Value):
+@dataclass(frozen=True, kw_only=True)
+class MemoryFault:
     """A load, store or promise to the compiler that no kernel may make, seen by the guarded interpreter."""
 
     kind: Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
@@ -44,7 +40,8 @@ class MemoryFault(Value):
     """Another argument of the launch whose strides lead to the address outside."""
 
 
-class Strided(Value):
+@dataclass(frozen=True, kw_only=True)
+class Strided:
     """A block of which each lane moves a sector of its own."""
 
     kernel: str
@@ -56,7 +53,8 @@ class Strided(Value):
     lanes: int
 
 
-class Overrun(Value):
+@dataclass(frozen=True, kw_only=True)
+class Overrun:
     """A red zone that was written to."""
 
     tensor: str
@@ -69,7 +67,8 @@ class Overrun(Value):
     """Elements in the storage."""
 
 
-class Loop(Value):
+@dataclass(frozen=True, kw_only=True)
+class Loop:
     """A loop of an interpreted kernel."""
 
     file: str
@@ -79,7 +78,8 @@ class Loop(Value):
     """Of its longest run so far."""
 
 
-class Differs(Value):
+@dataclass(frozen=True, kw_only=True)
+class Differs:
     """Outputs that had other bits in a second run on the same values."""
 
     paths: tuple[str, ...]
@@ -88,7 +88,8 @@ class Differs(Value):
     launch ran (where that was the same, so were they), or neither."""
 
 
-class TunedKernel(Value):
+@dataclass(frozen=True, kw_only=True)
+class TunedKernel:
     """The configuration that an autotuned kernel took."""
 
     kernel: str
@@ -100,12 +101,13 @@ class TunedKernel(Value):
     """Arguments that a second run changes once more; found out where trials are undone."""
 
 
-class Observation(Value):
+@dataclass(frozen=True, kw_only=True)
+class Observation:
     """What was seen in one case."""
 
-    operators: dict[str, int] = Field(default_factory=dict)
+    operators: dict[str, int] = field(default_factory=dict)
     launches: tuple[ObservedLaunch, ...] = ()
-    origins: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
+    origins: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
     faults: tuple[MemoryFault, ...] = ()
@@ -130,17 +132,8 @@ class Observation(Value):
         return tuple(f"{tuned.configuration} of {tuned.kernel}" for tuned in self.tuned)
 
 
-def observed(
-    item: "wire.ReferenceItem | wire.CandidateItem", aliases_of_reference: frozenset[tuple[str, str]]
-) -> Observation:
-    """What an answer of job `candidate` holds, beside what the reference's outputs share."""
-    if item["event"] == "returned" or item["event"] == "raised":
-        seen = item["observation"]
-        return Observation.model_validate({**seen, "aliases_of_reference": aliases_of_reference})
-    return Observation()
-
-
-class SandboxViolation(Value):
+@dataclass(frozen=True, kw_only=True)
+class SandboxViolation:
     """Something that the candidate's code tried and was refused."""
 
     kind: str
@@ -149,29 +142,33 @@ class SandboxViolation(Value):
     line: int | None = None
 
 
-class Patch(Value):
+@dataclass(frozen=True, kw_only=True)
+class Patch:
     """A function of torch, triton, Python or this worker that is another one now."""
 
     name: str
     now: str
 
 
-class ChangedSetting(Value):
+@dataclass(frozen=True, kw_only=True)
+class ChangedSetting:
     """A setting of the whole process that has changed."""
 
     name: str
-    before: JsonValue
-    now: JsonValue
+    before: str | int | float | None
+    now: str | int | float | None
 
 
-class Leftover(Value):
+@dataclass(frozen=True, kw_only=True)
+class Leftover:
     """A thread or process that still runs."""
 
     kind: str
     name: str
 
 
-class Traces(Value):
+@dataclass(frozen=True, kw_only=True)
+class Traces:
     """What a candidate left in its process."""
 
     sandbox_violations: tuple[SandboxViolation, ...] = ()

@@ -1,0 +1,383 @@
+"""The types of everything that crosses the border between the tools and the worker's processes, as JSON.
+
+This folder is all that the tools import of the worker, and it imports nothing but the standard library. A
+job's keyword arguments are a TypedDict, what else crosses is a frozen dataclass, which `as_json.py` encodes
+and decodes. Messages and items are told apart by their `event`, requests of job `reference` by their `do`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypedDict
+
+Json = dict[str, Any]
+"""An object whose fields are described elsewhere."""
+Case = dict[str, Any]
+"""inputs/case.py as JSON, with a `seed`, and with an `id` where it has a folder in the exchange folder."""
+
+
+class Target(TypedDict):
+    """schema/target.py."""
+
+    path: str
+    name: str | None
+    init: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An exception that the job's code raised, as far as a person needs it."""
+
+    __pydantic_config__: ClassVar = {"use_attribute_docstrings": True, "extra": "forbid"}
+    """As schema/value.py has it."""
+
+    type: str
+    """The exception's class name."""
+    message: str
+    traceback: str
+    """Frames of the user's own code only, innermost last."""
+    file: str | None = None
+    line: int | None = None
+    statement: str = ""
+    """The `raise` or `assert`, of the user's code or of Triton's, that raised it; empty: there is none."""
+    during: str = ""
+    """The worker's phase: `load`, `call`, the case's name, ..."""
+
+    @property
+    def named(self) -> str:
+        """`ValueError: no rows`, as part of a sentence; the type alone where there is no message."""
+        return f"{self.type}: {self.message}".removesuffix(": ").removesuffix(".")
+
+
+# What a job says, and the fork server says about it.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemMessage:
+    event: Literal["item"] = "item"
+    item: Any
+    """One of the dataclasses below; as JSON where it is received."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressMessage:
+    event: Literal["progress"] = "progress"
+    done: float
+    total: float | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseMessage:
+    """What the job does from here on."""
+
+    event: Literal["phase"] = "phase"
+    phase: str
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnsweredReply:
+    event: Literal["answered"] = "answered"
+    answer: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaisedReply:
+    event: Literal["raised"] = "raised"
+    failure: Failure
+
+
+Message = ItemMessage | ProgressMessage | PhaseMessage | AnsweredReply | RaisedReply
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartedMessage:
+    event: Literal["started"] = "started"
+    pid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedMessage:
+    event: Literal["ended"] = "ended"
+    status: int
+    stopped: str
+    """Why the server has killed it; empty where it has not."""
+
+
+ServerMessage = StartedMessage | EndedMessage
+
+
+# Job `timing`.
+
+
+class TimedTarget(TypedDict):
+    label: str
+    target: Target
+    role: Literal["reference", "candidate"]
+    compiled: str | None
+    """A mode of torch.compile."""
+
+
+class TimingSetting(TypedDict):
+    passes: str
+    tf32: bool
+    seconds: float
+    """What one command may take."""
+    round_seconds: float
+    """What the rounds of one size may take."""
+    samples: int
+    """How many timed calls of each implementation are wanted."""
+    full: bool
+    """Whether launches, graphs, kernels and results are looked at too."""
+    state_seed: int
+
+
+class TimingArguments(TypedDict):
+    reference: Target
+    implementations: list[TimedTarget]
+    cases: list[Case]
+    setting: TimingSetting
+
+
+class SizeItem(TypedDict):
+    event: Literal["size"]
+    size: Json
+    """benchmark/measurement.py."""
+
+
+# Job `try_kernel`.
+
+
+class KernelTarget(TypedDict):
+    backend: str
+    arch: int | str
+    """What GPUTarget takes: 90, or "gfx942"."""
+    warp_size: int
+
+
+class TryKernelArguments(TypedDict):
+    target: KernelTarget | None
+
+
+# Job `tune`.
+
+
+class TuneArguments(TypedDict):
+    target: Target
+    reference: Target
+    case: Case
+    seed: int
+    seconds: float
+
+
+class TuningDevice(TypedDict):
+    device: str
+    triton: str
+
+
+class TuningDeviceItem(TuningDevice):
+    event: Literal["device"]
+
+
+class ConfigAtSite(TypedDict):
+    """One configuration of one kernel at one key."""
+
+    kernel: str
+    key: Json
+    config: Json
+
+
+class ConfigDroppedItem(ConfigAtSite):
+    event: Literal["dropped"]
+    dropped: str
+    """Why."""
+
+
+class ConfigTimedItem(ConfigAtSite):
+    """A later one of the same configuration replaces it."""
+
+    event: Literal["timed"]
+    median_ms: float
+    calls: int
+
+
+class ConfigBestItem(ConfigAtSite):
+    """A later one of the same kernel and key replaces it."""
+
+    event: Literal["best"]
+    median_ms: float
+    seconds: float
+    """Of the tuning of this kernel at this key, so far."""
+
+
+TuneItem = TuningDeviceItem | ConfigDroppedItem | ConfigTimedItem | ConfigBestItem
+
+
+class TuneAnswer(TypedDict):
+    sites: int
+    """Autotuned kernels by key."""
+
+
+# Jobs `compile` and `profile`.
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfflineGpu:
+    """A GPU that kernels are compiled for (hardware/architectures.py); sizes in bytes."""
+
+    name: str
+    backend: str
+    compiler_arch: int | str
+    """What GPUTarget takes: 90, or "gfx942"."""
+    capability: tuple[int, int]
+    warp_size: int
+    sms: int
+    warps: int
+    """At most resident on an SM."""
+    registers: int
+    """Of an SM, 32 bits each."""
+    shared_bytes: int
+    """Of an SM."""
+    shared_bytes_per_block: int
+    """At most, for one block."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileRequest:
+    """What is to be compiled and kept."""
+
+    trials: tuple[int, ...]
+    """Numbers of the autotuners' trials, counted over the whole call; launches beside them always are."""
+    texts: tuple[str, ...]
+    """Kinds of schema/compiled.py to keep."""
+
+
+class CallArguments(TypedDict):
+    candidate: Target
+    reference: Target | None
+    """Declares the inputs and has the state that a candidate function takes; None: the candidate itself."""
+    case: Case
+
+
+class CompileArguments(CallArguments):
+    gpu: OfflineGpu
+    wanted: CompileRequest
+
+
+class ProfileArguments(CallArguments):
+    profiler: str
+
+
+class ProfileAnswer(TypedDict):
+    device: str
+    calls: int
+    tree: list[Any]
+    """Proton's, empty for other profilers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelItem:
+    event: Literal["kernel"] = "kernel"
+    kernel: Json
+    """CompiledKernel of schema/compiled.py."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchedItem:
+    """The first launch of a kernel that was compiled in a warm-up."""
+
+    event: Literal["launched"] = "launched"
+    number: int
+    grid: tuple[int, ...] | None
+
+
+CompileItem = KernelItem | LaunchedItem
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileAnswer:
+    trials: tuple[dict[str, str], ...]
+    """`kernel` and `configuration` of each trial, compiled or not."""
+    failure: Failure | None
+    """What ended the call early."""
+
+
+# Jobs `describe`, `free_sizes`, `first_call` and `trace`.
+
+
+class DescribeArguments(TypedDict):
+    target: Target
+    role: Literal["reference", "candidate"]
+
+
+class FreeSizesArguments(TypedDict):
+    target: Target
+
+
+class FreeSizes(TypedDict):
+    """FreeSizes of schema/description.py."""
+
+    shapes: dict[str, list[str]]
+    dims: dict[str, int]
+    requires: list[str]
+    same_program: list[str]
+
+
+class FreeSizesAnswer(TypedDict):
+    free: FreeSizes | None
+    """None: all sizes are numbers."""
+
+
+class RecordCallsArguments(TypedDict):
+    target: Target
+    example: Target
+
+
+class RunTestsArguments(TypedDict):
+    file: str
+
+
+class FirstCallArguments(TypedDict):
+    target: Target
+    case: Case
+    device: str
+
+
+class TracedInput(TypedDict):
+    name: str
+    dtypes: list[str]
+    """One for each trace."""
+    shape: list[str]
+    """Expressions over the dims."""
+    traced: list[int]
+
+
+class TraceSetting(TypedDict):
+    dims: dict[str, int]
+    keep: list[str]
+    """Operators that are not decomposed."""
+    backward: bool
+    """Whether gradients are traced too: the joint graph."""
+
+
+class TraceArguments(TypedDict):
+    target: Target
+    inputs: list[TracedInput]
+    constants: Json
+    setting: TraceSetting
+
+
+class TraceSucceeded(TypedDict):
+    event: Literal["traced"]
+    graph: Json
+    """schema/graph.py, float arguments as literals."""
+
+
+class TraceRefused(TypedDict):
+    event: Literal["failed"]
+    why: str
+
+
+class TraceAnswer(TypedDict):
+    graph: Json
+    """schema/graph.py of the first trace, float arguments told apart from literals."""
+    traces: list[TraceSucceeded | TraceRefused]
