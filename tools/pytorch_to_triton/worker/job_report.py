@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from . import wire
 from .wire.as_json import decoded, encoded
@@ -16,16 +16,6 @@ from .wire.framing import KEY_BYTES, Framing
 REQUESTS, MESSAGES = "requests.jsonl", "messages.jsonl"
 """In the run folder, an object a line: what the job was asked; what it said where it has no client."""
 _CHUNK = 1 << 16
-
-
-class Channel(Protocol):
-    """Where a job's messages go, and its requests come from."""
-
-    def send(self, message: wire.Message) -> None:
-        """Send one message. Raises ValueError for NaN and infinities."""
-
-    def requests(self) -> Iterator[Any]:
-        """Each request as it comes, until there are no more."""
 
 
 class ClientChannel:
@@ -41,11 +31,13 @@ class ClientChannel:
         self._turn = threading.Lock()
 
     def send(self, message: wire.Message) -> None:
+        """Send one message. Raises ValueError for NaN and infinities."""
         data = self._framing.pack(message)
         with self._turn:
             self._line.sendall(data)
 
     def requests(self) -> Iterator[Any]:
+        """Each request as it comes, until there are no more."""
         while data := self._line.recv(_CHUNK):
             self._framing.feed(data)
             while (request := self._framing.take()) is not None:
@@ -65,6 +57,9 @@ class FolderChannel:
     def requests(self) -> Iterator[Any]:
         lines = self._requests.read_text(encoding="utf-8") if self._requests.exists() else ""
         return map(json.loads, lines.splitlines())
+
+
+Channel = ClientChannel | FolderChannel
 
 
 class JobReport:

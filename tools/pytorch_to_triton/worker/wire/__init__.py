@@ -5,8 +5,9 @@ job's keyword arguments are a TypedDict, what else crosses is a frozen dataclass
 and decodes. Messages and items are told apart by their `event`, requests of job `reference` by their `do`.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, Literal, TypedDict
+
+from .value import WireValue
 
 Json = dict[str, Any]
 """An object whose fields are described elsewhere."""
@@ -22,12 +23,8 @@ class Target(TypedDict):
     init: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Failure:
+class Failure(WireValue):
     """An exception that the job's code raised, as far as a person needs it."""
-
-    __pydantic_config__: ClassVar = {"use_attribute_docstrings": True, "extra": "forbid"}
-    """As schema/value.py has it."""
 
     type: str
     """The exception's class name."""
@@ -50,23 +47,20 @@ class Failure:
 # What a job says, and the fork server says about it.
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemMessage:
+class ItemMessage(WireValue):
     event: Literal["item"] = "item"
     item: Any
     """One of the dataclasses below; as JSON where it is received."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProgressMessage:
+class ProgressMessage(WireValue):
     event: Literal["progress"] = "progress"
     done: float
     total: float | None
     message: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PhaseMessage:
+class PhaseMessage(WireValue):
     """What the job does from here on."""
 
     event: Literal["phase"] = "phase"
@@ -74,14 +68,12 @@ class PhaseMessage:
     at: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnsweredReply:
+class AnsweredReply(WireValue):
     event: Literal["answered"] = "answered"
     answer: Any
 
 
-@dataclass(frozen=True, kw_only=True)
-class RaisedReply:
+class RaisedReply(WireValue):
     event: Literal["raised"] = "raised"
     failure: Failure
 
@@ -89,14 +81,12 @@ class RaisedReply:
 Message = ItemMessage | ProgressMessage | PhaseMessage | AnsweredReply | RaisedReply
 
 
-@dataclass(frozen=True, kw_only=True)
-class StartedMessage:
+class StartedMessage(WireValue):
     event: Literal["started"] = "started"
     pid: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class EndedMessage:
+class EndedMessage(WireValue):
     event: Literal["ended"] = "ended"
     status: int
     stopped: str
@@ -169,41 +159,41 @@ class TuneArguments(TypedDict):
     seconds: float
 
 
-class TuningDevice(TypedDict):
+class TuningDeviceItem(WireValue):
+    event: Literal["device"] = "device"
     device: str
     triton: str
 
 
-class TuningDeviceItem(TuningDevice):
-    event: Literal["device"]
+class ConfigDroppedItem(WireValue):
+    """One configuration of one kernel at one key, as in the items below."""
 
-
-class ConfigAtSite(TypedDict):
-    """One configuration of one kernel at one key."""
-
+    event: Literal["dropped"] = "dropped"
     kernel: str
     key: Json
     config: Json
-
-
-class ConfigDroppedItem(ConfigAtSite):
-    event: Literal["dropped"]
     dropped: str
     """Why."""
 
 
-class ConfigTimedItem(ConfigAtSite):
+class ConfigTimedItem(WireValue):
     """A later one of the same configuration replaces it."""
 
-    event: Literal["timed"]
+    event: Literal["timed"] = "timed"
+    kernel: str
+    key: Json
+    config: Json
     median_ms: float
     calls: int
 
 
-class ConfigBestItem(ConfigAtSite):
+class ConfigBestItem(WireValue):
     """A later one of the same kernel and key replaces it."""
 
-    event: Literal["best"]
+    event: Literal["best"] = "best"
+    kernel: str
+    key: Json
+    config: Json
     median_ms: float
     seconds: float
     """Of the tuning of this kernel at this key, so far."""
@@ -212,7 +202,7 @@ class ConfigBestItem(ConfigAtSite):
 TuneItem = TuningDeviceItem | ConfigDroppedItem | ConfigTimedItem | ConfigBestItem
 
 
-class TuneAnswer(TypedDict):
+class TuneAnswer(WireValue):
     sites: int
     """Autotuned kernels by key."""
 
@@ -220,8 +210,7 @@ class TuneAnswer(TypedDict):
 # Jobs `compile` and `profile`.
 
 
-@dataclass(frozen=True, kw_only=True)
-class OfflineGpu:
+class OfflineGpu(WireValue):
     """A GPU that kernels are compiled for (hardware/architectures.py); sizes in bytes."""
 
     name: str
@@ -241,8 +230,7 @@ class OfflineGpu:
     """At most, for one block."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompileRequest:
+class CompileRequest(WireValue):
     """What is to be compiled and kept."""
 
     trials: tuple[int, ...]
@@ -274,15 +262,13 @@ class ProfileAnswer(TypedDict):
     """Proton's, empty for other profilers."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class KernelItem:
+class KernelItem(WireValue):
     event: Literal["kernel"] = "kernel"
     kernel: Json
     """CompiledKernel of schema/compiled.py."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LaunchedItem:
+class LaunchedItem(WireValue):
     """The first launch of a kernel that was compiled in a warm-up."""
 
     event: Literal["launched"] = "launched"
@@ -293,8 +279,7 @@ class LaunchedItem:
 CompileItem = KernelItem | LaunchedItem
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompileAnswer:
+class CompileAnswer(WireValue):
     trials: tuple[dict[str, str], ...]
     """`kernel` and `configuration` of each trial, compiled or not."""
     failure: Failure | None

@@ -1,11 +1,12 @@
 """What is observed of a candidate: job `candidate` answers with it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from .value import WireValue
 
-@dataclass(frozen=True, kw_only=True)
-class ObservedLaunch:
+
+class ObservedLaunch(WireValue):
     """A Triton kernel that was launched."""
 
     kernel: str
@@ -18,8 +19,7 @@ class ObservedLaunch:
     """What its source uses and the compiler would refuse, though the interpreter runs it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemoryFault:
+class MemoryFault(WireValue):
     """A load, store or promise to the compiler that no kernel may make, seen by the guarded interpreter."""
 
     kind: Literal["load_outside", "store_outside", "race", "missing_barrier", "false_promise"]
@@ -40,8 +40,7 @@ class MemoryFault:
     """Another argument of the launch whose strides lead to the address outside."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Strided:
+class Strided(WireValue):
     """A block of which each lane moves a sector of its own."""
 
     kernel: str
@@ -53,8 +52,7 @@ class Strided:
     lanes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Overrun:
+class Overrun(WireValue):
     """A red zone that was written to."""
 
     tensor: str
@@ -67,8 +65,7 @@ class Overrun:
     """Elements in the storage."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loop:
+class Loop(WireValue):
     """A loop of an interpreted kernel."""
 
     file: str
@@ -78,8 +75,7 @@ class Loop:
     """Of its longest run so far."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Differs:
+class Differs(WireValue):
     """Outputs that had other bits in a second run on the same values."""
 
     paths: tuple[str, ...]
@@ -88,8 +84,7 @@ class Differs:
     launch ran (where that was the same, so were they), or neither."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TunedKernel:
+class TunedKernel(WireValue):
     """The configuration that an autotuned kernel took."""
 
     kernel: str
@@ -101,8 +96,7 @@ class TunedKernel:
     """Arguments that a second run changes once more; found out where trials are undone."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Observation:
+class Observation(WireValue):
     """What was seen in one case."""
 
     operators: dict[str, int] = field(default_factory=dict)
@@ -132,8 +126,7 @@ class Observation:
         return tuple(f"{tuned.configuration} of {tuned.kernel}" for tuned in self.tuned)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SandboxViolation:
+class SandboxViolation(WireValue):
     """Something that the candidate's code tried and was refused."""
 
     kind: str
@@ -142,16 +135,14 @@ class SandboxViolation:
     line: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Patch:
+class Patch(WireValue):
     """A function of torch, triton, Python or this worker that is another one now."""
 
     name: str
     now: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangedSetting:
+class ChangedSetting(WireValue):
     """A setting of the whole process that has changed."""
 
     name: str
@@ -159,16 +150,14 @@ class ChangedSetting:
     now: str | int | float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Leftover:
+class Leftover(WireValue):
     """A thread or process that still runs."""
 
     kind: str
     name: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Traces:
+class Traces(WireValue):
     """What a candidate left in its process."""
 
     sandbox_violations: tuple[SandboxViolation, ...] = ()

@@ -1,10 +1,11 @@
 """What the comparison of a case measured, as job `reference` answers with it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from .value import WireValue
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spread:
+class Spread(WireValue):
     """Failing indices along one dimension, or in flattened order."""
 
     size: int
@@ -15,8 +16,7 @@ class Spread:
     """Greatest common step between neighbouring failing indices."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Diagnostics:
+class Diagnostics(WireValue):
     """Where the failing elements of an output lie, and what they have in common."""
 
     first: tuple[int, ...]
@@ -52,8 +52,7 @@ class Diagnostics:
     offset_leaves: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Traits:
+class Traits(WireValue):
     """What is known of an output without reading its elements."""
 
     type: str
@@ -62,8 +61,7 @@ class Traits:
     device: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutputStatistics:
+class OutputStatistics(WireValue):
     """One output that both sides returned."""
 
     path: str
@@ -94,8 +92,7 @@ class OutputStatistics:
     """Set where elements fail."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CaseStatistics:
+class CaseStatistics(WireValue):
     """All outputs of a case."""
 
     case: str

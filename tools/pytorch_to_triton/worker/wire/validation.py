@@ -3,18 +3,18 @@
 A `CandidateArguments` or `ReferenceArguments` starts a process, which then takes requests.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypedDict
 
 from . import Case, Failure, Target
 from .observation import Observation, SandboxViolation, Traces
 from .statistics import CaseStatistics
+from .value import WireValue
 
 # Job `reference`.
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExchangeSetting:
+class ExchangeSetting(WireValue):
     """Where the jobs of one validation pass tensors to each other, and how both sides are called."""
 
     folder: str
@@ -30,23 +30,20 @@ class ReferenceArguments(TypedDict):
     state_seed: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageRequest:
+class StageRequest(WireValue):
     do: Literal["stage"] = "stage"
     name: str
     """The candidate's name in the exchange folder."""
     candidate: Target
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrepareRequest:
+class PrepareRequest(WireValue):
     do: Literal["prepare"] = "prepare"
     name: str
     case: Case
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareRequest:
+class CompareRequest(WireValue):
     do: Literal["compare"] = "compare"
     name: str
     id: str
@@ -57,15 +54,13 @@ class CompareRequest:
     """Of the case's inputs and of the candidate's files."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForgetRequest:
+class ForgetRequest(WireValue):
     do: Literal["forget"] = "forget"
     name: str
     id: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasureRequest:
+class MeasureRequest(WireValue):
     do: Literal["measure"] = "measure"
     name: str
     case: Case
@@ -74,48 +69,41 @@ class MeasureRequest:
 ReferenceRequest = StageRequest | PrepareRequest | CompareRequest | ForgetRequest | MeasureRequest
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReferenceLoadedItem:
+class ReferenceLoadedItem(WireValue):
     event: Literal["reference_loaded"] = "reference_loaded"
     name: str
     device: str
     free_bytes: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StagedItem:
+class StagedItem(WireValue):
     event: Literal["staged"] = "staged"
     digest: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreparedItem:
+class PreparedItem(WireValue):
     event: Literal["prepared"] = "prepared"
     digest: str
     aliases: frozenset[tuple[str, str]]
     """The reference's own outputs, each with the output or input whose memory it shares."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasuredItem:
+class MeasuredItem(WireValue):
     event: Literal["measured"] = "measured"
     elements: tuple[int, ...]
     """Of each value that the reference computed, intermediate results included, each number once."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparedItem:
+class ComparedItem(WireValue):
     event: Literal["compared"] = "compared"
     statistics: CaseStatistics
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForgottenItem:
+class ForgottenItem(WireValue):
     event: Literal["forgotten"] = "forgotten"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReferenceRaisedItem:
+class ReferenceRaisedItem(WireValue):
     event: Literal["reference_raised"] = "reference_raised"
     failure: Failure
 
@@ -134,8 +122,7 @@ ReferenceItem = (
 # Job `candidate`.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compilation:
+class Compilation(WireValue):
     """How kernels are compiled, whatever their launches say."""
 
     environment: dict[str, str] = field(default_factory=dict)
@@ -146,7 +133,6 @@ class Compilation:
     """num_warps=4, and 1 in the place of 4."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class CandidateSetting(ExchangeSetting):
     side: str
     """The candidate's name in the exchange folder."""
@@ -163,8 +149,7 @@ class CandidateArguments(TypedDict):
     """None: what suits the device; 0: no red zones."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CandidateRequest:
+class CandidateRequest(WireValue):
     id: str
     name: str
     large_stride: tuple[str, ...]
@@ -179,30 +164,26 @@ class CandidateRequest:
     """Whether what they do on trial is undone before the launch that counts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CandidateLoadedItem:
+class CandidateLoadedItem(WireValue):
     event: Literal["candidate_loaded"] = "candidate_loaded"
     name: str
     traces: Traces
 
 
-@dataclass(frozen=True, kw_only=True)
-class ViolationItem:
+class ViolationItem(WireValue):
     """Comes at once, whatever happens to the process afterwards."""
 
     event: Literal["violation"] = "violation"
     violation: SandboxViolation
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReturnedItem:
+class ReturnedItem(WireValue):
     event: Literal["returned"] = "returned"
     case: str
     observation: Observation
 
 
-@dataclass(frozen=True, kw_only=True)
-class RaisedItem:
+class RaisedItem(WireValue):
     event: Literal["raised"] = "raised"
     case: str
     failure: Failure
@@ -212,6 +193,5 @@ class RaisedItem:
 CandidateItem = CandidateLoadedItem | ViolationItem | ReturnedItem | RaisedItem
 
 
-@dataclass(frozen=True, kw_only=True)
-class CandidateAnswer:
+class CandidateAnswer(WireValue):
     traces: Traces
