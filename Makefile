@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 WANTED := awk '/^\[/ { wanted = /^\[(build-system|project)/ } wanted' pyproject.toml | cat - constraints.txt
 EXAMPLE := rms_norm_residual
 
-.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench mutants check browser setup clean
+.PHONY: demo test test-corpora test-containers test-tritons benchmarks kernelbench mutants pictures check browser setup clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -53,6 +53,10 @@ kernelbench: $(READY)
 # again, it goes on where it ended.
 mutants: $(READY)
 	$(BIN)/python -m mutants.run $(ARGS)
+
+# The pictures of the README, from a recorded run; ARGS are options of pictures/run.py.
+pictures: $(READY)
+	$(BIN)/python -m pictures.run $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check

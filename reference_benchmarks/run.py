@@ -26,7 +26,7 @@ from pytorch_to_triton.schema.job import Runtime
 from pytorch_to_triton.schema.target import Target
 from pytorch_to_triton_server.machine import choose_runtime
 from reference_benchmarks.rows import Row, rows
-from reference_benchmarks.table import table_of
+from reference_benchmarks.table import rows_csv, table_of
 
 RESULTS = Path("benchmarks/reference_kernels")
 PEERS = Path(__file__).with_name("peers")
@@ -51,8 +51,10 @@ def main(given: Sequence[str] | None = None) -> int:
     except MissingRequirement as refusal:
         print(refusal.message, refusal.hint, file=sys.stderr)
         return 3
-    text = table_of(results_in(options.out, chosen))
+    results = results_in(options.out, chosen)
+    text = table_of(results)
     places.write_atomically(options.out / "table.md", text)
+    places.write_atomically(options.out / "rows.csv", rows_csv(results))
     print(text)
     return 0
 

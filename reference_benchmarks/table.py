@@ -1,7 +1,9 @@
-"""The results as a table in Markdown, with the geometric means that sum them up."""
+"""The results as a table in Markdown, with the geometric means that sum them up, and as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Sequence
 
@@ -13,6 +15,9 @@ HEAD = """\
 | kernel | pass | size | ms | rate | of the limit | best other, ms | times as fast | against eager |
 |---|---|---|---|---|---|---|---|---|"""
 DASH = "–"
+COLUMNS = (
+    "kernel", "pass", "size", "ms", "best_other", "best_other_ms", "times_as_fast", "times_as_fast_as_eager",
+)  # fmt: skip
 
 
 def table_of(results: Sequence[tuple[Row, Benchmark]]) -> str:
@@ -30,6 +35,24 @@ def table_of(results: Sequence[tuple[Row, Benchmark]]) -> str:
                 f"\n{passes}: {mean:.2f} times as fast as the best other, geometric mean of {len(known)}."
             )
     return "\n".join(lines) + "\n"
+
+
+def rows_csv(results: Sequence[tuple[Row, Benchmark]]) -> str:
+    """The device in a comment, then a line for each size at which the kernel was timed beside another."""
+    text = io.StringIO()
+    text.write(f"# {results[0][1].device if results else 'nothing was timed'}\n")
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    for row, table in ((row, table) for row, result in results for table in result.tables):
+        kernel, best, eager = table.of(KERNEL), best_other(table), table.of(EAGER)
+        if kernel is None or best is None:
+            continue
+        ratio = best.median_ms / kernel.median_ms
+        over_eager = f"{eager.median_ms / kernel.median_ms:.2f}" if eager else ""
+        name, other = name_of(row).replace("`", ""), best.label.partition(":")[0]
+        times = (f"{kernel.median_ms:.4f}", other, f"{best.median_ms:.4f}", f"{ratio:.2f}", over_eager)
+        lines.writerow((name, row.passes, size_of(table), *times))
+    return text.getvalue()
 
 
 def line_of(row: Row, table: TimingTable) -> str:

@@ -1,5 +1,6 @@
 """What the pages promise is there: files, make targets, commands, and examples that run."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Any, get_args
@@ -18,7 +19,7 @@ from pytorch_to_triton_server.catalogue import TOOLS
 ROOT = Path(__file__).parents[2]
 REFERENCES = ROOT / "references"
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SKILL.md")),
+    *(ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "SKILL.md")),
     *sorted(REFERENCES.glob("*.md")),
 ]
 FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir())
@@ -31,12 +32,24 @@ def blocks(page: Path, language: str) -> list[str]:
     )
 
 
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What `#` may name in a page, by the rules of the usual code hosts."""
+    headings = re.findall(r"^#+ (.+)", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pages
-def test_a_page_links_only_to_files_that_exist(page: Path) -> None:
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    links = re.findall(r"\]\(([^)#]+)\)", re.sub(r"`[^`\n]+`", "", prose))
-    local = [link for link in links if "://" not in link]
-    assert [link for link in local if not (page.parent / link).exists()] == []
+def test_a_page_links_only_to_files_and_sections_that_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", re.sub(r"`[^`\n]+`", "", prose(page)))
+    for path, _, section in (link.partition("#") for link in links if "://" not in link):
+        linked = page.parent / path if path else page
+        assert linked.exists(), path
+        assert not section or section in anchors(linked), f"{path}#{section}"
 
 
 @pages
@@ -60,11 +73,11 @@ def test_a_page_shows_only_commands_that_exist(page: Path) -> None:
     assert [f"{one}{two}" for one, two in shown if not {one, f"{one}{two}"} & commands] == []
 
 
-def test_continuous_integration_calls_only_what_the_makefile_offers() -> None:
-    script = (ROOT / ".ci" / "run").read_text().splitlines()
-    called = [line.split(" || ")[0] for line in script if line.startswith("make ")]
-    share = "SHARE=$((commits % 5 + 1))/5"
-    assert called == ["make browser", "make check", "make test", f"make test-corpora {share}"]
+def test_the_kernel_that_the_readme_shows_is_the_one_that_convert_writes() -> None:
+    *_, shown = blocks(ROOT / "README.md", "python")
+    golden = ROOT / "tests" / "convert" / "draft" / "golden" / "rms_norm_residual.py"
+    written = ast.parse(golden.read_text(encoding="utf-8")).body
+    assert ast.unparse(ast.parse(shown)) in [ast.unparse(statement) for statement in written]
 
 
 @pytest.mark.anyio
@@ -96,5 +109,5 @@ def test_the_options_of_the_references_parse() -> None:
 
 
 def test_every_breach_is_explained() -> None:
-    page = (REFERENCES / "reading_a_verdict.md").read_text(encoding="utf-8")
+    page = (REFERENCES / "validating.md").read_text(encoding="utf-8")
     assert [kind for kind in get_args(ViolationKind) if f"`{kind}`" not in page] == []

@@ -12,7 +12,7 @@ from pytorch_to_triton.schema.benchmark import Benchmark
 from pytorch_to_triton.schema.timing import Timing, TimingTable
 from reference_benchmarks.rows import Row, rows
 from reference_benchmarks.run import PEERS, installed, main, request_of
-from reference_benchmarks.table import table_of
+from reference_benchmarks.table import rows_csv, table_of
 
 ROWS = rows()
 
@@ -76,7 +76,7 @@ def timing(label: str, ms: float) -> Timing:
     )
 
 
-def test_the_table_compares_with_the_best_of_all_others() -> None:
+def test_table_and_csv_compare_with_the_best_of_all_others() -> None:
     table = TimingTable(
         device="H200",
         dims={"M": 8192, "N": 4096},
@@ -92,6 +92,11 @@ def test_the_table_compares_with_the_best_of_all_others() -> None:
     )  # fmt: skip
     row = next(row for row in ROWS if row.kernel == "softmax")
     text = table_of([(row, result)])
+    assert rows_csv([(row, result)]).splitlines() == [
+        "# H200, torch 2.11",
+        "kernel,pass,size,ms,best_other,best_other_ms,times_as_fast,times_as_fast_as_eager",
+        "softmax,forward,8192 x 4096 bfloat16,1.0000,peer,1.2000,1.20,3.00",
+    ]
     assert text.startswith("H200, torch 2.11")
     line = [cell.strip() for cell in text.splitlines()[4].split("|")[1:-1]]
     expected = [

@@ -143,6 +143,7 @@ CASES = {
     "wrong/one_row_wrong": "M=6 N=20",
     "wrong/other_inputs_strides": "M=2 N=8 x sliced",
     "wrong/partial_sums_without_barrier": "M=20 N=100",
+    "wrong/persistent_forgets_its_start": "M=40 N=33",
     "wrong/product_pads_with_zero": "M=7 N=30",
     "wrong/promises_aligned_rows": "M=33 N=100",
     "wrong/promises_constant_groups": "G=7 N=100",

@@ -53,4 +53,5 @@ def test_every_check_passes(group: str, tmp_path: Path) -> None:
     assert process.returncode == 0, process.stderr
     outcomes = dict(json.loads(line) for line in process.stdout.splitlines() if line.startswith("["))
     assert outcomes.keys() == checks_in(files)
-    assert "\n".join(f"{name}: {failure}" for name, failure in outcomes.items() if failure) == ""
+    failures = [f"{name}: {failure}" for name, failure in outcomes.items() if failure]
+    assert not failures, "\n".join(failures)

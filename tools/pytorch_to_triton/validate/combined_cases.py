@@ -101,14 +101,18 @@ class Combination(Space[tuple[Point, Change]]):
         return [level for name in self.factors if name.startswith(prefix) for level in self._levels(name)]
 
     def excluded(self, goal: Goal) -> frozenset[Level]:
-        """Sizes that fill a block where they may not, and layouts where all are to be contiguous."""
+        """Sizes that fill a block where they may not, layouts where all are to be contiguous, and rows
+        that are alike where values are to meet long ones.
+        """
         sizes, layouts = self._levels_of_kind("size "), self._levels_of_kind("layout ")
         tails = {factor.removeprefix("tail ") for factor, _ in goal if factor.startswith("tail ")}
         full = [
             level for level in sizes if level[0].removeprefix("size ") in tails and not self.implied(level)
         ]
         apart = [level for level in layouts if ALL_CONTIGUOUS in goal and level[1] != CONTIGUOUS]
-        return frozenset((*full, *apart))
+        in_long = {_VALUES, "long"} <= {part for level in goal for part in level}
+        alike = [level for level in layouts if in_long and level[1] == "expanded"]
+        return frozenset((*full, *apart, *alike))
 
     def implied(self, level: Level) -> tuple[Level, ...]:
         """That a size leaves a tail."""

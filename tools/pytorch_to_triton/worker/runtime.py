@@ -5,6 +5,7 @@ import importlib
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -39,6 +40,15 @@ def enter_runtime(runtime: dict[str, Any]) -> None:
     else:
         warm_up_triton()
         leave_gpu_memory_to_others()
+
+
+def play_gpu_for(file: Path) -> None:
+    """Give the GPU that the interpreter plays as many multiprocessors as suit the file's kernels."""
+    if interpreting():
+        count = importlib.import_module(".interpreter.multiprocessors", __package__).multiprocessors_for(file)
+        importlib.import_module(
+            ".interpreter.autotuning", __package__
+        ).InterpreterDriver.multiprocessors = count
 
 
 def warm_up_triton() -> None:

@@ -245,7 +245,10 @@ FILLS: dict[str, Fill] = {
 
 
 def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -> torch.Tensor:
-    """Uniform in low..high; fills other than zeros, ones and ties mean nothing to integers."""
+    """Uniform in low..high, of which both ends occur: offsets are largest there.
+
+    Fills other than zeros, ones and ties mean nothing to integers.
+    """
     shape, fill = tuple(spec["shape"]), spec["fill"]
     if fill in ("zeros", "ones"):
         return torch.full(shape, int(fill == "ones"), dtype=torch.int64, device=random.device).to(dtype)
@@ -257,7 +260,11 @@ def generate_integers(spec: Spec, dtype: torch.dtype, random: torch.Generator) -
     if fill == "ties":
         low += max(high - low - TIES, 0) // 2
         high = min(high, low + TIES)
-    return torch.randint(low, high, shape, generator=random, device=random.device).to(dtype)
+    values = torch.randint(low, high, shape, generator=random, device=random.device)
+    if values.numel() > 1 and fill != "ties":
+        places = torch.randperm(values.numel(), generator=random, device=random.device)[:2]
+        values.view(-1)[places] = torch.tensor([high - 1, low], device=random.device)
+    return values.to(dtype)
 
 
 def laid_out(values: torch.Tensor, layout: str) -> torch.Tensor:

@@ -15,6 +15,7 @@ class InterpreterDriver:
     """Answers what wrappers ask of `triton.runtime.driver.active`: a CPU that runs one program at a time."""
 
     utils: "InterpreterDriver"
+    multiprocessors = 1
 
     def __init__(self) -> None:
         self.utils = self
@@ -38,9 +39,9 @@ class InterpreterDriver:
         return torch.cpu
 
     def get_device_properties(self, device: int) -> dict[str, int]:
-        """One SM; registers and shared memory (bytes) are what every CUDA GPU grants a block."""
+        """Registers and shared memory (bytes) are what every CUDA GPU grants a block."""
         return {
-            "multiprocessor_count": 1,
+            "multiprocessor_count": self.multiprocessors,
             "max_num_regs": 65536,
             "max_shared_mem": 49152,
             "warpSize": 32,

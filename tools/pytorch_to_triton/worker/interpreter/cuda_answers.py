@@ -8,7 +8,7 @@ nothing, and nothing can be timed.
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import torch
@@ -178,7 +178,7 @@ def whole_memory(device: Any = None) -> tuple[int, int]:
 
 def device_properties(device: Any = None) -> DeviceProperties:
     ordinal(device)
-    return PROPERTIES
+    return replace(PROPERTIES, multi_processor_count=InterpreterDriver.multiprocessors)
 
 
 def device_name(device: Any = None) -> str:

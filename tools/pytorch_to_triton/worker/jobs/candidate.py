@@ -30,7 +30,7 @@ from ..job_report import JobReport
 from ..loading.redirect import redirect
 from ..loading.target import Loaded, TargetError, load
 from ..observer import Observer
-from ..runtime import interpreting
+from ..runtime import interpreting, play_gpu_for
 from ..untimed_tuning import UntimedTuning
 from ..wire import validation
 from ..wire.observation import Differs, Observation
@@ -66,6 +66,7 @@ def work(
         [report.folder, exchange.folder],
         lambda violation: report.item(validation.ViolationItem(violation=violation)),
     )
+    play_gpu_for(Path(target["path"]))
     with observer.loading():
         candidate = load(target, "candidate")
     candidate.take_state(read_values(exchange.state, "cpu"))

@@ -96,7 +96,7 @@ def float_errors(outputs: Mapping[str, torch.Tensor], inputs_rms: float) -> Erro
     if "rounded" in sides:
         there = in_units(sides["rounded"], truth, unit)
         there = torch.where(trusted & (there * limits.eps <= UNTRUSTED), there, 0.0)
-        in_row = torch.maximum(in_row, rms_of_row(there))
+        in_row = torch.maximum(in_row, usual_in_row(there))
     allowed = FACTOR * in_row + slack
 
     # 4. The verdict
@@ -203,11 +203,12 @@ def usual_or_own(errors: torch.Tensor) -> torch.Tensor:
     return torch.maximum(rows, usual).expand_as(rows_of(errors)).reshape(errors.shape)
 
 
-def rms_of_row(errors: torch.Tensor) -> torch.Tensor:
-    """For each element the root mean square of its row: a single one that falls to the other side of a step
-    excuses no row, only what is in all of it does."""
+def usual_in_row(errors: torch.Tensor) -> torch.Tensor:
+    """For each element twice the median of its row: what falls to the other side of a step loosens no row's
+    allowance, only what is in most of the row does."""
     rows = rows_of(errors)
-    return rows.square().mean(-1, keepdim=True).sqrt().expand_as(rows).reshape(errors.shape)
+    usual = 2 * rows.median(-1, keepdim=True).values if rows.numel() else rows
+    return usual.expand_as(rows).reshape(errors.shape)
 
 
 def typical_size(values: torch.Tensor) -> torch.Tensor:

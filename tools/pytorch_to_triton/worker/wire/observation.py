@@ -65,7 +65,7 @@ class Overrun(WireValue):
     """Elements in the storage."""
 
 
-class Loop(WireValue):
+class ObservedLoop(WireValue):
     """A loop of an interpreted kernel."""
 
     file: str
@@ -105,7 +105,7 @@ class Observation(WireValue):
     """Of each tensor that was returned: `input` and the operators that made its values, copies left out; None
     where it is empty, or where a Triton kernel was given it."""
     faults: tuple[MemoryFault, ...] = ()
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[ObservedLoop, ...] = ()
     strided: tuple[Strided, ...] = ()
     overruns: tuple[Overrun, ...] = ()
     aliases: frozenset[tuple[str, str]] = frozenset()
