@@ -114,12 +114,21 @@ class Lane:
         await self._drop()
 
     async def _ask_with_retry(self, request: Request | None) -> Item:
-        """What our own machinery has lost is tried once more; a process that ended well is replaced."""
+        """The answer, or without a request what was loaded.
+
+        Where the process was lost through no fault of the target's, it is tried once more.
+        """
         retried: set[str] = set()
         while True:
             try:
-                return await self._ask(request)
+                channel = await self._ready()
+                if request is not None:
+                    item = await channel.ask(request, seconds=self.seconds)
+                    return await self._after_violations(channel, item)
+                assert self.loaded is not None
+                return self.loaded
             except Ended as end:
+                self._refuse_unusable(end.outcome)
                 await self._drop()
                 status = "killed" if end.outcome.detail == KILLED else end.outcome.status
                 if status in RETRYABLE and status not in retried:
@@ -128,17 +137,6 @@ class Lane:
                 if status != "lost":
                     self.crashes.count += 1
                 raise LostAnswer(without_answer(end.outcome, self.seconds)) from end
-
-    async def _ask(self, request: Request | None) -> Item:
-        channel = await self._ready()
-        if request is None:
-            assert self.loaded is not None
-            return self.loaded
-        try:
-            return await self._after_violations(channel, await channel.ask(request, seconds=self.seconds))
-        except Ended as end:
-            self._refuse_unusable(end.outcome)
-            raise
 
     async def _after_violations(self, channel: JobChannel, arrived: dict[str, Any]) -> Item:
         """The item after the violations, which the process reports as they happen."""

@@ -111,7 +111,7 @@ async def look_at(trial: ValidationTrial, lane: Lane, case: Case, found: MemoryC
     try:
         if prepared.outcome is not OK:
             return
-        item = await lane.answer(request_for(case, prepared, twice=False))
+        item = await lane.answer(request_for(case, prepared))
         outcome = lane.outcome_of(item)
         violations = violations_of(case, observed(item, prepared.aliases), trial.policy)
         found.by_case[case.name] = tuple(v for v in violations if v.kind in SEEN_HERE)
@@ -129,7 +129,7 @@ async def look_under_the_sanitizer(
     """The candidate alone, each tensor in an allocation of its own, under each of the tools."""
     setting, reference = trial.setting, trial.reference
     prepared = [(case, await reference.prepared(case)) for case in cases]
-    requests = [request_for(case, found, twice=False) for case, found in prepared if found.outcome is OK]
+    requests = [request_for(case, found) for case, found in prepared if found.outcome is OK]
     seconds = setting.seconds * (len(requests) + 1)
 
     async def check(tool: Tool) -> None:

@@ -188,12 +188,14 @@ class TrialRun:
 
     def request(self, case: Case) -> validation.CandidateRequest:
         """The case as the candidate's process takes it."""
-        # A device is quick enough to run everything twice, and only there do programs run at once.
-        twice = case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter
-        request = request_for(case, self.prepared[case.name], twice=twice)
         before = self.prepared.get(case.again_after or "")
-        again = before.id if before is not None and before.outcome is OK else None
-        return replace(request, again=again, undo_trials=self.trial.undo_trials)
+        return replace(
+            request_for(case, self.prepared[case.name]),
+            # A device is quick enough to run everything twice, and only there do programs run at once.
+            twice=case.group in ("declared", "reduced") or not self.trial.setting.runtime.interpreter,
+            again=before.id if before is not None and before.outcome is OK else None,
+            undo_trials=self.trial.undo_trials,
+        )
 
     async def conclude(self, case: Case, outcome: RunOutcome, seen: Observation) -> None:
         """Compare, where there is something to compare, and judge."""
@@ -215,14 +217,13 @@ def device_lanes() -> int:
     return max(1, min((os.cpu_count() or 1) // CORES_A_LANE, MOST_LANES))
 
 
-def request_for(case: Case, prepared: Prepared, *, twice: bool) -> validation.CandidateRequest:
-    """A case as job `candidate` takes it; `twice`: a second run must give the same bits."""
+def request_for(case: Case, prepared: Prepared) -> validation.CandidateRequest:
+    """A case as job `candidate` takes it: one call, with trials as they are."""
     tensors = tensors_in(case.arguments)
     return validation.CandidateRequest(
         id=prepared.id,
         name=case.name,
         large_stride=tuple(tensor.name for tensor in tensors if tensor.layout == "large_stride"),
-        twice=twice,
         configuration=case.configuration,
     )
 

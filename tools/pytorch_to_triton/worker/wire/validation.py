@@ -154,7 +154,7 @@ class CandidateRequest(WireValue):
     name: str
     large_stride: tuple[str, ...]
     """Names of the tensors with huge strides."""
-    twice: bool
+    twice: bool = False
     """Whether a second run must give the same bits."""
     again: str | None = None
     """The id of the case before it, whose tensors are called with once more."""
